@@ -1,0 +1,1 @@
+"""Benchmarks of deep-learning training as pytest test cases."""

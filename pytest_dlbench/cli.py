@@ -1,0 +1,7 @@
+"""The ``dlbench`` command."""
+
+import argparse
+
+
+def main() -> int:
+    return 0

@@ -1,0 +1,21 @@
+"""Data sets: one file for each family, prepared once as .npy for all frameworks."""
+
+from pytest_dlbench.data import digits
+from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared
+from pytest_dlbench.data.order import batches
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.data.synthetic import ANY_SHAPE, SyntheticData, synthetic
+
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in digits.DATASETS}
+
+__all__ = [
+    "ANY_SHAPE",
+    "DATASETS",
+    "Arrays",
+    "Dataset",
+    "Prepared",
+    "SyntheticData",
+    "batches",
+    "prepare",
+    "synthetic",
+]

@@ -1,0 +1,137 @@
+"""What a test gets from the ``dlbench`` fixture."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import cast
+
+from pytest_dlbench import judging
+from pytest_dlbench.data import Dataset, SyntheticData
+from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.model import Model, Recipe
+from pytest_dlbench.records import CaseResult, Record, Run
+from pytest_dlbench.registry import Registry
+from pytest_dlbench.running import Plan
+from pytest_dlbench.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One metric in all runs of a case."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Over the runs."""
+        return fmean(self.values)
+
+    @property
+    def median(self) -> float:
+        """Over the runs."""
+        return median(self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A trained and judged case, for whatever else a test wants to say about it."""
+
+    record: Record
+    verdict: CaseResult
+    figures: Mapping[str, Figure]
+
+    @property
+    def accuracy(self) -> Figure:
+        """Test accuracy after training, as a share of 1."""
+        return self.figures["accuracy"]
+
+    @property
+    def step_time(self) -> Figure:
+        """The 10 % quantile of the steady steps, in seconds."""
+        return self.figures["step_time"]
+
+    @property
+    def throughput(self) -> Figure:
+        """Training samples a second, the first step left out."""
+        return self.figures["throughput"]
+
+    @property
+    def peak_rss(self) -> Figure:
+        """Peak resident memory of the worker's processes, in bytes."""
+        return self.figures["peak_rss"]
+
+
+class Dlbench:
+    """Trains cells of the matrix in fresh worker processes."""
+
+    def __init__(
+        self,
+        session: Session,
+        registry: Registry,
+        node: str,
+        recipe: Recipe | None,
+        settle: Callable[[Record, CaseResult], None],
+    ) -> None:
+        self._session, self._registry, self._node = session, registry, node
+        self._recipe, self._settle = recipe, settle
+
+    def train(
+        self,
+        framework: Framework | str,
+        model: Model | str,
+        dataset: Dataset | SyntheticData | str,
+        device: Device | str = "cpu",
+        *,
+        recipe: Recipe | None = None,
+        label: str = "training",
+    ) -> Result:
+        """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
+
+        Fails or skips the test by the case's outcome. ``recipe`` comes before the ``recipe`` fixture, and that before
+        the model's own. ``label`` starts the case's id, and tells apart two ways to train the same cell.
+        """
+        plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label)
+        record, result = self._session.train(plan, self._node)
+        self._settle(record, result)
+        figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
+        return Result(record=record, verdict=result, figures=figures)
+
+    def run(
+        self,
+        framework: Framework | str,
+        model: Model | str,
+        dataset: Dataset | SyntheticData | str,
+        device: Device | str = "cpu",
+        *,
+        recipe: Recipe | None = None,
+        steps: int | None = None,
+        label: str = "run",
+    ) -> Run:
+        """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged."""
+        plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
+        (run,) = self._session.run(plan, 1)
+        return run
+
+    def _plan(
+        self,
+        framework: Framework | str,
+        model: Model | str,
+        dataset: Dataset | SyntheticData | str,
+        device: Device | str,
+        *,
+        recipe: Recipe | None,
+        label: str,
+        steps: int | None = None,
+    ) -> Plan:
+        def find(axis: str, value: object) -> object:
+            return self._registry.find(axis, value, self._node)
+
+        return self._session.settings.plan(
+            cast(Framework, find("framework", framework)),
+            cast(Model, find("model", model)),
+            cast("Dataset | SyntheticData", find("dataset", dataset)),
+            cast(Device, find("device", device)),
+            recipe=recipe or self._recipe,
+            label=label,
+            steps=steps,
+        )

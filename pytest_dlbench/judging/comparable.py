@@ -1,0 +1,38 @@
+"""Whether a baseline may be compared with at all, and what differs between the two sides."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_dlbench.records import Context
+
+
+def obstacles(old: Context, new: Context) -> tuple[str, ...]:
+    """Why figures of these two contexts say nothing about each other; empty where they may be compared."""
+    pairs = {
+        "machine class": (old.machine.name, new.machine.name),
+        "network": (old.network_digest, new.network_digest),
+        "data set": (old.dataset_digest, new.dataset_digest),
+        "batch size": (old.batch_size, new.batch_size),
+        "steps": (old.steps, new.steps),
+        "precision": (old.precision, new.precision),
+        "initial weights": (old.init, new.init),
+    }
+    return _differences(pairs)
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
+    """What differs between two sets of versions, or two recipes: ``torch 2.12.0 → 2.13.0``."""
+    before, after = _flat(old), _flat(new)
+    names = [*before, *(name for name in after if name not in before)]
+    return _differences({name: (before.get(name, "none"), after.get(name, "none")) for name in names})
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    leaves: dict[str, Any] = {}
+    for name, value in tree.items():
+        leaves |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return leaves
+
+
+def _differences(pairs: Mapping[str, tuple[object, object]]) -> tuple[str, ...]:
+    return tuple(f"{name} {then} → {now}" for name, (then, now) in pairs.items() if then != now)

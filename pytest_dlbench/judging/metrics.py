@@ -1,0 +1,133 @@
+"""What is read off a run, and how it is compared."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pytest_dlbench.records import Evaluation, Run, Training
+
+WARM_UP_STEPS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One figure of a run.
+
+    ``kind`` says how two of them are compared: as a ratio, or as a difference in percentage points. ``run_sd`` and
+    ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
+    is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
+    ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
+    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged.
+    """
+
+    name: str
+    unit: str
+    better: Literal["lower", "higher"]
+    kind: Literal["ratio", "points"]
+    value: Callable[[Run], float]
+    tolerance: float | None = None
+    run_sd: float = 0.015
+    session_sd: float = 0.015
+    is_robust: bool = True
+
+
+def steady_steps(training: Training) -> Sequence[float]:
+    """Seconds of the steps behind the warm-up: the first 10, or the first quarter of fewer than 40, are left out.
+
+    In measured series a step is settled by about the tenth; the first holds the compilation.
+    """
+    seconds = training.step_seconds
+    return seconds[max(1, min(WARM_UP_STEPS, len(seconds) // 4)) :] or seconds
+
+
+def _training(run: Run) -> Training:
+    if run.training is None:
+        raise ValueError(f"run {run.index} of {run.case} was not trained")
+    return run.training
+
+
+def _evaluation(run: Run) -> Evaluation:
+    if run.evaluation is None:
+        raise ValueError(f"run {run.index} of {run.case} was not evaluated")
+    return run.evaluation
+
+
+def _step_time(run: Run) -> float:
+    return float(np.quantile(steady_steps(_training(run)), 0.1))
+
+
+def _step_time_median(run: Run) -> float:
+    return float(np.median(steady_steps(_training(run))))
+
+
+def _throughput(run: Run) -> float:
+    training = _training(run)
+    timed = training.step_seconds[1:] or training.step_seconds
+    return training.batch_size * len(timed) / sum(timed)
+
+
+def _first_step(run: Run) -> float:
+    return _training(run).step_seconds[0]
+
+
+def _accuracy(run: Run) -> float:
+    evaluation = _evaluation(run)
+    return evaluation.correct / evaluation.examples
+
+
+def _peak_rss(run: Run) -> float:
+    return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
+
+
+def _cpu_use(run: Run) -> float:
+    usage = run.usage["train"]
+    return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        # The 10 % quantile is what the computation costs; neighbours on the machine move the median far more
+        # (measured between sessions: -3 % against +91 %), which therefore is reported and not judged alone.
+        Metric(name="step_time", unit="s", better="lower", kind="ratio", value=_step_time, tolerance=0.05),
+        Metric(name="step_time_median", unit="s", better="lower", kind="ratio", value=_step_time_median),
+        Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=_throughput),
+        Metric(name="first_step", unit="s", better="lower", kind="ratio", value=_first_step, run_sd=0.05),
+        Metric(
+            name="accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=_accuracy,
+            tolerance=1.0,
+            run_sd=0.2,
+            session_sd=0.0,
+            is_robust=False,
+        ),
+        Metric(
+            name="peak_rss",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=_peak_rss,
+            tolerance=0.02,
+            run_sd=0.005,
+            session_sd=0.0025,
+            is_robust=False,
+        ),
+        Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=_cpu_use),
+    )
+}
+
+
+def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
+    """Every metric of every run; the runs must have finished."""
+    return {name: tuple(metric.value(run) for run in runs) for name, metric in METRICS.items()}
+
+
+def summarise(runs: Sequence[Run]) -> dict[str, float]:
+    """The median over the runs of each metric; of a case that did not finish, what is there."""
+    finished = [run for run in runs if run.training and run.evaluation]
+    return {name: float(np.median(values)) for name, values in read_all(finished).items()} if finished else {}

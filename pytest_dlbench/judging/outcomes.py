@@ -1,0 +1,67 @@
+"""What becomes of a case: from its runs and verdicts to one outcome, and whether that fails a test."""
+
+from collections.abc import Sequence
+
+from pytest_dlbench.records import CaseOutcome, Run, RunOutcome, Verdict, VerdictOutcome
+
+OF_RUNS = {
+    RunOutcome.DIVERGED: CaseOutcome.DIVERGED,
+    RunOutcome.OUT_OF_MEMORY: CaseOutcome.OUT_OF_MEMORY,
+    RunOutcome.TIMEOUT: CaseOutcome.TIMEOUT,
+    RunOutcome.CRASHED: CaseOutcome.CRASHED,
+    RunOutcome.BROKEN_PROTOCOL: CaseOutcome.BROKEN_PROTOCOL,
+    RunOutcome.FAILED: CaseOutcome.FAILED,
+    RunOutcome.UNSUPPORTED: CaseOutcome.UNSUPPORTED,
+    RunOutcome.MISSING_FRAMEWORK: CaseOutcome.SKIPPED,
+}
+
+# The first of these that any metric has is the case's.
+OF_VERDICTS = (
+    (VerdictOutcome.REGRESSED, CaseOutcome.REGRESSED),
+    (VerdictOutcome.INCONCLUSIVE, CaseOutcome.INCONCLUSIVE),
+    (VerdictOutcome.IMPROVED, CaseOutcome.IMPROVED),
+)
+
+ALWAYS_FAILING = frozenset(
+    {
+        CaseOutcome.REGRESSED,
+        CaseOutcome.DIVERGED,
+        CaseOutcome.OUT_OF_MEMORY,
+        CaseOutcome.TIMEOUT,
+        CaseOutcome.CRASHED,
+        CaseOutcome.BROKEN_PROTOCOL,
+        CaseOutcome.FAILED,
+    }
+)
+# A gate that says nothing of these would pass in silence.
+GATE_FAILING = frozenset(
+    {
+        CaseOutcome.NO_BASELINE,
+        CaseOutcome.INCOMPARABLE,
+        CaseOutcome.INCONCLUSIVE,
+        CaseOutcome.SKIPPED,
+        CaseOutcome.UNSUPPORTED,
+    }
+)
+# What a test does when it does not fail.
+SKIPPING = frozenset({CaseOutcome.SKIPPED, CaseOutcome.UNSUPPORTED})
+
+
+def of_runs(runs: Sequence[Run]) -> CaseOutcome | None:
+    """The outcome of a case whose runs did not all finish, else None."""
+    return next((OF_RUNS[run.outcome] for run in runs if run.outcome is not RunOutcome.FINISHED), None)
+
+
+def of_verdicts(verdicts: Sequence[Verdict]) -> CaseOutcome:
+    """The outcome of a case that was compared."""
+    found = {verdict.outcome for verdict in verdicts}
+    return next((outcome for verdict, outcome in OF_VERDICTS if verdict in found), CaseOutcome.PASSED)
+
+
+def fails(outcome: CaseOutcome, *, is_gate: bool, is_strict: bool, allowed: frozenset[CaseOutcome]) -> bool:
+    """Whether the test fails. A gate also fails on what it cannot tell; strict also on a baseline that is too slow."""
+    if outcome in ALWAYS_FAILING:
+        return True
+    if outcome is CaseOutcome.IMPROVED:
+        return is_strict
+    return is_gate and outcome in GATE_FAILING - allowed

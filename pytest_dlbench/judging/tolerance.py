@@ -1,0 +1,35 @@
+"""How much worse a metric may be: ``step_time:5%``, ``accuracy:1pp``."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging.metrics import METRICS
+
+UNITS = {"ratio": "%", "points": "pp"}
+
+
+def parse_tolerances(texts: Iterable[str], where: str) -> Mapping[str, float]:
+    """Tolerances by metric: the defaults, and what the texts set. 0.05 stands for 5 %, 1.0 for 1 pp."""
+    given = dict(_parse(text, where) for text in texts)
+    defaults = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
+    return {**defaults, **given}
+
+
+def _parse(text: str, where: str) -> tuple[str, float]:
+    name, colon, amount = text.partition(":")
+    if not colon:
+        raise OptionError(f"{where}: expected METRIC:AMOUNT such as step_time:5%, got {text!r}")
+    if name not in METRICS:
+        raise OptionError(unknown_name("metric", name, where, METRICS))
+    unit = UNITS[METRICS[name].kind]
+    number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(.*)", amount.strip())
+    if not number:
+        raise OptionError(f"{where}: expected an amount such as {name}:5{unit}, got {text!r}")
+    if number[2] != unit:
+        found = f"unknown unit {number[2]!r}" if number[2] else "a unit is missing"
+        raise OptionError(f"{where}: {found} in {text!r}; {name} is judged in {unit}: {name}:{number[1]}{unit}")
+    value = float(number[1])
+    if value <= 0:
+        raise OptionError(f"{where}: the tolerance must be above 0, got {text!r}")
+    return name, value / 100 if unit == "%" else value

@@ -1,0 +1,93 @@
+"""One verdict for each metric: the interval of the change against the tolerance. "Not significant" is never "fine"."""
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+
+import numpy as np
+
+from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
+from pytest_dlbench.judging.metrics import METRICS, Metric, read_all
+from pytest_dlbench.records import Baseline, Run, Verdict, VerdictOutcome
+
+# On either side: a change that is exactly at the tolerance is called a regression in 5 % of sessions.
+ALPHA = 0.05
+
+
+def compare(baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float]) -> tuple[Verdict, ...]:
+    """The runs of this session against a baseline of the same case, one verdict for each metric with a tolerance."""
+    figures = read_all(runs)
+    seeds = tuple(run.seed for run in runs)
+    return tuple(
+        _judge(
+            METRICS[name],
+            dict(zip(baseline.seeds, baseline.metrics[name], strict=True)),
+            dict(zip(seeds, figures[name], strict=True)),
+            tolerance,
+        )
+        for name, tolerance in tolerances.items()
+        if name in baseline.metrics
+    )
+
+
+def _judge(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
+    """``old`` and ``new`` are values by seed."""
+    if metric.kind == "points":
+        change = _points(metric, old, new)
+        limit, shown = tolerance, change
+    else:
+        change = _log_ratio(metric, _array(old), _array(new))
+        limit = log(1 + tolerance)
+        shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
+    return Verdict(
+        metric=metric.name,
+        outcome=decide(change, limit, is_lower_better=metric.better == "lower"),
+        old=float(np.mean(_array(old))),
+        new=float(np.mean(_array(new))),
+        change=shown.estimate,
+        lower=shown.lower,
+        upper=shown.upper,
+        tolerance=tolerance,
+    )
+
+
+def decide(change: Interval, limit: float, *, is_lower_better: bool) -> VerdictOutcome:
+    """Regressed or improved where the whole interval lies beyond the limit, equivalent where it lies within ±limit."""
+    worse, better = (change.lower, change.upper) if is_lower_better else (-change.upper, -change.lower)
+    if worse > limit:
+        return VerdictOutcome.REGRESSED
+    if better < -limit:
+        return VerdictOutcome.IMPROVED
+    if worse > -limit and better < limit:
+        return VerdictOutcome.EQUIVALENT
+    return VerdictOutcome.INCONCLUSIVE
+
+
+def _log_ratio(metric: Metric, old: Values, new: Values) -> Interval:
+    return unpaired(
+        np.log(old),
+        np.log(new),
+        run_sd=metric.run_sd,
+        session_sd=metric.session_sd,
+        is_robust=metric.is_robust,
+        alpha=ALPHA,
+    )
+
+
+def _points(metric: Metric, old: Mapping[int, float], new: Mapping[int, float]) -> Interval:
+    """Percentage points. Runs of one seed share weights and order, so that their difference leaves the luck out."""
+    shared = sorted(old.keys() & new.keys())
+    if shared == sorted(old) == sorted(new):
+        differences = np.array([100 * (new[seed] - old[seed]) for seed in shared])
+        return paired(differences, run_sd=metric.run_sd, is_robust=metric.is_robust, alpha=ALPHA)
+    return unpaired(
+        100 * _array(old),
+        100 * _array(new),
+        run_sd=metric.run_sd,
+        session_sd=metric.session_sd,
+        is_robust=metric.is_robust,
+        alpha=ALPHA,
+    )
+
+
+def _array(values: Mapping[int, float]) -> Values:
+    return np.array(list(values.values()), dtype=np.float64)

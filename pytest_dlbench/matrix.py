@@ -1,0 +1,89 @@
+"""The matrix: values of the axes become cells, with ids and marks; what is left out says why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Protocol
+
+from pytest_dlbench.model import Model, Shape
+from pytest_dlbench.model.shapes import show
+
+AXES = ("framework", "model", "dataset", "device")
+
+
+class Value(Protocol):
+    """What stands on an axis: a framework, a model, a data set or a device."""
+
+    @property
+    def name(self) -> str:
+        """Its part of the id."""
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The pytest marks it brings to its cells."""
+        ...
+
+
+class Data(Value, Protocol):
+    """A data set as far as a model must fit it; None fits every model."""
+
+    @property
+    def shape(self) -> Shape | None:
+        """One sample."""
+        ...
+
+    @property
+    def classes(self) -> int | None:
+        """Labels from 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination of the axes that a test asks for, in the order of AXES."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def id(self) -> str:
+        """Names joined as pytest joins them."""
+        return "-".join(value.name for value in self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A combination that makes no sense, and why."""
+
+    id: str
+    reason: str
+
+
+def cells(axes: Mapping[str, Sequence[Value]]) -> tuple[list[Cell], list[LeftOut]]:
+    """All combinations that fit together, and those that do not."""
+    taken, left_out = [], []
+    reasons = _misfits(axes.get("model", ()), axes.get("dataset", ()))
+    positions = [list(axes).index(axis) for axis in ("model", "dataset") if axis in axes]
+    for values in product(*axes.values()):
+        cell = Cell(values=values)
+        reason = reasons.get(tuple(values[position].name for position in positions))
+        if reason:
+            left_out.append(LeftOut(id=cell.id, reason=reason))
+        else:
+            taken.append(cell)
+    return taken, left_out
+
+
+def _misfits(models: Sequence[Value], datasets: Sequence[Value]) -> dict[tuple[str, ...], str]:
+    """Why pairs of model and data set do not go together, by their names; each pair is looked at once."""
+    pairs = {(model.name, data.name): misfit(model, data) for model, data in product(models, datasets)}  # type: ignore[arg-type]
+    return {names: reason for names, reason in pairs.items() if reason}
+
+
+def misfit(model: Model, data: Data) -> str:
+    """Why a model cannot be trained on a data set; empty where it can."""
+    if data.shape is not None and model.input_shape != data.shape:
+        return f"{model.name} takes {show(model.input_shape)}, {data.name} has {show(data.shape)}"
+    if data.classes is not None and model.head.classes != data.classes:
+        return f"{model.name} has {model.head.classes} classes, {data.name} {data.classes}"
+    return ""

@@ -1,0 +1,38 @@
+"""Activations: element by element, without parameters."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pytest_dlbench.model.layers.layer import Inferred
+from pytest_dlbench.model.shapes import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Activation:
+    def infer(self, shape: Shape) -> Inferred:
+        """The same shape."""
+        return Inferred(output=shape, geometry={})
+
+
+@dataclass(frozen=True, slots=True)
+class ReLU(_Activation):
+    """``max(x, 0)``."""
+
+    kind: ClassVar[str] = "relu"
+    prefix: ClassVar[str] = "relu"
+
+
+@dataclass(frozen=True, slots=True)
+class Tanh(_Activation):
+    """The hyperbolic tangent."""
+
+    kind: ClassVar[str] = "tanh"
+    prefix: ClassVar[str] = "tanh"
+
+
+@dataclass(frozen=True, slots=True)
+class Sigmoid(_Activation):
+    """``1 / (1 + exp(-x))``."""
+
+    kind: ClassVar[str] = "sigmoid"
+    prefix: ClassVar[str] = "sigmoid"

@@ -1,0 +1,72 @@
+"""What every layer of the neutral vocabulary can tell about itself."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model.shapes import Shape, show
+
+Role = Literal["weight", "bias", "scale", "shift"]
+
+
+class DoesNotFit(ModelError):  # noqa: N818 - reads as a sentence where it is raised
+    """A layer that cannot take the shape it is given; the model adds which layer it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One trainable array in the canonical layout.
+
+    Dense weights are ``(inputs, outputs)``, convolution weights ``(outputs, inputs, height, width)``; the inputs of a
+    dense layer behind a flatten are in channel, row, column order.
+    """
+
+    role: Role
+    shape: Shape
+    fan_in: int = 0
+    fan_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inferred:
+    """What a layer makes of one input shape.
+
+    ``multiply_adds`` counts one forward pass of one sample; pooling, activation and normalisation count as none, as in
+    the sources' own figures. ``geometry`` is what a builder needs and cannot know: resolved padding, sizes.
+    """
+
+    output: Shape
+    parameters: tuple[Parameter, ...] = ()
+    multiply_adds: int = 0
+    geometry: dict[str, Any]
+
+
+class Layer(Protocol):
+    """One step of a model. ``kind`` names it in the worker's JSON, ``prefix`` starts its name in the model."""
+
+    kind: ClassVar[str]
+    prefix: ClassVar[str]
+
+    def infer(self, shape: Shape) -> Inferred:
+        """Output, parameters and multiply-adds for one sample of this shape; raises DoesNotFit."""
+        ...
+
+
+def require_image(shape: Shape, what: str) -> tuple[int, int, int]:
+    """The three sizes of an image, or an error that says what was there instead."""
+    if len(shape) != 3:
+        raise DoesNotFit(f"{what} needs an image (channels×height×width), got a vector of {show(shape)}")
+    channels, height, width = shape
+    return channels, height, width
+
+
+def require_share(rate: float, what: str) -> None:
+    """Refuse a share that is not in [0, 1)."""
+    if not 0 <= rate < 1:
+        raise ModelError(f"{what} must be at least 0 and below 1, got {rate!r}")
+
+
+def require_positive(sizes: tuple[int, ...], what: str) -> None:
+    """Refuse sizes below 1."""
+    if any(size < 1 for size in sizes):
+        raise ModelError(f"{what} must be 1 or more, got {show(sizes)}")

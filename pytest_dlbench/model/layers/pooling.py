@@ -1,0 +1,47 @@
+"""Pooling over images."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+from pytest_dlbench.model.layers.layer import Inferred, require_image, require_positive
+from pytest_dlbench.model.layers.window import Padding, require_padding, resolve_pads, slide
+from pytest_dlbench.model.shapes import Pair, Shape, pair
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A window that slides over each channel alone. Without a stride, windows stand side by side."""
+
+    prefix: ClassVar[str] = "pool"
+    window: int | Pair
+    _: KW_ONLY
+    stride: int | Pair | None = None
+    padding: Padding = "valid"
+
+    def __post_init__(self) -> None:
+        stride = self.window if self.stride is None else self.stride
+        require_positive((*pair(self.window), *pair(stride)), "pooling window and stride")
+        require_padding(self.padding)
+
+    def infer(self, shape: Shape) -> Inferred:
+        """An image with as many channels; rows and columns that fill no window are left out."""
+        channels, _, _ = require_image(shape, type(self).__name__)
+        window = pair(self.window)
+        stride = window if self.stride is None else pair(self.stride)
+        pads = resolve_pads(self.padding, shape, window, stride)
+        output = (channels, *slide(shape, window, stride, pads))
+        return Inferred(output=output, geometry={"window": window, "stride": stride, "padding": pads})
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPool(_Pool):
+    """The largest value in each window; padding never wins."""
+
+    kind: ClassVar[str] = "max_pool"
+
+
+@dataclass(frozen=True, slots=True)
+class AvgPool(_Pool):
+    """The mean of each window; padding is neither summed nor counted."""
+
+    kind: ClassVar[str] = "avg_pool"

@@ -1,0 +1,47 @@
+"""Windows that slide over an image: what convolution and pooling share."""
+
+from typing import Literal
+
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model.layers.layer import DoesNotFit
+from pytest_dlbench.model.shapes import Pair, Shape, pair, show
+
+Padding = Literal["valid", "same"] | int | Pair
+Pads = tuple[Pair, Pair]
+
+
+def require_padding(padding: Padding) -> None:
+    """Refuse a padding that means nothing."""
+    if isinstance(padding, str) and padding not in ("valid", "same"):
+        raise ModelError(f"padding must be 'valid', 'same', a number or a pair of numbers, got {padding!r}")
+    if not isinstance(padding, str) and min(pair(padding)) < 0:
+        raise ModelError(f"padding must not be negative, got {padding!r}")
+
+
+def resolve_pads(padding: Padding, image: Shape, kernel: Pair, stride: Pair) -> Pads:
+    """Rows before and after, then columns before and after.
+
+    ``same`` gives ``ceil(size / stride)`` outputs; an odd row or column goes to the end, as in TensorFlow and XLA.
+    """
+    if padding == "same":
+        vertical, horizontal = (_same(*sizes) for sizes in zip(image[1:], kernel, stride, strict=True))
+        return vertical, horizontal
+    rows, columns = (0, 0) if isinstance(padding, str) else pair(padding)
+    return (rows, rows), (columns, columns)
+
+
+def _same(size: int, kernel: int, stride: int) -> Pair:
+    outputs = -(-size // stride)
+    total = max(0, (outputs - 1) * stride + kernel - size)
+    return total // 2, total - total // 2
+
+
+def slide(image: Shape, kernel: Pair, stride: Pair, pads: Pads) -> Pair:
+    """How many positions a window takes, (vertical, horizontal); what is left over at the end is not visited."""
+    sizes = tuple(size + sum(pad) for size, pad in zip(image[1:], pads, strict=True))
+    if any(have < need for have, need in zip(sizes, kernel, strict=True)):
+        raise DoesNotFit(f"a window of {show(kernel)} does not fit into {show(image)} (padded {show(sizes)})")
+    vertical, horizontal = (
+        (size - window) // step + 1 for size, window, step in zip(sizes, kernel, stride, strict=True)
+    )
+    return vertical, horizontal

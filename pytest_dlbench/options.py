@@ -1,0 +1,261 @@
+"""Every --dlbench-* option, as one table. Each is also an ini key: dlbench_* in pyproject.toml, tox.ini or pytest.ini."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging import parse_tolerances
+from pytest_dlbench.planning import SCALES
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.sampling.machine import usable_cores
+
+MIN_SAVED_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user asked for, parsed."""
+
+    save: bool
+    reason: str
+    compare: bool
+    allow: frozenset[CaseOutcome]
+    strict: bool
+    tolerance: Mapping[str, float]
+    runs: int
+    scale: str
+    frameworks: tuple[str, ...]
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    devices: tuple[str, ...]
+    threads: int
+    timeout: float
+    seed: int
+    baselines: Path
+    journals: Path
+
+
+Parse = Callable[[str, str], Any]
+"""From the text and the place it stands in to a value; raises OptionError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME, and what its text means."""
+
+    name: str
+    parse: Parse
+    default: str
+    help: str
+    metavar: str = ""
+    repeats: bool = False
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return f"--dlbench-{self.name}"
+
+    @property
+    def key(self) -> str:
+        """As it stands in an ini file, and as pytest keeps it."""
+        return f"dlbench_{self.name}"
+
+
+def flag(text: str, where: str) -> bool:
+    """``true`` or ``false``."""
+    if text.lower() not in ("true", "false"):
+        raise OptionError(f"{where}: expected true or false, got {text!r}")
+    return text.lower() == "true"
+
+
+def text(value: str, where: str) -> str:
+    """Any text."""
+    return value.strip()
+
+
+def path(value: str, where: str) -> Path:
+    """A path, relative to the root of the repository."""
+    return Path(value)
+
+
+def names(value: str, where: str) -> tuple[str, ...]:
+    """Names with commas between them; whether they are known is for the matrix to say."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def positive_int(value: str, where: str) -> int:
+    """A whole number, 1 or more."""
+    if not value.strip().isdecimal() or int(value) < 1:
+        raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
+    return int(value)
+
+
+def positive_seconds(value: str, where: str) -> float:
+    """A number of seconds above 0."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"{where}: expected a number of seconds above 0, got {value!r}")
+    return seconds
+
+
+def scale(value: str, where: str) -> str:
+    """One of the scales."""
+    if value not in SCALES:
+        raise OptionError(unknown_name("scale", value, where, SCALES))
+    return value
+
+
+def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
+    """Outcomes that a gate may be told to accept."""
+    known = {outcome.value: outcome for outcome in CaseOutcome}
+    for name in names(value, where):
+        if name not in known:
+            raise OptionError(unknown_name("outcome", name, where, known))
+    return frozenset(known[name] for name in names(value, where))
+
+
+def tolerances(value: str, where: str) -> Mapping[str, float]:
+    """METRIC:AMOUNT with commas between them."""
+    return parse_tolerances(names(value, where), where)
+
+
+OPTIONS = (
+    Option(
+        name="save",
+        parse=flag,
+        default="false",
+        help="Write the figures of this session as the baselines of the selected cases; needs --dlbench-reason.",
+    ),
+    Option(
+        name="reason", parse=text, default="", metavar="TEXT", help="Why the new baselines are right; kept in them."
+    ),
+    Option(
+        name="compare",
+        parse=flag,
+        default="false",
+        help="Gate: also fail where there is no baseline, or nothing can be concluded from it.",
+    ),
+    Option(
+        name="allow",
+        parse=outcomes,
+        default="",
+        metavar="OUTCOMES",
+        help="Outcomes that the gate accepts, such as no_baseline,inconclusive.",
+    ),
+    Option(
+        name="strict", parse=flag, default="false", help="Also fail where the baseline is stale: the figure improved."
+    ),
+    Option(
+        name="tolerance",
+        parse=tolerances,
+        default="",
+        metavar="METRIC:AMOUNT",
+        repeats=True,
+        help="How much worse a metric may be, such as step_time:5%, accuracy:1pp or peak_rss:2%; repeatable.",
+    ),
+    Option(
+        name="runs",
+        parse=positive_int,
+        default="3",
+        metavar="N",
+        help="Fresh worker processes a case; a comparison needs 3 or more.",
+    ),
+    Option(
+        name="scale",
+        parse=scale,
+        default="quick",
+        metavar="SCALE",
+        help="Length of one training: smoke (seconds a case), quick, or full (the source's own number of epochs).",
+    ),
+    Option(name="frameworks", parse=names, default="", metavar="NAMES", help="Train only these frameworks."),
+    Option(name="models", parse=names, default="", metavar="NAMES", help="Train only these models."),
+    Option(name="datasets", parse=names, default="", metavar="NAMES", help="Train only on these data sets."),
+    Option(name="devices", parse=names, default="", metavar="NAMES", help="Train only on these devices."),
+    Option(
+        name="threads",
+        parse=positive_int,
+        default=str(usable_cores()),
+        metavar="N",
+        help="CPU threads of a worker; the default is all cores this process may use.",
+    ),
+    Option(
+        name="timeout",
+        parse=positive_seconds,
+        default="600",
+        metavar="SECONDS",
+        help="End a run that takes longer, in seconds.",
+    ),
+    Option(
+        name="seed",
+        parse=positive_int,
+        default="1",
+        metavar="N",
+        help="Seed of the first run; each further run takes the next number.",
+    ),
+    Option(
+        name="baselines", parse=path, default="baselines", metavar="FOLDER", help="Where baselines are kept."
+    ),
+    Option(
+        name="journals",
+        parse=path,
+        default=".dlbench",
+        metavar="FOLDER",
+        help="Where the journal of each session is written: every run, as soon as it ended.",
+    ),
+)
+
+
+class _Group(Protocol):
+    def addoption(self, *names: str, **attributes: Any) -> None: ...
+
+
+class _Parser(Protocol):
+    def getgroup(self, name: str, description: str = "") -> _Group: ...
+    def addini(self, name: str, help: str, type: Literal["string"], default: Any) -> None: ...
+
+
+def declare(parser: _Parser) -> None:
+    """Add every row of the table to pytest's command line and ini keys."""
+    group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
+    for option in OPTIONS:
+        group.addoption(option.flag, dest=option.key, default=None, help=_help(option), **_action(option))
+        parser.addini(option.key, help=option.help, type="string", default=None)
+
+
+def _action(option: Option) -> dict[str, Any]:
+    if option.parse is flag:
+        return {"action": "store_const", "const": "true"}
+    return {"action": "append" if option.repeats else "store", "metavar": option.metavar}
+
+
+def _help(option: Option) -> str:
+    shown = "" if option.parse is flag or not option.default else f" [{option.default}]"
+    return option.help.replace("%", "%%") + shown
+
+
+def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Path) -> Options:
+    """Options from the command line, else from the ini file, else the default. Raises OptionError.
+
+    Both callables give the text of a key or None.
+    """
+    options = Options(**{option.name: _value(option, command_line, ini) for option in OPTIONS})
+    if options.save and not options.reason:
+        raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
+    if options.save and options.runs < MIN_SAVED_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_SAVED_RUNS} or more, got {options.runs}")
+    return replace(options, baselines=root / options.baselines, journals=root / options.journals)
+
+
+def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any]) -> Any:
+    if (given := command_line(option.key)) is not None:
+        joined = ",".join(given) if option.repeats else given
+        return option.parse(joined, option.flag)
+    if (written := ini(option.key)) is not None:
+        return option.parse(written, f"ini key {option.key}")
+    return option.parse(option.default, option.flag)
+

@@ -1,0 +1,122 @@
+"""How the matrix gets into pytest: axes that a test asks for become one joint parametrization of fitting cells."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.matrix import AXES, LeftOut, Value, cells
+from pytest_dlbench.options import Options
+from pytest_dlbench.registry import Registry
+
+OPTION_OF_AXIS = {"framework": "frameworks", "model": "models", "dataset": "datasets", "device": "devices"}
+FIXED_MARKS = {
+    "training": "trains a model",
+    "equivalence": "checks that frameworks train the same network",
+    "cpu": "runs on the processor",
+    "gpu": "runs on a graphics processor",
+    "multi_device": "runs on several devices at once",
+    "cnn": "a convolutional network",
+    "fcn": "a fully connected network",
+    "rnn": "a recurrent network",
+    "detection": "an object detector",
+    "inference": "only applies a model",
+    "slow": "takes minutes",
+    "legacy": "a framework that is no longer developed",
+}
+
+
+def check_names(asked: Options, registry: Registry) -> None:
+    """Refuse names on the command line that nobody knows; raises OptionError with the nearest one."""
+    for axis, option in OPTION_OF_AXIS.items():
+        for name in getattr(asked, option):
+            if name not in registry.values[axis]:
+                where = f"--dlbench-{option}"
+                raise OptionError(unknown_name(axis, name, where, registry.values[axis]))
+
+
+def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
+    """Every mark that a cell may bear, and what it means."""
+    yield from FIXED_MARKS.items()
+    seen = set(FIXED_MARKS)
+    for axis, values in registry.values.items():
+        for value in values.values():
+            for name in value.marks:
+                if name not in seen:
+                    seen.add(name)
+                    yield name, f"{axis} of {value.name}"
+
+
+def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -> list[LeftOut]:
+    """Give a test its cells, as a mark that comes before the fixtures' own parameters; gives what was left out."""
+    taken_axes = _already_parametrized(metafunc)
+    axes = [axis for axis in AXES if axis in metafunc.fixturenames and axis not in taken_axes]
+    if not axes:
+        return []
+    fitting, left_out = cells({axis: _values(metafunc, axis, registry, asked) for axis in axes})
+    decorators = _Decorators()
+    parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
+    if not parameters:
+        parameters = [_nothing(axes, left_out)]
+    mark = pytest.mark.parametrize(",".join(axes), parameters, indirect=True)
+    # In front of a user's own parametrize marks: cells vary slowest, as axes do in the id.
+    metafunc.definition.add_marker(mark, append=False)
+    return left_out
+
+
+def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
+    marks = metafunc.definition.iter_markers("parametrize")
+    names = (mark.args[0] if mark.args else mark.kwargs.get("argnames", ()) for mark in marks)
+    return {
+        name.strip() for given in names for name in (given.split(",") if isinstance(given, str) else given)
+    }
+
+
+def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Options) -> Sequence[Value]:
+    """What the command line names, else the parameters of the suite's own fixture, else all that is known."""
+    if chosen := getattr(asked, OPTION_OF_AXIS[axis]):
+        return [registry.find(axis, name, f"--dlbench-{OPTION_OF_AXIS[axis]}") for name in chosen]
+    # Private in pytest, and the only way to see what a suite's fixture of this name is parametrized with.
+    definitions = metafunc._arg2fixturedefs.get(axis, ())
+    if definitions and definitions[-1].params is not None:
+        where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
+        return [registry.find(axis, _plain(parameter), where) for parameter in definitions[-1].params]
+    return list(registry.values[axis].values())
+
+
+def _plain(parameter: Any) -> Any:
+    """The value of a pytest.param; its own marks and id give way to those of the cell."""
+    values = getattr(parameter, "values", None)
+    return values[0] if isinstance(values, tuple) else parameter
+
+
+class _Decorators:
+    """Marks of values; cells that share a value share the decorator, for there may be thousands."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, pytest.MarkDecorator] = {}
+
+    def of(self, values: Sequence[Value]) -> list[pytest.MarkDecorator]:
+        return [self._decorator(name) for value in values for name in value.marks]
+
+    def _decorator(self, name: str) -> pytest.MarkDecorator:
+        if name not in self._known:
+            self._known[name] = getattr(pytest.mark, name)
+        return self._known[name]
+
+
+def _nothing(axes: Sequence[str], left_out: Sequence[LeftOut]) -> Any:
+    reasons = "; ".join(sorted({cell.reason for cell in left_out})) or "an axis has no values"
+    skip = pytest.mark.skip(reason=f"no cell of the matrix is left: {reasons}")
+    return pytest.param(*[None] * len(axes), id="nothing-left", marks=skip)
+
+
+def value(request: pytest.FixtureRequest) -> Any:
+    """What the axis fixture of this test stands for."""
+    if not hasattr(request, "param"):
+        raise pytest.UsageError(
+            f"the fixture {request.fixturename!r} is an axis of dlbench; a test that uses it must also use 'dlbench'"
+        )
+    return request.param
+

@@ -1,0 +1,90 @@
+"""From the values of a cell to the plan of its runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytest_dlbench.data import Dataset, SyntheticData, prepare, synthetic
+from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.matrix import misfit
+from pytest_dlbench.model import Model, Recipe, infer
+from pytest_dlbench.records import Case, Context, Machine
+from pytest_dlbench.running import Plan
+
+# Training examples of one run. Full has no limit but the recipe's own epochs.
+SCALES: Mapping[str, int | None] = {"smoke": 640, "quick": 2880, "full": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What holds for every case of a session."""
+
+    machine: Machine
+    scale: str
+    threads: int
+    seed: int
+    timeout_seconds: float
+
+    def plan(
+        self,
+        framework: Framework,
+        model: Model,
+        data: Dataset | SyntheticData,
+        device: Device,
+        *,
+        recipe: Recipe | None = None,
+        label: str = "training",
+        steps: int | None = None,
+    ) -> Plan:
+        """How one cell is run; raises ModelError for what cannot be trained. The data are prepared by then."""
+        dataset = synthetic(model.input_shape, model.head.classes) if isinstance(data, SyntheticData) else data
+        if reason := misfit(model, dataset):
+            raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
+        recipe = recipe or model.recipe
+        return Plan(
+            case=self._case(label, framework.name, model.name, data.name, device.name),
+            framework=framework,
+            network=infer(model),
+            recipe=recipe,
+            data=prepare(dataset),
+            steps=steps or steps_of(recipe, dataset, self.scale),
+            seed=self.seed,
+            timeout_seconds=self.timeout_seconds,
+        )
+
+    def _case(self, label: str, framework: str, model: str, dataset: str, device: str) -> Case:
+        # Threads belong to a case, but the usual number does not lengthen its name.
+        threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
+        return Case(
+            id="-".join((label, framework, model, dataset, device, self.scale, *threads)),
+            framework=framework,
+            model=model,
+            dataset=dataset,
+            device=device,
+            scale=self.scale,
+            threads=self.threads,
+        )
+
+    def context(self, plan: Plan) -> Context:
+        """What must be the same on both sides before figures are compared."""
+        return Context(
+            machine=self.machine,
+            network_digest=plan.network.digest,
+            dataset_digest=plan.data.digest,
+            batch_size=plan.recipe.batch_size,
+            steps=plan.steps,
+            precision=plan.recipe.precision,
+            init=plan.recipe.init,
+        )
+
+
+def steps_of(recipe: Recipe, dataset: Dataset, scale: str) -> int:
+    """Steps of one run: the recipe's epochs in whole batches, or as many examples as the scale has."""
+    per_epoch = dataset.train_examples // recipe.batch_size
+    if not per_epoch:
+        raise ModelError(
+            f"a batch of {recipe.batch_size} is more than the {dataset.train_examples} examples of {dataset.name}"
+        )
+    limit = SCALES[scale]
+    steps = recipe.epochs * per_epoch
+    return steps if limit is None else max(1, min(steps, limit // recipe.batch_size))

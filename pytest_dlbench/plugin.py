@@ -1,0 +1,178 @@
+"""The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import pytest
+
+from pytest_dlbench import codec, hookspecs, judging, options, parametrization
+from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.fixture import Dlbench
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.model import Recipe
+from pytest_dlbench.options import Options
+from pytest_dlbench.planning import Settings
+from pytest_dlbench.records import CaseResult, Record
+from pytest_dlbench.registry import KNOWN, Registry
+from pytest_dlbench.reporter import Reporter
+from pytest_dlbench.reporting import junit
+from pytest_dlbench.running import Silent
+from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.session import Session
+from pytest_dlbench.storing import BaselineStore, Journal
+
+SESSION = pytest.StashKey[Session]()
+REGISTRY = pytest.StashKey[Registry]()
+LEFT_OUT = pytest.StashKey[list[LeftOut]]()
+RESULT = pytest.StashKey[CaseResult]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.declare(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        asked = options.read(config.getoption, config.getini, config.rootpath)
+        registry = _registry(config)
+        parametrization.check_names(asked, registry)
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[REGISTRY] = registry
+    config.stash[LEFT_OUT] = []
+    config.stash[SESSION] = _session(config, asked)
+    for name, meaning in parametrization.mark_lines(registry):
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def _registry(config: pytest.Config) -> Registry:
+    hook, registry = config.hook, KNOWN
+    registry = registry.extended("framework", _flat(hook.pytest_dlbench_frameworks(config=config)))
+    registry = registry.extended("model", _flat(hook.pytest_dlbench_models(config=config)))
+    return registry.extended("dataset", _flat(hook.pytest_dlbench_datasets(config=config)))
+
+
+def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
+    return [value for answer in answers for value in answer]
+
+
+def _session(config: pytest.Config, asked: Options) -> Session:
+    machine = this_machine()
+    worker = getattr(config, "workerinput", {}).get("workerid", "")
+    return Session(
+        options=asked,
+        settings=Settings(
+            machine=machine,
+            scale=asked.scale,
+            threads=asked.threads,
+            seed=asked.seed,
+            timeout_seconds=asked.timeout,
+        ),
+        journal=Journal(asked.journals, worker),
+        baselines=BaselineStore(folder=asked.baselines),
+        progress=Silent(),
+    )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    if terminal := config.pluginmanager.get_plugin("terminalreporter"):
+        reporter = Reporter(terminal, config.stash[SESSION])
+        config.pluginmanager.register(reporter, "dlbench-reporter")
+        config.stash[SESSION].progress = reporter.progress
+
+
+# First, so that pytest finds the cells as if the test itself had parametrized them.
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "dlbench" not in metafunc.fixturenames:
+        return
+    config = metafunc.config
+    try:
+        left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[SESSION].options)
+    except OptionError as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+    config.stash[LEFT_OUT].extend(left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except DlbenchError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if "dlbench" in getattr(item, "fixturenames", ()):
+        # Plain data, so that a worker of pytest-xdist can send it.
+        report.dlbench = {"result": codec.builtins(item.stash[RESULT])} if RESULT in item.stash else {}
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["dlbench_left_out"] = codec.builtins(session.config.stash[LEFT_OUT])
+
+
+
+
+@pytest.fixture
+def framework(request: pytest.FixtureRequest) -> Any:
+    """The framework of this cell. Override it with a parametrized fixture to say which are trained."""
+    return parametrization.value(request)
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Any:
+    """The model of this cell, in the neutral vocabulary."""
+    return parametrization.value(request)
+
+
+@pytest.fixture
+def dataset(request: pytest.FixtureRequest) -> Any:
+    """The data set of this cell."""
+    return parametrization.value(request)
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Any:
+    """The device of this cell."""
+    return parametrization.value(request)
+
+
+@pytest.fixture
+def recipe() -> Recipe | None:
+    """The training settings of a suite; None takes each model's own."""
+    return None
+
+
+@pytest.fixture
+def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> Dlbench:
+    """Trains cells in fresh worker processes, records them, and gates."""
+    config, node = request.config, request.node
+    session = config.stash[SESSION]
+
+    def settle(record: Record, result: CaseResult) -> None:
+        node.stash[RESULT] = result
+        node.user_properties += junit.properties(result)
+        config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
+        _settle(session.options, result)
+
+    return Dlbench(session, config.stash[REGISTRY], node.nodeid, recipe, settle)
+
+
+def _settle(asked: Options, result: CaseResult) -> None:
+    """Pass, fail or skip, by the outcome."""
+    text = f"{result.outcome}: {result.case.id}\n{result.message}"
+    if judging.fails(result.outcome, is_gate=asked.compare, is_strict=asked.strict, allowed=asked.allow):
+        pytest.fail(text, pytrace=False)
+    if result.outcome in judging.SKIPPING:
+        pytest.skip(text)

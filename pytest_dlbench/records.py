@@ -1,0 +1,209 @@
+"""The data: what was run, what was measured, and what was concluded. Frozen, without behaviour.
+
+Seconds are of the monotonic clock that worker and sampler share; bytes are bytes; accuracies are shares of 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+# Version 1 (0.1.0): the first.
+FORMAT_VERSION = 1
+
+
+class RunOutcome(StrEnum):
+    """How one run in a fresh process ended."""
+
+    FINISHED = "finished"
+    DIVERGED = "diverged"
+    OUT_OF_MEMORY = "out_of_memory"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    BROKEN_PROTOCOL = "broken_protocol"
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"
+    MISSING_FRAMEWORK = "missing_framework"
+
+
+class VerdictOutcome(StrEnum):
+    """What a comparison says about one metric."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+
+class CaseOutcome(StrEnum):
+    """What becomes of a case; distinct in the terminal, in JUnit and in JSON."""
+
+    PASSED = "passed"
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    INCONCLUSIVE = "inconclusive"
+    NO_BASELINE = "no_baseline"
+    INCOMPARABLE = "incomparable"
+    DIVERGED = "diverged"
+    OUT_OF_MEMORY = "out_of_memory"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    BROKEN_PROTOCOL = "broken_protocol"
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The machine class: what keys a baseline. Versions of anything are not in it, they are what is tested.
+
+    ``memory_gib`` is rounded (1, 1.5, 2, 3, 4, 6, 8 …), for the figure that a kernel reports changes with its version.
+    """
+
+    name: str
+    cpu_model: str
+    cores: int
+    memory_gib: float
+    os_family: str
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One cell of the matrix at one scale."""
+
+    id: str
+    framework: str
+    model: str
+    dataset: str
+    device: str
+    scale: str
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the worker's process tree used during one phase.
+
+    CPU seconds are differences of exact counters at the phase's ends. ``rss_peak_bytes`` is the larger of the highest
+    sample of the tree and the kernel's own peak of the worker (VmHWM) at the phase's end, where the kernel has one.
+    """
+
+    wall_seconds: float
+    user_seconds: float
+    system_seconds: float
+    rss_mean_bytes: int
+    rss_peak_bytes: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """The timed region: every step's seconds and its loss before the update."""
+
+    step_seconds: tuple[float, ...]
+    losses: tuple[float, ...]
+    examples: int
+    batch_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The test split, after training and outside its time."""
+
+    seconds: float
+    examples: int
+    correct: int
+    loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One training in one fresh process: the unit of every statistic."""
+
+    case: str
+    index: int
+    seed: int
+    outcome: RunOutcome
+    began: str
+    wall_seconds: float
+    message: str = ""
+    log: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    import_seconds: float | None = None
+    build_seconds: float | None = None
+    training: Training | None = None
+    evaluation: Evaluation | None = None
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What must be the same on both sides before figures are compared."""
+
+    machine: Machine
+    network_digest: str
+    dataset_digest: str
+    batch_size: int
+    steps: int
+    precision: str
+    init: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """All runs of one case in one session."""
+
+    case: Case
+    context: Context
+    recipe: Mapping[str, Any]
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Accepted figures of one case: each metric's value in every run, in the order of the seeds."""
+
+    format: int = FORMAT_VERSION
+    case: Case
+    context: Context
+    recipe: Mapping[str, Any]
+    versions: Mapping[str, str]
+    seeds: tuple[int, ...]
+    metrics: Mapping[str, tuple[float, ...]]
+    saved: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One metric against its baseline.
+
+    ``change`` with its interval ``lower`` to ``upper`` is a ratio new / old for ratio metrics (1.0 is no change) and a
+    difference new - old in percentage points for accuracy (0.0 is no change); ``tolerance`` is 0.05 for 5 % and 1.0
+    for 1 pp.
+    """
+
+    metric: str
+    outcome: VerdictOutcome
+    old: float
+    new: float
+    change: float
+    lower: float
+    upper: float
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """A case as it is reported. ``message`` says why the outcome is what it is, in full."""
+
+    case: Case
+    outcome: CaseOutcome
+    message: str
+    runs: int
+    figures: Mapping[str, float]
+    verdicts: tuple[Verdict, ...] = ()
+    saved: bool = False

@@ -1,0 +1,48 @@
+"""Everything that has a name, by axis."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pytest_dlbench.data import ANY_SHAPE, DATASETS, Dataset, SyntheticData
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device, Framework
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.matrix import Value
+from pytest_dlbench.model import Model
+from pytest_dlbench.zoo import MODELS
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "framework": (Framework,),
+    "model": (Model,),
+    "dataset": (Dataset, SyntheticData),
+    "device": (Device,),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """Values by axis and name."""
+
+    values: Mapping[str, Mapping[str, Value]]
+
+    def find(self, axis: str, value: Any, where: str) -> Value:
+        """The value of a name; a value that is no name is taken as it is. Raises OptionError."""
+        if isinstance(value, KINDS[axis]):
+            return cast(Value, value)
+        if not isinstance(value, str) or value not in self.values[axis]:
+            raise OptionError(unknown_name(axis, str(value), where, self.values[axis]))
+        return self.values[axis][value]
+
+    def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
+        """This registry with more values; one of a known name takes its place."""
+        return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
+
+
+KNOWN = Registry(
+    values={
+        "framework": FRAMEWORKS,
+        "model": MODELS,
+        "dataset": {**DATASETS, ANY_SHAPE.name: ANY_SHAPE},
+        "device": DEVICES,
+    }
+)

@@ -1,0 +1,1 @@
+"""Records and verdicts become text; nothing here prints."""

@@ -1,0 +1,49 @@
+"""Figures as people read them: three digits, a unit."""
+
+import math
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.records import Verdict
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, never in powers of ten."""
+    if not value:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{max(0, places)}f}"
+
+
+def seconds(value: float) -> str:
+    """A time in the unit that suits it."""
+    for limit, unit, factor in ((1e-3, "µs", 1e6), (1.0, "ms", 1e3)):
+        if abs(value) < limit:
+            return f"{significant(value * factor)} {unit}"
+    return f"{significant(value)} s"
+
+
+def figure(metric: str, value: float) -> str:
+    """A metric's value with its unit."""
+    match METRICS[metric].unit:
+        case "s":
+            return seconds(value)
+        case "bytes":
+            return f"{value / 2**20:,.0f} MiB"
+        case "share":
+            return f"{100 * value:.2f} %"
+        case unit:
+            return f"{significant(value)} {unit}"
+
+
+def change(verdict: Verdict) -> str:
+    """A change with its interval: ``ratio 1.083 [1.061, 1.106]``, ``-2.31 pp [-2.90, -1.72]``."""
+    if METRICS[verdict.metric].kind == "points":
+        return f"{verdict.change:+.2f} pp [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
+    return f"ratio {verdict.change:.3f} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+
+
+def tolerance(verdict: Verdict) -> str:
+    """A tolerance as it is typed: ``5%``, ``1pp``."""
+    if METRICS[verdict.metric].kind == "points":
+        return f"{verdict.tolerance:g}pp"
+    return f"{100 * verdict.tolerance:g}%"

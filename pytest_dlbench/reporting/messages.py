@@ -1,0 +1,71 @@
+"""Why a case is what it is, and what to do: the texts that a test fails, is skipped or is noted with."""
+
+from collections.abc import Sequence
+
+from pytest_dlbench import judging
+from pytest_dlbench.records import Baseline, Record, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.reporting import figures
+
+
+def accept_command(node: str, reason: str = "why the new figure is right") -> str:
+    """The command that makes this session's figures the baseline."""
+    return f"pytest '{node}' --dlbench-save --dlbench-reason \"{reason}\""
+
+
+def unfinished(run: Run, install: str) -> str:
+    """A run that did not finish, with the worker's last words."""
+    lines = [f"run {run.index + 1} (seed {run.seed}): {run.message}"]
+    if run.outcome is RunOutcome.MISSING_FRAMEWORK:
+        lines = [f"the framework cannot be imported: {run.message}", f"  to install it: {install}"]
+    elif run.log:
+        lines += ["the worker's last output:", *(f"  | {line}" for line in run.log)]
+    return "\n".join(lines)
+
+
+def no_baseline(machine: str, others: Sequence[str], node: str) -> str:
+    """Nothing to compare with."""
+    save = accept_command(node, "first baseline")
+    if others:
+        return f"no baseline of {machine}, only of {', '.join(others)}: other machines say nothing here\n  to save one: {save}"
+    return f"no baseline\n  to save one: {save}"
+
+
+def incomparable(baseline: Baseline, obstacles: Sequence[str], node: str) -> str:
+    """A baseline of something else."""
+    return "\n".join(
+        [
+            f"the baseline of {baseline.saved} was measured under other conditions:",
+            *(f"  {obstacle}" for obstacle in obstacles),
+            f"  to replace it: {accept_command(node)}",
+        ]
+    )
+
+
+def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], node: str) -> str:
+    """Every metric against its baseline, what changed in between, and how to accept it."""
+    changes = [
+        *judging.changes(baseline.versions, record.runs[0].versions),
+        *judging.changes(baseline.recipe, record.recipe),
+    ]
+    lines = [f"against the baseline of {baseline.saved} ({baseline.reason}):", *map(_line, verdicts)]
+    lines += ["what changed in between:", *(f"  {change}" for change in changes or ["no version, no recipe setting"])]
+    found = {verdict.outcome for verdict in verdicts}
+    if VerdictOutcome.INCONCLUSIVE in found:
+        lines.append(_more_runs(baseline, record, verdicts))
+    if found & {VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED}:
+        lines.append(f"to accept the new figures: {accept_command(node)}")
+    return "\n".join(lines)
+
+
+def _line(verdict: Verdict) -> str:
+    old, new = (figures.figure(verdict.metric, value) for value in (verdict.old, verdict.new))
+    change, tolerance = figures.change(verdict), figures.tolerance(verdict)
+    return f"  {verdict.metric:<10} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
+
+
+def _more_runs(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:
+    names = [verdict.metric for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
+    return (
+        f"inconclusive ({', '.join(names)}): {len(baseline.seeds)} runs then and {len(record.runs)} now cannot tell"
+        " this change from its tolerance; --dlbench-runs N or a wider --dlbench-tolerance can"
+    )

@@ -1,0 +1,90 @@
+"""The live line: where a session stands between two runs. Nothing is written while a worker measures."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Protocol
+
+from pytest_dlbench import judging
+from pytest_dlbench.records import Case, Run, RunOutcome
+from pytest_dlbench.reporting import figures
+
+
+class Screen(Protocol):
+    """Where lines go; pytest's terminal writer is one."""
+
+    @property
+    def hasmarkup(self) -> bool:
+        """Whether it is a terminal that can rewrite a line."""
+        ...
+
+    @property
+    def fullwidth(self) -> int:
+        """Columns."""
+        ...
+
+    def write(self, msg: str, *, flush: bool = False) -> None:
+        """Write as it is."""
+        ...
+
+
+class Live:
+    """One rewritten line on a terminal, one plain line a finished run elsewhere."""
+
+    def __init__(self, screen: Screen, cases: Callable[[], int], break_line: Callable[[], None]) -> None:
+        self._screen, self._cases, self._break_line = screen, cases, break_line
+        self._began = monotonic()
+        self._done_runs = 0
+        self._seen: dict[str, int] = {}
+
+    def waiting(self, case: Case, device: str) -> None:
+        """Another session measures on this device."""
+        self._show(f"{case.id}: waiting, another session measures on {device}")
+
+    def run_started(self, case: Case, index: int, runs: int) -> None:
+        """Show what is running."""
+        if self._screen.hasmarkup:
+            self._show(f"{self._position(case, index, runs)} {case.id}{self._left(case, index, runs)}")
+
+    def run_finished(self, case: Case, run: Run, runs: int) -> None:
+        """Show what came of it."""
+        self._done_runs += 1
+        if not self._screen.hasmarkup:
+            position = self._position(case, run.index, runs)
+            self._show(f"{position} {case.id}: {_summary(run)}{self._left(case, run.index + 1, runs)}")
+
+    def clear(self) -> None:
+        """Take the line away, for pytest's own output."""
+        if self._screen.hasmarkup:
+            self._screen.write("\r\x1b[2K", flush=True)
+
+    def _position(self, case: Case, index: int, runs: int) -> str:
+        number = self._seen.setdefault(case.id, len(self._seen) + 1)
+        return f"case {number} of {max(number, self._cases())}, run {index + 1} of {runs}:"
+
+    def _left(self, case: Case, done_of_case: int, runs: int) -> str:
+        if not self._done_runs:
+            return ""
+        cases_left = max(0, self._cases() - self._seen[case.id])
+        runs_left = runs - done_of_case + runs * cases_left
+        seconds = (monotonic() - self._began) / self._done_runs * runs_left
+        return f", about {_duration(seconds)} left" if runs_left else ""
+
+    def _show(self, line: str) -> None:
+        if self._screen.hasmarkup:
+            self._screen.write(f"\r\x1b[2K{line[: self._screen.fullwidth - 1]}", flush=True)
+        else:
+            self._break_line()
+            self._screen.write(f"{line}\n", flush=True)
+
+
+def _summary(run: Run) -> str:
+    if run.outcome is not RunOutcome.FINISHED:
+        return f"{run.outcome} ({run.message.splitlines()[0]})"
+    values = judging.summarise([run])
+    shown = ("throughput", "step_time_median", "accuracy")
+    return ", ".join(figures.figure(name, values[name]) for name in shown)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

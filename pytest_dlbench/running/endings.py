@@ -1,0 +1,64 @@
+"""How a run that did not finish ended, in words that a user can act on."""
+
+import signal
+from pathlib import Path
+
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running.connection import Worker, WorkerDiedError, WorkerError, WorkerTimeoutError
+
+# What a worker says of itself (dlworker/operations.py), as an outcome.
+FAILURES = {
+    "missing_framework": RunOutcome.MISSING_FRAMEWORK,
+    "unsupported": RunOutcome.UNSUPPORTED,
+    "out_of_memory": RunOutcome.OUT_OF_MEMORY,
+}
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def explain(error: WorkerError, worker: Worker, kills_before: int, timeout_seconds: float) -> tuple[RunOutcome, str]:
+    """Outcome and message for a worker that answers no more."""
+    if isinstance(error, WorkerTimeoutError):
+        message = f"{error}: the run was ended after {timeout_seconds:g} s; --dlbench-timeout=SECONDS allows more"
+        return RunOutcome.TIMEOUT, message
+    if not isinstance(error, WorkerDiedError):
+        return RunOutcome.BROKEN_PROTOCOL, str(error)
+    status = worker.exit_status()
+    if status == -signal.SIGKILL and memory_kills() > kills_before:
+        return RunOutcome.OUT_OF_MEMORY, f"{error}: the kernel ended it for want of memory"
+    if status >= 0:
+        return RunOutcome.CRASHED, f"{error} (exit status {status})"
+    advice = "; the kernel's log tells whether for want of memory" if status == -signal.SIGKILL else ""
+    return RunOutcome.CRASHED, f"{error} ({_signal_name(-status)}){advice}"
+
+
+def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
+    """How often the kernel has killed in our control group for want of memory; 0 where it does not count."""
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return 0
+    total = 0
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        name = path.lstrip("/")
+        if not controllers:
+            total += _count(root / name / "memory.events")
+        elif "memory" in controllers.split(","):
+            total += _count(root / "memory" / name / "memory.oom_control")
+    return total
+
+
+def _count(file: Path) -> int:
+    try:
+        fields = dict(line.split(maxsplit=1) for line in file.read_text().splitlines() if line.strip())
+        return int(fields.get("oom_kill", 0))
+    except (OSError, ValueError):
+        return 0
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"killed by {signal.Signals(number).name}"
+    except ValueError:
+        return f"killed by signal {number}"

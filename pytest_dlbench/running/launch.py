@@ -1,0 +1,63 @@
+"""The command and the environment that a worker starts with."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_dlbench.environments import Framework
+
+
+WORKER_FOLDER = Path(__file__).parent.parent / "worker"
+
+# A short list, never all of os.environ: what is not named here cannot change a figure.
+INHERITED = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TZ",
+    "XDG_CACHE_HOME",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "GLIBC_TUNABLES",
+    "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES",
+    "XLA_FLAGS",
+    "ONEDNN_MAX_CPU_ISA",
+    "MKL_ENABLE_INSTRUCTIONS",
+)
+
+# Whatever a framework computes with reads one of these when it is loaded; XLA's CPU pool reads NPROC.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NPROC",
+)
+
+
+def command(python: str = sys.executable) -> list[str]:
+    """The worker's command line, without the two pipe ends."""
+    # -s: the packages of the user's home are no part of the environment that is measured.
+    return [python, "-s", "-m", "dlworker"]
+
+
+def environment(framework: Framework, *, device: str, threads: int) -> Mapping[str, str]:
+    """All variables that the worker sees."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    # On the CPU a framework must not find a GPU; JAX is also told not to look for one.
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else {}
+    own = {
+        "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
+        # One folder serves many Pythons, and several at once.
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # Without it the last lines before an abort never reach the log.
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONHASHSEED": "0",
+    }
+    return {**inherited, **threading, **hidden, **own}

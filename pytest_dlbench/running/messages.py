@@ -1,0 +1,68 @@
+"""What a worker may answer: the driver's own description of the protocol (the worker's is dlworker/protocol.py)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_dlbench import codec
+
+PROTOCOL_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The framework is imported."""
+
+    seconds: float
+    versions: dict[str, str]
+    executable: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The network stands; ``parameters`` are its trainable arrays' canonical shapes, ``description`` the native model."""
+
+    seconds: float
+    parameters: dict[str, tuple[int, ...]]
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """Seconds and loss of every step; a loss that is not finite is text, and the last."""
+
+    load_seconds: float
+    step_seconds: tuple[float, ...]
+    losses: tuple[float | str, ...]
+    examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """Correct answers among ``examples``, and the mean loss as text."""
+
+    seconds: float
+    examples: int
+    correct: int
+    loss: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The worker is about to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The operation was not done; ``kind`` is what to act on."""
+
+    kind: str
+    message: str
+    traceback: str
+
+
+ANSWERS: dict[str, type] = {"hello": Hello, "build": Built, "train": Trained, "evaluate": Evaluated, "close": Closed}
+
+
+def parse(op: str, answer: dict[str, Any]) -> Any:
+    """The typed answer to an operation, or Failed; FileFormatError names the field that is wrong."""
+    return codec.convert(answer, Failed if answer["status"] == "failed" else ANSWERS[op], f"the answer to {op!r}")

@@ -1,0 +1,197 @@
+"""One training run: a fresh worker from hello to close, and what came of it."""
+
+import tempfile
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from pytest_dlbench.data import Prepared, batches
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.model import Network, Recipe, initial_weights
+from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
+from pytest_dlbench.running import endings, launch, messages
+from pytest_dlbench.running.connection import Worker, WorkerError
+from pytest_dlbench.sampling import ProcessTree
+
+SAMPLE_PERIOD_SECONDS = 0.2
+EVALUATION_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``."""
+
+    case: Case
+    framework: Framework
+    network: Network
+    recipe: Recipe
+    data: Prepared
+    steps: int
+    seed: int
+    timeout_seconds: float
+
+
+class _NotDoneError(Exception):
+    """The run ends here, with an outcome that is not "finished"."""
+
+    def __init__(self, outcome: RunOutcome, message: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+def train_once(plan: Plan, index: int) -> Run:
+    """One run in a fresh process. Whatever happens in it is an outcome; only our own faults raise."""
+    seed = plan.seed + index
+    began = datetime.now(UTC).isoformat(timespec="seconds")
+    with tempfile.TemporaryDirectory(prefix="dlbench-run-") as name:
+        folder = Path(name)
+        # All that costs the driver time is done before the worker starts: then the driver sleeps.
+        inputs = _write_inputs(plan, seed, folder)
+        environment = launch.environment(plan.framework, device=plan.case.device, threads=plan.case.threads)
+        kills = endings.memory_kills()
+        started = monotonic()
+        with Worker(launch.command(), environment, folder) as worker:
+            dialogue = _Dialogue(worker, started + plan.timeout_seconds)
+            outcome, message = RunOutcome.FINISHED, ""
+            try:
+                dialogue.hold(plan, seed, inputs)
+            except _NotDoneError as error:
+                outcome, message = error.outcome, str(error)
+            except FileFormatError as error:
+                outcome, message = RunOutcome.BROKEN_PROTOCOL, str(error)
+            except WorkerError as error:
+                outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
+            log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
+    return Run(
+        case=plan.case.id,
+        index=index,
+        seed=seed,
+        outcome=outcome,
+        message=message,
+        log=log,
+        began=began,
+        wall_seconds=monotonic() - started,
+        **dialogue.measured,
+    )
+
+
+def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
+    recipe, dataset = plan.recipe, plan.data.dataset
+    order = batches(examples=dataset.train_examples, batch_size=recipe.batch_size, steps=plan.steps, seed=seed)
+    np.save(folder / "order.npy", order, allow_pickle=False)
+    weights = None
+    if recipe.init == "shared":
+        weights = str(folder / "weights.npz")
+        arrays = initial_weights(plan.network, seed=seed)
+        np.savez(weights, **{name: array.astype(recipe.precision) for name, array in arrays.items()})
+    return {"weights": weights, "order": str(folder / "order.npy")}
+
+
+class _Dialogue:
+    """The conversation of one run; ``measured`` keeps what is known so far, so that a late failure loses nothing."""
+
+    def __init__(self, worker: Worker, deadline: float) -> None:
+        self._worker, self._deadline = worker, deadline
+        self._tree = ProcessTree(worker.pid)
+        self.measured: dict[str, Any] = {"usage": {}}
+
+    def hold(self, plan: Plan, seed: int, inputs: dict[str, Any]) -> None:
+        """Import, build, train, evaluate, close."""
+        self._hello(plan)
+        self._build(plan, seed, inputs["weights"])
+        self._train(plan, inputs["order"])
+        self._evaluate(plan)
+        self._ask("close")
+
+    def _ask(self, op: str, **fields: Any) -> Any:
+        self._tree.begin()
+        try:
+            answer = self._worker.request(
+                op,
+                deadline=self._deadline,
+                waiting=self._tree.sample,
+                period_seconds=SAMPLE_PERIOD_SECONDS,
+                **fields,
+            )
+        finally:
+            self.measured["usage"][op] = self._tree.end()
+        parsed = messages.parse(op, answer)
+        if isinstance(parsed, messages.Failed):
+            raise _NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
+        return parsed
+
+    def _hello(self, plan: Plan) -> None:
+        case = plan.case
+        hello: messages.Hello = self._ask(
+            "hello",
+            protocol=messages.PROTOCOL_VERSION,
+            builder=plan.framework.builder,
+            device=case.device,
+            threads=case.threads,
+        )
+        self.measured |= {"import_seconds": hello.seconds, "versions": hello.versions}
+
+    def _build(self, plan: Plan, seed: int, weights: str | None) -> None:
+        built: messages.Built = self._ask(
+            "build", network=plan.network.as_json(), recipe=recipe_json(plan.recipe), weights=weights, seed=seed
+        )
+        self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters}
+
+    def _train(self, plan: Plan, order: str) -> None:
+        data = plan.data
+        trained: messages.Trained = self._ask(
+            "train", images=str(data.part("train_images")), labels=str(data.part("train_labels")), order=order
+        )
+        losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
+        self.measured["training"] = Training(
+            step_seconds=trained.step_seconds,
+            losses=losses,
+            examples=trained.examples,
+            batch_size=plan.recipe.batch_size,
+        )
+        if len(losses) < len(trained.losses):
+            message = f"the loss became {trained.losses[-1]} at step {len(trained.losses)} of {plan.steps}"
+            raise _NotDoneError(RunOutcome.DIVERGED, message)
+        if len(losses) != plan.steps or trained.examples != plan.steps * plan.recipe.batch_size:
+            message = f"{plan.steps} steps were asked for, the worker tells of {len(losses)}"
+            raise _NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
+
+    def _evaluate(self, plan: Plan) -> None:
+        data = plan.data
+        evaluated: messages.Evaluated = self._ask(
+            "evaluate",
+            images=str(data.part("test_images")),
+            labels=str(data.part("test_labels")),
+            batch_size=min(EVALUATION_BATCH, data.dataset.test_examples),
+        )
+        loss = _number(evaluated.loss)
+        if not isfinite(loss):
+            raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss after training is {loss}")
+        self.measured["evaluation"] = Evaluation(
+            seconds=evaluated.seconds, examples=evaluated.examples, correct=evaluated.correct, loss=loss
+        )
+
+
+def recipe_json(recipe: Recipe) -> dict[str, Any]:
+    """The recipe as the worker gets it and as records keep it."""
+    optimizer = {"kind": type(recipe.optimizer).__name__.lower(), **asdict(recipe.optimizer)}
+    return {**asdict(recipe), "optimizer": optimizer}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise FileFormatError(f"the answer to 'evaluate': the loss is no number: {text!r}") from None
+
+
+def _quote(failed: messages.Failed) -> str:
+    if failed.kind != "error":
+        return failed.message
+    return f"{failed.message}\n{failed.traceback.rstrip()}"

@@ -1,0 +1,45 @@
+"""The machine class that this process runs on."""
+
+import os
+import platform
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import psutil
+
+from pytest_dlbench.records import Machine
+
+
+@lru_cache(maxsize=1)
+def this_machine() -> Machine:
+    """Processor model, cores that may be used, memory and family of the operating system."""
+    cpu_model, cores, os_family = _cpu_model(), usable_cores(), platform.system().lower()
+    memory_gib = rounded_memory_gib(psutil.virtual_memory().total)
+    name = _slug(f"{os_family} {cpu_model} {cores}cores {memory_gib:g}gib")
+    return Machine(name=name, cpu_model=cpu_model, cores=cores, memory_gib=memory_gib, os_family=os_family)
+
+
+def usable_cores() -> int:
+    """The cores this process may run on, not those of the whole machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def rounded_memory_gib(total_bytes: int) -> float:
+    """The nearest of 1, 1.5, 2, 3, 4, 6, 8, 12 … GiB: what a kernel reports is a little less than what is built in."""
+    gib = total_bytes / 2**30
+    sizes = [base * 2.0**power for power in range(16) for base in (1, 1.5)]
+    return min(sizes, key=lambda size: abs(size - gib) / size)
+
+
+def _cpu_model() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1].strip() if found else platform.processor() or platform.machine()
+
+
+def _slug(text: str) -> str:
+    text = re.sub(r"\((r|tm)\)", "", text.lower())
+    return re.sub(r"[^a-z0-9.]+", "-", text).strip("-")

@@ -1,0 +1,104 @@
+"""One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from pytest_dlbench import judging
+from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.options import Options
+from pytest_dlbench.planning import Settings
+from pytest_dlbench.records import Baseline, CaseOutcome, CaseResult, Record, Run, Verdict
+from pytest_dlbench.reporting import messages
+from pytest_dlbench.running import Plan, Progress, recipe_json, train_series
+from pytest_dlbench.storing import BaselineStore, Entry, Journal
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """What all cases of a pytest session share."""
+
+    options: Options
+    settings: Settings
+    journal: Journal
+    baselines: BaselineStore
+    progress: Progress
+    _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
+
+    def run(self, plan: Plan, runs: int) -> tuple[Run, ...]:
+        """Fresh runs of a case, each in the journal before the next starts."""
+        context = self.settings.context(plan)
+
+        def keep(run: Run) -> None:
+            self.journal.append(Entry(run=run, context=context))
+
+        return train_series(plan, runs, keep=keep, progress=self.progress)
+
+    def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
+        """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
+        self._claim(plan, node)
+        runs = self.run(plan, self.options.runs)
+        context = self.settings.context(plan)
+        record = Record(case=plan.case, context=context, recipe=recipe_json(plan.recipe), runs=runs)
+        result = self._judge(record, plan.framework.install, node)
+        self.journal.append(Entry(result=result))
+        return record, result
+
+    def _claim(self, plan: Plan, node: str) -> None:
+        other, known = self._claims.setdefault(plan.case.id, (node, plan))
+        if (known.recipe, known.network.digest) != (plan.recipe, plan.network.digest):
+            raise DlbenchError(
+                f"{node} and {other} train the case {plan.case.id!r} differently and would share its baseline;\n"
+                "  tell them apart: dlbench.train(..., label='big-batch')"
+            )
+
+    def _judge(self, record: Record, install: str, node: str) -> CaseResult:
+        if outcome := judging.of_runs(record.runs):
+            return _result(record, outcome, messages.unfinished(record.runs[-1], install))
+        compared = self._compare(record, node)
+        return self._save(record, compared) if self.options.save else compared
+
+    def _compare(self, record: Record, node: str) -> CaseResult:
+        machine = self.settings.machine
+        try:
+            baseline = self.baselines.read(record.case, machine)
+        except FileFormatError as error:
+            return _result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
+        if baseline is None:
+            others = self.baselines.others(record.case, machine)
+            outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
+            return _result(record, outcome, messages.no_baseline(machine.name, others, node))
+        if obstacles := judging.obstacles(baseline.context, record.context):
+            return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, node))
+        verdicts = judging.compare(baseline, record.runs, self.options.tolerance)
+        message = messages.compared(baseline, record, verdicts, node)
+        return _result(record, judging.of_verdicts(verdicts), message, verdicts)
+
+    def _save(self, record: Record, compared: CaseResult) -> CaseResult:
+        path = self.baselines.write(
+            Baseline(
+                case=record.case,
+                context=record.context,
+                recipe=record.recipe,
+                versions=record.runs[0].versions,
+                seeds=tuple(run.seed for run in record.runs),
+                metrics=judging.read_all(record.runs),
+                saved=datetime.now(UTC).isoformat(timespec="seconds"),
+                reason=self.options.reason,
+            )
+        )
+        # Saving accepts what was found: the comparison with the old baseline is told, and fails nothing.
+        message = f"saved as the baseline {path} ({self.options.reason})\n{compared.message}"
+        return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
+
+
+def _result(
+    record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[Verdict, ...] = ()
+) -> CaseResult:
+    return CaseResult(
+        case=record.case,
+        outcome=outcome,
+        message=message,
+        runs=len(record.runs),
+        figures=judging.summarise(record.runs),
+        verdicts=verdicts,
+    )

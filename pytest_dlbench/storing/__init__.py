@@ -1,0 +1,6 @@
+"""What outlives a session: baselines and journals."""
+
+from pytest_dlbench.storing.baselines import BaselineStore
+from pytest_dlbench.storing.journal import Damage, Entry, Journal, read_journal
+
+__all__ = ["BaselineStore", "Damage", "Entry", "Journal", "read_journal"]

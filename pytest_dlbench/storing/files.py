@@ -1,0 +1,21 @@
+"""Files that are there whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file; whoever reads meanwhile, or after a crash, sees the old content or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(unfinished).chmod(0o644)
+        Path(unfinished).replace(path)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise

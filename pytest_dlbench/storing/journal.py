@@ -1,0 +1,68 @@
+"""Every finished run and case of a session, one JSON line each, on the disk before the next run starts."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_dlbench import codec
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line: a run as it ended, with what it was run in, or a case as it was judged."""
+
+    format: int = FORMAT_VERSION
+    run: Run | None = None
+    context: Context | None = None
+    result: CaseResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A line of a journal that cannot be read."""
+
+    message: str
+
+
+class Journal:
+    """A file that only grows. It is made with the first entry."""
+
+    def __init__(self, folder: Path, name: str = "") -> None:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        suffix = f"-{name}" if name else ""
+        self.path = folder / f"{stamp}-{os.getpid()}{suffix}.jsonl"
+
+    def append(self, entry: Entry) -> None:
+        """One line, durable when this returns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            line = codec.encode_line(entry)
+            while line:
+                line = line[os.write(descriptor, line) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_journal(path: Path) -> Iterator[Entry | Damage]:
+    """All lines, in order; one that is damaged (a kill in the middle of a write) is told, and the others are kept."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror}") from error
+    for number, line in enumerate(content.splitlines(), start=1):
+        where = f"{path}, line {number}"
+        try:
+            entry = codec.decode(line, Entry, where)
+        except FileFormatError as error:
+            yield Damage(message=f"{error}; the line is left out, the others are kept")
+            continue
+        if entry.format == FORMAT_VERSION:
+            yield entry
+        else:
+            yield Damage(message=f"{where}: format {entry.format}; this version reads {FORMAT_VERSION}")

@@ -1,0 +1,22 @@
+"""One file for each framework: it builds a neutral network in that framework's own idiom.
+
+A builder is a module with
+
+``configure(threads)``
+    Set the number of CPU threads. The usual variables (OMP_NUM_THREADS and its like) are set before Python starts.
+``versions()``
+    The versions of the framework and of what it computes with, by name, as text.
+``Trainer(network, recipe, weights, device, seed)``
+    ``network`` and ``recipe`` are the driver's JSON; ``weights`` maps names such as "conv1.weight" to arrays in the
+    canonical layout, or is None for the framework's own initialisation. It has
+
+    ``parameters()``: the canonical shape of every trainable array, by name, read off the arrays that were built;
+    ``describe()``: the native model as text;
+    ``load(images, labels, order)``: put examples (N×C×H×W, N) and the order (steps×batch) where training wants them;
+    ``step(number)``: one update with the examples of that row of the order; gives the loss before the update, as the
+    framework's own scalar: ``float()`` of it waits for the device;
+    ``evaluate(images, labels, batch_size)``: (correct answers, mean loss) with dropout off and running statistics.
+
+A builder imports its framework and NumPy, nothing of pytest_dlbench, and raises
+``RequestError("unsupported", reason)`` for what it cannot build exactly.
+"""

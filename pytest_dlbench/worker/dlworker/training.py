@@ -1,0 +1,22 @@
+"""The loop that every framework is timed by."""
+
+import math
+from time import monotonic
+
+
+def timed_steps(trainer, steps):
+    """Train for a number of steps: (seconds of each step, loss of each step before its update).
+
+    ``float(loss)`` waits for the device, so that a step's seconds are its own. Training ends early at a loss that is
+    not finite; that loss is then the last one, as the text "nan", "inf" or "-inf".
+    """
+    seconds, losses = [], []
+    for number in range(steps):
+        began = monotonic()
+        loss = float(trainer.step(number))
+        seconds.append(monotonic() - began)
+        if not math.isfinite(loss):
+            losses.append(repr(loss))
+            break
+        losses.append(loss)
+    return seconds, losses
