@@ -1,7 +1,7 @@
 """What a test gets from the ``dlbench`` fixture."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import cast
 
@@ -9,8 +9,9 @@ from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.model import Model, Recipe
-from pytest_dlbench.records import CaseResult, Record, Run
+from pytest_dlbench.records import CaseResult, Record, Run, RunOutcome
 from pytest_dlbench.registry import Registry
+from pytest_dlbench.reporting import messages
 from pytest_dlbench.running import Plan
 from pytest_dlbench.session import Session
 
@@ -71,9 +72,10 @@ class Dlbench:
         node: str,
         recipe: Recipe | None,
         settle: Callable[[Record, CaseResult], None],
+        skip: Callable[[str], None],
     ) -> None:
         self._session, self._registry, self._node = session, registry, node
-        self._recipe, self._settle = recipe, settle
+        self._recipe, self._settle, self._skip = recipe, settle, skip
 
     def train(
         self,
@@ -105,11 +107,17 @@ class Dlbench:
         *,
         recipe: Recipe | None = None,
         steps: int | None = None,
+        seed: int | None = None,
         label: str = "run",
     ) -> Run:
-        """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged."""
+        """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged.
+
+        Skips the test where the framework cannot be imported. ``steps`` and ``seed`` come before the options'.
+        """
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
-        (run,) = self._session.run(plan, 1)
+        (run,) = self._session.run(replace(plan, seed=plan.seed if seed is None else seed), 1)
+        if run.outcome is RunOutcome.MISSING_FRAMEWORK:
+            self._skip(messages.unfinished(run, plan.framework.install))
         return run
 
     def _plan(

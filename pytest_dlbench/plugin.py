@@ -166,7 +166,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> Dlbench:
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)
 
-    return Dlbench(session, config.stash[REGISTRY], node.nodeid, recipe, settle)
+    return Dlbench(session, config.stash[REGISTRY], node.nodeid, recipe, settle, pytest.skip)
 
 
 def _settle(asked: Options, result: CaseResult) -> None:

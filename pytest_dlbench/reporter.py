@@ -1,5 +1,6 @@
 """The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -26,11 +27,24 @@ class Reporter:
         self._journals: list[str] = []
         self._saw_benchmarks = self._ran_some = False
         is_quiet = terminal_reporter.config.getoption("verbose") < 0
-        self.progress: Progress = (
-            Silent()
-            if is_quiet
-            else Live(terminal_reporter._tw, lambda: self._cases, terminal_reporter.ensure_newline)
-        )
+        self.progress: Progress = Silent() if is_quiet else Live(self, lambda: self._cases)
+
+    @property
+    def is_rewritable(self) -> bool:
+        """Whether lines go to a terminal."""
+        return bool(self._terminal._tw.hasmarkup)
+
+    @property
+    def columns(self) -> int:
+        """The width of the terminal."""
+        return int(self._terminal._tw.fullwidth)
+
+    def write(self, text: str) -> None:
+        """Write in the middle of a test, past pytest's capture."""
+        capture = self._terminal.config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            self._terminal.ensure_newline()
+            self._terminal._tw.write(text, flush=True)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._cases = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
@@ -65,12 +79,11 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
             return
-        width = terminalreporter._tw.fullwidth
         terminalreporter.section("dlbench")
         settings = self._session.settings
         lines = [terminal.machine(settings.machine, settings.threads, settings.scale)]
         if self._results:
-            lines += ["", *terminal.table(self._results, width), ""]
+            lines += ["", *terminal.table(self._results), ""]
         lines += terminal.notes(self._results) + terminal.left_out(self._left_out)
         lines.append(f"journal: {self._session.journal.path}")
         for line in lines:

@@ -10,28 +10,28 @@ from pytest_dlbench.reporting import figures
 
 
 class Screen(Protocol):
-    """Where lines go; pytest's terminal writer is one."""
+    """Where lines go."""
 
     @property
-    def hasmarkup(self) -> bool:
-        """Whether it is a terminal that can rewrite a line."""
+    def is_rewritable(self) -> bool:
+        """Whether it is a terminal, where a line can be written over."""
         ...
 
     @property
-    def fullwidth(self) -> int:
-        """Columns."""
+    def columns(self) -> int:
+        """How long a line may be there."""
         ...
 
-    def write(self, msg: str, *, flush: bool = False) -> None:
-        """Write as it is."""
+    def write(self, text: str) -> None:
+        """Write from the start of a line, at once."""
         ...
 
 
 class Live:
     """One rewritten line on a terminal, one plain line a finished run elsewhere."""
 
-    def __init__(self, screen: Screen, cases: Callable[[], int], break_line: Callable[[], None]) -> None:
-        self._screen, self._cases, self._break_line = screen, cases, break_line
+    def __init__(self, screen: Screen, cases: Callable[[], int]) -> None:
+        self._screen, self._cases = screen, cases
         self._began = monotonic()
         self._done_runs = 0
         self._seen: dict[str, int] = {}
@@ -42,20 +42,20 @@ class Live:
 
     def run_started(self, case: Case, index: int, runs: int) -> None:
         """Show what is running."""
-        if self._screen.hasmarkup:
+        if self._screen.is_rewritable:
             self._show(f"{self._position(case, index, runs)} {case.id}{self._left(case, index, runs)}")
 
     def run_finished(self, case: Case, run: Run, runs: int) -> None:
         """Show what came of it."""
         self._done_runs += 1
-        if not self._screen.hasmarkup:
+        if not self._screen.is_rewritable:
             position = self._position(case, run.index, runs)
             self._show(f"{position} {case.id}: {_summary(run)}{self._left(case, run.index + 1, runs)}")
 
     def clear(self) -> None:
         """Take the line away, for pytest's own output."""
-        if self._screen.hasmarkup:
-            self._screen.write("\r\x1b[2K", flush=True)
+        if self._screen.is_rewritable:
+            self._screen.write("\r\x1b[2K")
 
     def _position(self, case: Case, index: int, runs: int) -> str:
         number = self._seen.setdefault(case.id, len(self._seen) + 1)
@@ -70,11 +70,10 @@ class Live:
         return f", about {_duration(seconds)} left" if runs_left else ""
 
     def _show(self, line: str) -> None:
-        if self._screen.hasmarkup:
-            self._screen.write(f"\r\x1b[2K{line[: self._screen.fullwidth - 1]}", flush=True)
+        if self._screen.is_rewritable:
+            self._screen.write(f"\r\x1b[2K{line[: self._screen.columns - 1]}")
         else:
-            self._break_line()
-            self._screen.write(f"{line}\n", flush=True)
+            self._screen.write(f"{line}\n")
 
 
 def _summary(run: Run) -> str:

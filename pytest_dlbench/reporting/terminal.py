@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome, CaseResult, Machine
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine
 from pytest_dlbench.reporting import figures
 
 # Outcomes whose reason the failing or skipped test has shown already.
@@ -19,20 +19,26 @@ TOLD = frozenset(CaseOutcome) - {
     CaseOutcome.INCOMPARABLE,
 }
 LEFT_OUT_SHOWN = 8
+MAX_COLUMNS = 500
 
 
-def table(results: Sequence[CaseResult], width: int) -> list[str]:
-    """The figures of all cases: medians over their runs."""
+def table(results: Sequence[CaseResult]) -> list[str]:
+    """The figures of all cases: medians over their runs. As wide as it must be: a cut figure helps nobody."""
     grid = Table(box=None, padding=(0, 1), pad_edge=False)
-    grid.add_column("case", overflow="fold")
-    for heading in ("runs", "samples/s", "step median", "step 10 %", "first step", "accuracy", "peak memory", "CPU"):
+    grid.add_column("case", no_wrap=True)
+    for heading in ("runs", "samples/s", "step median", "step 10 %", "first step", "accuracy", "peak RSS", "CPUs"):
         grid.add_column(heading, justify="right", no_wrap=True)
     grid.add_column("verdict", no_wrap=True)
     for result in results:
-        grid.add_row(result.case.id, str(result.runs), *_cells(result), _verdict(result))
+        grid.add_row(_name(result.case), str(result.runs), *_cells(result), _verdict(result))
     target = StringIO()
-    Console(file=target, width=width, no_color=True, highlight=False).print(grid)
+    Console(file=target, width=MAX_COLUMNS, no_color=True, highlight=False).print(grid)
     return [line.rstrip() for line in target.getvalue().splitlines()]
+
+
+def _name(case: Case) -> str:
+    # What stands above the table, and holds for all of it, is not said again in each row.
+    return case.id.removeprefix("training-").replace(f"-{case.scale}", "")
 
 
 def _cells(result: CaseResult) -> list[str]:
