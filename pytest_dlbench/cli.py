@@ -1,7 +1,5 @@
 """The ``dlbench`` command."""
 
-import argparse
-
 
 def main() -> int:
     return 0

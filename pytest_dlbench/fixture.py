@@ -67,6 +67,7 @@ class Dlbench:
 
     def __init__(
         self,
+        *,
         session: Session,
         registry: Registry,
         node: str,
@@ -135,10 +136,10 @@ class Dlbench:
             return self._registry.find(axis, value, self._node)
 
         return self._session.settings.plan(
-            cast(Framework, find("framework", framework)),
-            cast(Model, find("model", model)),
+            cast("Framework", find("framework", framework)),
+            cast("Model", find("model", model)),
             cast("Dataset | SyntheticData", find("dataset", dataset)),
-            cast(Device, find("device", device)),
+            cast("Device", find("device", device)),
             recipe=recipe or self._recipe,
             label=label,
             steps=steps,

@@ -1,9 +1,9 @@
-"""Every --dlbench-* option, as one table. Each is also an ini key: dlbench_* in pyproject.toml, tox.ini or pytest.ini."""
+"""Every --dlbench-* option, as one table. Each is also a key of the ini file, such as dlbench_runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import parse_tolerances
@@ -197,9 +197,7 @@ OPTIONS = (
         metavar="N",
         help="Seed of the first run; each further run takes the next number.",
     ),
-    Option(
-        name="baselines", parse=path, default="baselines", metavar="FOLDER", help="Where baselines are kept."
-    ),
+    Option(name="baselines", parse=path, default="baselines", metavar="FOLDER", help="Where baselines are kept."),
     Option(
         name="journals",
         parse=path,
@@ -216,7 +214,7 @@ class _Group(Protocol):
 
 class _Parser(Protocol):
     def getgroup(self, name: str, description: str = "") -> _Group: ...
-    def addini(self, name: str, help: str, type: Literal["string"], default: Any) -> None: ...
+    def addini(self, *names: str, **attributes: Any) -> None: ...
 
 
 def declare(parser: _Parser) -> None:
@@ -258,4 +256,3 @@ def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[st
     if (written := ini(option.key)) is not None:
         return option.parse(written, f"ini key {option.key}")
     return option.parse(option.default, option.flag)
-

@@ -68,9 +68,7 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
 def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
     marks = metafunc.definition.iter_markers("parametrize")
     names = (mark.args[0] if mark.args else mark.kwargs.get("argnames", ()) for mark in marks)
-    return {
-        name.strip() for given in names for name in (given.split(",") if isinstance(given, str) else given)
-    }
+    return {name.strip() for given in names for name in (given.split(",") if isinstance(given, str) else given)}
 
 
 def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Options) -> Sequence[Value]:
@@ -119,4 +117,3 @@ def value(request: pytest.FixtureRequest) -> Any:
             f"the fixture {request.fixturename!r} is an axis of dlbench; a test that uses it must also use 'dlbench'"
         )
     return request.param
-

@@ -100,7 +100,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+def pytest_runtest_call() -> Generator[None, object, object]:
     try:
         return (yield)
     except DlbenchError as error:
@@ -112,7 +112,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     if "dlbench" in getattr(item, "fixturenames", ()):
         # Plain data, so that a worker of pytest-xdist can send it.
-        report.dlbench = {"result": codec.builtins(item.stash[RESULT])} if RESULT in item.stash else {}
+        told = {"result": codec.builtins(item.stash[RESULT])} if RESULT in item.stash else {}
+        report.__dict__["dlbench"] = told
     return report
 
 
@@ -120,8 +121,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["dlbench_left_out"] = codec.builtins(session.config.stash[LEFT_OUT])
-
-
 
 
 @pytest.fixture
@@ -166,7 +165,14 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> Dlbench:
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)
 
-    return Dlbench(session, config.stash[REGISTRY], node.nodeid, recipe, settle, pytest.skip)
+    return Dlbench(
+        session=session,
+        registry=config.stash[REGISTRY],
+        node=node.nodeid,
+        recipe=recipe,
+        settle=settle,
+        skip=pytest.skip,
+    )
 
 
 def _settle(asked: Options, result: CaseResult) -> None:

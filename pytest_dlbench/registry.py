@@ -28,7 +28,7 @@ class Registry:
     def find(self, axis: str, value: Any, where: str) -> Value:
         """The value of a name; a value that is no name is taken as it is. Raises OptionError."""
         if isinstance(value, KINDS[axis]):
-            return cast(Value, value)
+            return cast("Value", value)
         if not isinstance(value, str) or value not in self.values[axis]:
             raise OptionError(unknown_name(axis, str(value), where, self.values[axis]))
         return self.values[axis][value]

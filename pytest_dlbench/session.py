@@ -91,9 +91,7 @@ class Session:
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
 
 
-def _result(
-    record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[Verdict, ...] = ()
-) -> CaseResult:
+def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[Verdict, ...] = ()) -> CaseResult:
     return CaseResult(
         case=record.case,
         outcome=outcome,

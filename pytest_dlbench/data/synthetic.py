@@ -21,7 +21,7 @@ def _make(shape: Shape, classes: int) -> Arrays:
     def split(examples: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         labels = generator.permutation(np.arange(examples) % classes).astype(np.int64)
         noise = generator.uniform(0, 1, size=(examples, *shape)).astype(np.float32)
-        return (prototypes[labels] + noise) / 2, labels
+        return (prototypes[labels] + noise) / np.float32(2), labels
 
     train, test = split(TRAIN_EXAMPLES), split(TEST_EXAMPLES)
     return Arrays(train_images=train[0], train_labels=train[1], test_images=test[0], test_labels=test[1])

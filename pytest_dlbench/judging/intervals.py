@@ -26,9 +26,7 @@ class Interval:
     upper: float
 
 
-def unpaired(
-    old: Values, new: Values, *, run_sd: float, session_sd: float, is_robust: bool, alpha: float
-) -> Interval:
+def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_robust: bool, alpha: float) -> Interval:
     """mean(new) - mean(old), where each side is one session.
 
     ``session_sd`` is the spread between sessions: two of them differ by √2 of it however many runs they have.

@@ -15,8 +15,8 @@ def initial_weights(network: Network, *, seed: int) -> dict[str, NDArray[np.floa
     3.1), without which deep sigmoid networks stay where they start. Every array has a generator of its own, so that
     adding a layer does not change the others' weights.
     """
-    arrays = {}
-    followers = [placed.layer for placed in network.layers[1:]] + [None]
+    arrays: dict[str, NDArray[np.float64]] = {}
+    followers = [*(placed.layer for placed in network.layers[1:]), None]
     for placed, follower in zip(network.layers, followers, strict=True):
         gain = 4.0 if isinstance(follower, Sigmoid) else 1.0
         for name, parameter in placed.parameters.items():

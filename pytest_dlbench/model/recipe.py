@@ -15,7 +15,8 @@ class SGD:
     """Stochastic gradient descent with classical momentum.
 
     ``velocity = momentum·velocity + gradient + weight_decay·parameter``, then ``parameter -= learning_rate·velocity``;
-    with ``nesterov`` the step is ``gradient + momentum·velocity`` (Sutskever et al. 2013, as PyTorch and optax have it).
+    with ``nesterov`` the step is ``gradient + momentum·velocity`` (Sutskever et al. 2013, in the form that PyTorch and
+    optax have).
     """
 
     learning_rate: float

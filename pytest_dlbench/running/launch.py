@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pytest_dlbench.environments import Framework
 
-
 WORKER_FOLDER = Path(__file__).parent.parent / "worker"
 
 # A short list, never all of os.environ: what is not named here cannot change a figure.

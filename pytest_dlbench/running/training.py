@@ -89,7 +89,8 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
     if recipe.init == "shared":
         weights = str(folder / "weights.npz")
         arrays = initial_weights(plan.network, seed=seed)
-        np.savez(weights, **{name: array.astype(recipe.precision) for name, array in arrays.items()})
+        typed = {name: array.astype(recipe.precision) for name, array in arrays.items()}
+        np.savez(weights, allow_pickle=False, **typed)  # type: ignore[arg-type] # arrays, not the flag
     return {"weights": weights, "order": str(folder / "order.npy")}
 
 

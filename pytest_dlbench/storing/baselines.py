@@ -51,6 +51,4 @@ def _check(baseline: Baseline, case: Case, path: Path) -> None:
         raise FileFormatError(f"{path}: is of the case {baseline.case.id!r} @ $.case.id")
     for name, values in baseline.metrics.items():
         if len(values) != len(baseline.seeds) or not values:
-            raise FileFormatError(
-                f"{path}: {len(values)} values for {len(baseline.seeds)} seeds @ $.metrics.{name}"
-            )
+            raise FileFormatError(f"{path}: {len(values)} values for {len(baseline.seeds)} seeds @ $.metrics.{name}")

@@ -6,7 +6,7 @@ import sys
 import traceback
 from time import monotonic
 
-import numpy
+import numpy as np
 
 from dlworker.protocol import VERSION, RequestError, required
 from dlworker.training import timed_steps
@@ -34,7 +34,7 @@ def hello(session, request):
         raise RequestError("missing_framework", "%s: %s" % (type(error).__name__, error))
     session.builder.configure(required(request, "threads"))
     seconds = monotonic() - began
-    versions = {"python": platform.python_version(), "numpy": numpy.__version__}
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
     versions.update(session.builder.versions())
     return {"seconds": seconds, "versions": versions, "executable": sys.executable}
 
@@ -42,7 +42,7 @@ def hello(session, request):
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     path = required(request, "weights")
-    weights = None if path is None else numpy.load(path, allow_pickle=False)
+    weights = None if path is None else np.load(path, allow_pickle=False)
     began = monotonic()
     session.trainer = session.builder.Trainer(
         required(request, "network"), required(request, "recipe"), weights, session.device, required(request, "seed")
@@ -55,7 +55,7 @@ def build(session, request):
 def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row a step."""
     images, labels = _examples(request)
-    order = numpy.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
+    order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     began = monotonic()
     session.trainer.load(images, labels, order)
     load_seconds = monotonic() - began
@@ -75,7 +75,7 @@ def evaluate(session, request):
 
 def _examples(request):
     paths = (required(request, "images"), required(request, "labels"))
-    return [numpy.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
+    return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
 
 
 def close(session, request):

@@ -39,9 +39,7 @@ class AvgPool2dUneven(nn.Module):
 def conv2d(layer):
     padding, before = _padding(layer, 0.0)
     channels, filters = layer["input"][0], layer["output"][0]
-    conv = nn.Conv2d(
-        channels, filters, layer["kernel"], stride=layer["stride"], padding=padding, bias=layer["bias"]
-    )
+    conv = nn.Conv2d(channels, filters, layer["kernel"], stride=layer["stride"], padding=padding, bias=layer["bias"])
     return before + [conv]
 
 
