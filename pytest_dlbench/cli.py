@@ -1,5 +1,64 @@
-"""The ``dlbench`` command."""
+"""The ``dlbench`` command: look at models and at what sessions have recorded."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
+from pytest_dlbench.model import infer
+from pytest_dlbench.reporting import listings
+from pytest_dlbench.storing import read_journal
+from pytest_dlbench.zoo import MODELS
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when all is well, 1 when something that was read is damaged, 2 for a wrong call."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.run(asked))
+    except BrokenPipeError:
+        return 0
+    except DlbenchError as error:
+        print(f"dlbench: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dlbench", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    models = commands.add_parser("models", help="List the models of the zoo with parameters and multiply-adds.")
+    models.set_defaults(run=_models)
+    layers = commands.add_parser("layers", help="Show one model layer by layer.")
+    layers.add_argument("model", metavar="MODEL")
+    layers.set_defaults(run=_layers)
+    journal = commands.add_parser("journal", help="Show what sessions have recorded, damaged or cut short as they be.")
+    journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
+    journal.set_defaults(run=_journal)
+    return parser
+
+
+def _models(_: argparse.Namespace) -> int:
+    _print(listings.models([infer(model) for model in MODELS.values()]))
     return 0
+
+
+def _layers(asked: argparse.Namespace) -> int:
+    if asked.model not in MODELS:
+        raise OptionError(unknown_name("model", asked.model, "dlbench layers", MODELS))
+    _print(listings.layers(infer(MODELS[asked.model])))
+    return 0
+
+
+def _journal(asked: argparse.Namespace) -> int:
+    entries = [entry for path in asked.paths for entry in read_journal(path)]
+    lines, damages = listings.journal(entries)
+    _print(lines)
+    for damage in damages:
+        print(damage, file=sys.stderr)
+    return 1 if damages else 0
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(line)

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+import pytest
 
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import parse_tolerances
@@ -208,16 +210,7 @@ OPTIONS = (
 )
 
 
-class _Group(Protocol):
-    def addoption(self, *names: str, **attributes: Any) -> None: ...
-
-
-class _Parser(Protocol):
-    def getgroup(self, name: str, description: str = "") -> _Group: ...
-    def addini(self, *names: str, **attributes: Any) -> None: ...
-
-
-def declare(parser: _Parser) -> None:
+def declare(parser: pytest.Parser) -> None:
     """Add every row of the table to pytest's command line and ini keys."""
     group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
     for option in OPTIONS:

@@ -10,6 +10,8 @@ from pytest_dlbench.matrix import AXES, LeftOut, Value, cells
 from pytest_dlbench.options import Options
 from pytest_dlbench.registry import Registry
 
+LEFT_OUT = pytest.StashKey[list[LeftOut]]()
+
 OPTION_OF_AXIS = {"framework": "frameworks", "model": "models", "dataset": "datasets", "device": "devices"}
 FIXED_MARKS = {
     "training": "trains a model",

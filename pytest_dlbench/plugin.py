@@ -8,7 +8,6 @@ import pytest
 from pytest_dlbench import codec, hookspecs, judging, options, parametrization
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.fixture import Dlbench
-from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import Settings
@@ -23,7 +22,6 @@ from pytest_dlbench.storing import BaselineStore, Journal
 
 SESSION = pytest.StashKey[Session]()
 REGISTRY = pytest.StashKey[Registry]()
-LEFT_OUT = pytest.StashKey[list[LeftOut]]()
 RESULT = pytest.StashKey[CaseResult]()
 
 
@@ -43,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[REGISTRY] = registry
-    config.stash[LEFT_OUT] = []
+    config.stash[parametrization.LEFT_OUT] = []
     config.stash[SESSION] = _session(config, asked)
     for name, meaning in parametrization.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
@@ -81,7 +79,7 @@ def _session(config: pytest.Config, asked: Options) -> Session:
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
-        reporter = Reporter(terminal, config.stash[SESSION])
+        reporter = Reporter(config, terminal, config.stash[SESSION])
         config.pluginmanager.register(reporter, "dlbench-reporter")
         config.stash[SESSION].progress = reporter.progress
 
@@ -96,7 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[SESSION].options)
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
-    config.stash[LEFT_OUT].extend(left_out)
+    config.stash[parametrization.LEFT_OUT].extend(left_out)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -120,7 +118,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
     if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["dlbench_left_out"] = codec.builtins(session.config.stash[LEFT_OUT])
+        output["dlbench_journal"] = str(session.config.stash[SESSION].journal.path)
+        output["dlbench_left_out"] = codec.builtins(session.config.stash[parametrization.LEFT_OUT])
 
 
 @pytest.fixture

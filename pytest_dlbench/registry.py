@@ -34,7 +34,7 @@ class Registry:
         return self.values[axis][value]
 
     def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
-        """This registry with more values; one of a known name takes its place."""
+        """The same with more values; one of a known name takes its place."""
         return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
 
 

@@ -6,27 +6,28 @@ from typing import Any
 import pytest
 
 from pytest_dlbench import codec
+from pytest_dlbench.judging import SKIPPING
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome, CaseResult
+from pytest_dlbench.parametrization import LEFT_OUT
+from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import terminal
 from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running import Progress, Silent
 from pytest_dlbench.session import Session
 
-NOT_RUN = frozenset({CaseOutcome.SKIPPED, CaseOutcome.UNSUPPORTED})
-
 
 class Reporter:
     """Registered once a session; ``progress`` is what running tells its steps to."""
 
-    def __init__(self, terminal_reporter: Any, session: Session) -> None:
-        self._terminal, self._session = terminal_reporter, session
+    def __init__(self, config: pytest.Config, terminal_reporter: Any, session: Session) -> None:
+        self._config, self._terminal, self._session = config, terminal_reporter, session
         self._cases = 0
         self._results: list[CaseResult] = []
-        self._left_out: list[LeftOut] = []
-        self._journals: list[str] = []
+        self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
+        self._journals = {str(session.journal.path)}
         self._saw_benchmarks = self._ran_some = False
-        is_quiet = terminal_reporter.config.getoption("verbose") < 0
+        self._is_distributed = config.pluginmanager.hasplugin("dsession")
+        is_quiet = config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, lambda: self._cases)
 
     @property
@@ -41,7 +42,7 @@ class Reporter:
 
     def write(self, text: str) -> None:
         """Write in the middle of a test, past pytest's capture."""
-        capture = self._terminal.config.pluginmanager.get_plugin("capturemanager")
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else nullcontext():
             self._terminal.ensure_newline()
             self._terminal._tw.write(text, flush=True)
@@ -52,24 +53,25 @@ class Reporter:
     # First, so that the live line is gone before pytest prints an outcome.
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        extra = getattr(report, "dlbench", None)
-        if extra is None:
+        told = getattr(report, "dlbench", None)
+        if told is None:
             return
+        self._saw_benchmarks = True
+        result = codec.convert(told["result"], CaseResult, report.nodeid) if "result" in told else None
         if isinstance(self.progress, Live):
             self.progress.clear()
-        self._saw_benchmarks = True
-        if report.when != "call":
-            return
-        result = codec.convert(extra["result"], CaseResult, report.nodeid) if "result" in extra else None
-        self._ran_some |= result.outcome not in NOT_RUN if result else not report.skipped
-        if result:
-            self._results.append(result)
+            if self._is_distributed and result and report.when == "call":
+                self.progress.case_finished(result)
+        if report.when == "call":
+            self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
+            self._results += [result] if result else []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        left_out = getattr(node, "workeroutput", {}).get("dlbench_left_out", [])
-        # Every worker collects the same matrix.
-        self._left_out = codec.convert(left_out, list[LeftOut], "left out")
+        output = getattr(node, "workeroutput", {})
+        # Every worker of pytest-xdist collects the same matrix.
+        self._left_out = codec.convert(output.get("dlbench_left_out", []), list[LeftOut], "left out")
+        self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
@@ -79,14 +81,13 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
             return
-        terminalreporter.section("dlbench")
         settings = self._session.settings
+        terminalreporter.section("dlbench")
         lines = [terminal.machine(settings.machine, settings.threads, settings.scale)]
-        if self._results:
-            lines += ["", *terminal.table(self._results), ""]
+        lines += ["", *terminal.table(self._results), ""] if self._results else []
         lines += terminal.notes(self._results) + terminal.left_out(self._left_out)
-        lines.append(f"journal: {self._session.journal.path}")
+        lines += terminal.journals(self._journals)
         for line in lines:
             terminalreporter.write_line(line)
         if not self._ran_some:
-            terminalreporter.write_line("ERROR: nothing was trained: every case was skipped, see the reasons above")
+            terminalreporter.write_line("ERROR: nothing was trained: no case could run, see why above", red=True)

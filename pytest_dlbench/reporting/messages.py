@@ -26,7 +26,8 @@ def no_baseline(machine: str, others: Sequence[str], node: str) -> str:
     """Nothing to compare with."""
     save = accept_command(node, "first baseline")
     if others:
-        return f"no baseline of {machine}, only of {', '.join(others)}: other machines say nothing here\n  to save one: {save}"
+        elsewhere = f"no baseline of {machine}, only of {', '.join(others)}: other machines say nothing here"
+        return f"{elsewhere}\n  to save one: {save}"
     return f"no baseline\n  to save one: {save}"
 
 

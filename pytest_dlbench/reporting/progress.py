@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Protocol
 
 from pytest_dlbench import judging
-from pytest_dlbench.records import Case, Run, RunOutcome
+from pytest_dlbench.records import Case, CaseResult, Run, RunOutcome
 from pytest_dlbench.reporting import figures
 
 
@@ -33,7 +33,7 @@ class Live:
     def __init__(self, screen: Screen, cases: Callable[[], int]) -> None:
         self._screen, self._cases = screen, cases
         self._began = monotonic()
-        self._done_runs = 0
+        self._done_runs = self._finished = 0
         self._seen: dict[str, int] = {}
 
     def waiting(self, case: Case, device: str) -> None:
@@ -51,6 +51,12 @@ class Live:
         if not self._screen.is_rewritable:
             position = self._position(case, run.index, runs)
             self._show(f"{position} {case.id}: {_summary(run)}{self._left(case, run.index + 1, runs)}")
+
+    def case_finished(self, result: CaseResult) -> None:
+        """Show a case that another process of this session has run."""
+        self._finished += 1
+        shown = figures.figure("throughput", result.figures["throughput"]) if result.figures else "nothing measured"
+        self._screen.write(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}\n")
 
     def clear(self) -> None:
         """Take the line away, for pytest's own output."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import StringIO
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -11,28 +12,42 @@ from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine
 from pytest_dlbench.reporting import figures
 
-# Outcomes whose reason the failing or skipped test has shown already.
-TOLD = frozenset(CaseOutcome) - {
+# Outcomes that need not fail a test, and whose reason would not be seen then.
+QUIET = (
     CaseOutcome.INCONCLUSIVE,
     CaseOutcome.IMPROVED,
-    CaseOutcome.NO_BASELINE,
     CaseOutcome.INCOMPARABLE,
-}
+    CaseOutcome.UNSUPPORTED,
+    CaseOutcome.SKIPPED,
+)
 LEFT_OUT_SHOWN = 8
 MAX_COLUMNS = 500
 
 
 def table(results: Sequence[CaseResult]) -> list[str]:
-    """The figures of all cases: medians over their runs. As wide as it must be: a cut figure helps nobody."""
-    grid = Table(box=None, padding=(0, 1), pad_edge=False)
-    grid.add_column("case", no_wrap=True)
-    for heading in ("runs", "samples/s", "step median", "step 10 %", "first step", "accuracy", "peak RSS", "CPUs"):
-        grid.add_column(heading, justify="right", no_wrap=True)
-    grid.add_column("verdict", no_wrap=True)
+    """The figures of all cases: medians over their runs."""
+    headings = ("runs", "samples/s", "step median", "step 10 %", "first step", "accuracy", "peak RSS", "CPUs")
+    rows = grid("case", right=headings)
+    rows.add_column("verdict", no_wrap=True)
     for result in results:
-        grid.add_row(_name(result.case), str(result.runs), *_cells(result), _verdict(result))
+        rows.add_row(_name(result.case), str(result.runs), *_cells(result), _verdict(result))
+    return lines(rows)
+
+
+def grid(*left: str, right: Sequence[str]) -> Table:
+    """An empty table: columns of text, then columns of figures."""
+    empty = Table(box=None, padding=(0, 1), pad_edge=False)
+    for heading in left:
+        empty.add_column(heading, no_wrap=True)
+    for heading in right:
+        empty.add_column(heading, justify="right", no_wrap=True)
+    return empty
+
+
+def lines(filled: Table) -> list[str]:
+    """A table as text, as wide as it must be: a cut figure helps nobody."""
     target = StringIO()
-    Console(file=target, width=MAX_COLUMNS, no_color=True, highlight=False).print(grid)
+    Console(file=target, width=MAX_COLUMNS, no_color=True, highlight=False).print(filled)
     return [line.rstrip() for line in target.getvalue().splitlines()]
 
 
@@ -60,25 +75,34 @@ def _verdict(result: CaseResult) -> str:
     return "saved" if result.saved else result.outcome.value
 
 
-def notes(results: Iterable[CaseResult]) -> list[str]:
-    """What stands behind outcomes that fail no test, once for each text."""
-    lines: list[str] = []
-    missing = [result for result in results if result.outcome is CaseOutcome.NO_BASELINE]
-    if missing:
-        lines.append(f"no baseline: {len(missing)} of the cases; --dlbench-save --dlbench-reason TEXT writes them")
-    for result in results:
-        if result.outcome not in TOLD and result.outcome is not CaseOutcome.NO_BASELINE:
-            lines += [f"{result.outcome}: {result.case.id}", *(f"  {line}" for line in result.message.splitlines())]
-    return lines
+def notes(results: Sequence[CaseResult]) -> list[str]:
+    """What stands behind outcomes that need not fail a test; cases with one reason share its lines."""
+    shown: list[str] = []
+    if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
+        shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
+    for outcome in QUIET:
+        cases: dict[str, list[str]] = {}
+        for result in results:
+            if result.outcome is outcome:
+                cases.setdefault(result.message, []).append(_name(result.case))
+        for message, names in cases.items():
+            shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
+    return shown
 
 
-def left_out(cells: Sequence[LeftOut]) -> list[str]:
+def left_out(cells: Iterable[LeftOut]) -> list[str]:
     """Cells that make no sense, counted by reason."""
-    reasons = Counter(cell.reason for cell in cells)
-    lines = [f"left out: {count} × {reason}" for reason, count in reasons.most_common(LEFT_OUT_SHOWN)]
+    # Two tests with the same axes leave out the same cells.
+    reasons = Counter(reason for _, reason in {(cell.id, cell.reason) for cell in cells})
+    shown = [f"left out: {count} × {reason}" for reason, count in sorted(reasons.items())[:LEFT_OUT_SHOWN]]
     if len(reasons) > LEFT_OUT_SHOWN:
-        lines.append(f"left out: {len(reasons) - LEFT_OUT_SHOWN} more reasons")
-    return lines
+        shown.append(f"left out: {len(reasons) - LEFT_OUT_SHOWN} more reasons")
+    return shown
+
+
+def journals(paths: Iterable[str]) -> list[str]:
+    """Where every run is recorded."""
+    return [f"journal: {path}" for path in sorted(paths) if Path(path).exists()]
 
 
 def machine(machine: Machine, threads: int, scale: str) -> str:

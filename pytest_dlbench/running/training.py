@@ -90,7 +90,7 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
         weights = str(folder / "weights.npz")
         arrays = initial_weights(plan.network, seed=seed)
         typed = {name: array.astype(recipe.precision) for name, array in arrays.items()}
-        np.savez(weights, allow_pickle=False, **typed)  # type: ignore[arg-type] # arrays, not the flag
+        np.savez(weights, allow_pickle=False, **typed)
     return {"weights": weights, "order": str(folder / "order.npy")}
 
 

@@ -1,0 +1,50 @@
+"""Models and journals as lines of text, for the ``dlbench`` command."""
+
+from collections.abc import Iterable
+from math import prod
+
+from pytest_dlbench.model import Network
+from pytest_dlbench.model.shapes import show
+from pytest_dlbench.records import Run
+from pytest_dlbench.reporting import terminal
+from pytest_dlbench.storing import Damage, Entry
+
+
+def models(networks: Iterable[Network]) -> list[str]:
+    """One row a model."""
+    grid = terminal.grid("model", "sources", right=("input", "parameters", "multiply-adds", "network"))
+    for network in networks:
+        model = network.model
+        counts = (f"{network.parameter_count:,}", f"{network.multiply_adds:,}", network.digest)
+        grid.add_row(model.name, ", ".join(model.sources), show(model.input_shape), *counts)
+    return terminal.lines(grid)
+
+
+def layers(network: Network) -> list[str]:
+    """One row a layer, and the totals."""
+    grid = terminal.grid("layer", "definition", right=("output", "parameters", "multiply-adds"))
+    for placed in network.layers:
+        parameters = sum(prod(parameter.shape) for parameter in placed.inferred.parameters)
+        output, work = show(placed.inferred.output), placed.inferred.multiply_adds
+        grid.add_row(placed.name, str(placed.layer), output, f"{parameters:,}", f"{work:,}")
+    grid.add_row("total", "", "", f"{network.parameter_count:,}", f"{network.multiply_adds:,}")
+    return terminal.lines(grid)
+
+
+def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
+    """The judged cases as the session showed them, runs whose case was not judged, and what could not be read."""
+    results, damages = [], []
+    open_runs: dict[str, list[Run]] = {}
+    for entry in entries:
+        if isinstance(entry, Damage):
+            damages.append(entry.message)
+        elif entry.run:
+            open_runs.setdefault(entry.run.case, []).append(entry.run)
+        elif entry.result:
+            results.append(entry.result)
+            open_runs.pop(entry.result.case.id, None)
+    lines = terminal.table(results) if results else []
+    for case, runs in open_runs.items():
+        outcomes = ", ".join(f"run {run.index + 1} {run.outcome}" for run in runs)
+        lines.append(f"not judged: {case}: {outcomes}")
+    return lines, damages
