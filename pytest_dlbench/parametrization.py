@@ -92,18 +92,18 @@ def _plain(parameter: Any) -> Any:
 
 
 class _Decorators:
-    """Marks of values; cells that share a value share the decorator, for there may be thousands."""
+    """Marks of values; cells share their values' decorators, for there may be thousands of cells."""
 
     def __init__(self) -> None:
-        self._known: dict[str, pytest.MarkDecorator] = {}
+        self._known: dict[int, list[pytest.MarkDecorator]] = {}
 
     def of(self, values: Sequence[Value]) -> list[pytest.MarkDecorator]:
-        return [self._decorator(name) for value in values for name in value.marks]
+        return [decorator for value in values for decorator in self._of_value(value)]
 
-    def _decorator(self, name: str) -> pytest.MarkDecorator:
-        if name not in self._known:
-            self._known[name] = getattr(pytest.mark, name)
-        return self._known[name]
+    def _of_value(self, value: Value) -> list[pytest.MarkDecorator]:
+        if id(value) not in self._known:
+            self._known[id(value)] = [getattr(pytest.mark, name) for name in value.marks]
+        return self._known[id(value)]
 
 
 def _nothing(axes: Sequence[str], left_out: Sequence[LeftOut]) -> Any:

@@ -10,7 +10,6 @@ from pytest_dlbench.judging import SKIPPING
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.parametrization import LEFT_OUT
 from pytest_dlbench.records import CaseResult
-from pytest_dlbench.reporting import terminal
 from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running import Progress, Silent
 from pytest_dlbench.session import Session
@@ -81,11 +80,16 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
             return
+        # Late, because of rich: every pytest session with this plugin installed would wait for it.
+        from pytest_dlbench.reporting import terminal  # noqa: PLC0415
+
         settings = self._session.settings
         terminalreporter.section("dlbench")
         lines = [terminal.machine(settings.machine, settings.threads, settings.scale)]
         lines += ["", *terminal.table(self._results), ""] if self._results else []
-        lines += terminal.notes(self._results) + terminal.left_out(self._left_out)
+        is_verbose = self._config.getoption("verbose") > 0
+        lines += terminal.notes(self._results)
+        lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
         lines += terminal.journals(self._journals)
         for line in lines:
             terminalreporter.write_line(line)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 PRIOR_FREEDOM = 4
 CLIP_DEVIATIONS = 2.5
@@ -24,6 +23,11 @@ class Interval:
     estimate: float
     lower: float
     upper: float
+
+
+def centre(values: Values, *, run_sd: float, is_robust: bool) -> float:
+    """The mean that the intervals speak of."""
+    return float((_pull_in(values, run_sd) if is_robust else values).mean())
 
 
 def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_robust: bool, alpha: float) -> Interval:
@@ -52,7 +56,10 @@ def paired(differences: Values, *, run_sd: float, is_robust: bool, alpha: float)
 
 
 def _around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
-    width = float(stats.t.ppf(1 - alpha, freedom) * error)
+    # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
+    from scipy import special  # noqa: PLC0415
+
+    width = float(special.stdtrit(freedom, 1 - alpha) * error)
     return Interval(estimate=float(estimate), lower=float(estimate) - width, upper=float(estimate) + width)
 
 

@@ -5,7 +5,7 @@ from math import exp, log
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
+from pytest_dlbench.judging.intervals import Interval, Values, centre, paired, unpaired
 from pytest_dlbench.judging.metrics import METRICS, Metric, read_all
 from pytest_dlbench.records import Baseline, Run, Verdict, VerdictOutcome
 
@@ -41,8 +41,8 @@ def _judge(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], t
     return Verdict(
         metric=metric.name,
         outcome=decide(change, limit, is_lower_better=metric.better == "lower"),
-        old=float(np.mean(_array(old))),
-        new=float(np.mean(_array(new))),
+        old=_centre(metric, _array(old)),
+        new=_centre(metric, _array(new)),
         change=shown.estimate,
         lower=shown.lower,
         upper=shown.upper,
@@ -87,6 +87,13 @@ def _points(metric: Metric, old: Mapping[int, float], new: Mapping[int, float]) 
         is_robust=metric.is_robust,
         alpha=ALPHA,
     )
+
+
+def _centre(metric: Metric, values: Values) -> float:
+    """What is shown as the figure of one side: of ratio metrics, so that new / old is the ratio that is shown."""
+    if metric.kind == "points":
+        return float(values.mean())
+    return exp(centre(np.log(values), run_sd=metric.run_sd, is_robust=metric.is_robust))
 
 
 def _array(values: Mapping[int, float]) -> Values:

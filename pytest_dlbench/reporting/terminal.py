@@ -20,7 +20,6 @@ QUIET = (
     CaseOutcome.UNSUPPORTED,
     CaseOutcome.SKIPPED,
 )
-LEFT_OUT_SHOWN = 8
 MAX_COLUMNS = 500
 
 
@@ -90,14 +89,13 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
     return shown
 
 
-def left_out(cells: Iterable[LeftOut]) -> list[str]:
-    """Cells that make no sense, counted by reason."""
+def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:
+    """Cells that make no sense, counted; by reason where they are to be listed."""
     # Two tests with the same axes leave out the same cells.
     reasons = Counter(reason for _, reason in {(cell.id, cell.reason) for cell in cells})
-    shown = [f"left out: {count} × {reason}" for reason, count in sorted(reasons.items())[:LEFT_OUT_SHOWN]]
-    if len(reasons) > LEFT_OUT_SHOWN:
-        shown.append(f"left out: {len(reasons) - LEFT_OUT_SHOWN} more reasons")
-    return shown
+    if not reasons or is_listed:
+        return [f"left out: {count} × {reason}" for reason, count in sorted(reasons.items())]
+    return [f"left out: {reasons.total()} cells of the matrix, for {len(reasons)} reasons; -v lists them"]
 
 
 def journals(paths: Iterable[str]) -> list[str]:

@@ -6,12 +6,15 @@ import select
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
 LOG_LINES = 20
+# Of the log's end: a progress bar is one line of megabytes.
+LOG_BYTES = 2**14
 MAX_REPLY_BYTES = 64 * 2**20
 EXIT_SECONDS = 5.0
 
@@ -95,51 +98,59 @@ class Worker:
         return WorkerTimeoutError(f"no answer to {op!r} in time")
 
     def _read_line(self, op: str, deadline: float, waiting: Callable[[], None], period_seconds: float) -> bytes:
-        poll = select.poll()
-        poll.register(self._replies, select.POLLIN)
-        chunks, size, next_call = [], 0, monotonic() + period_seconds
-        while True:
+        line, next_call = bytearray(), monotonic() + period_seconds
+        while not line.endswith(b"\n"):
             now = monotonic()
             if now >= deadline:
                 raise self._timed_out(op)
             if now >= next_call:
                 waiting()
                 next_call += period_seconds * (1 + (now - next_call) // period_seconds)
-                continue
-            if not poll.poll(max(1, round(1000 * (min(next_call, deadline) - now)))):
-                continue
-            chunk = os.read(self._replies, 2**20)
-            size += len(chunk)
-            if not chunk:
-                raise WorkerDiedError(f"the worker died during {op!r}")
-            if size > MAX_REPLY_BYTES:
-                raise BrokenProtocolError(f"the answer to {op!r} is longer than {MAX_REPLY_BYTES} bytes")
-            line, end, rest = chunk.partition(b"\n")
-            chunks.append(line)
-            if end:
-                if rest:
-                    raise BrokenProtocolError(f"more than one answer to {op!r}: {rest[:80]!r}")
-                return b"".join(chunks)
+            elif self._is_readable(op, min(next_call, deadline) - now):
+                line += self._read_chunk(op)
+                if len(line) > MAX_REPLY_BYTES:
+                    raise BrokenProtocolError(f"the answer to {op!r} is longer than {MAX_REPLY_BYTES} bytes")
+        return bytes(line)
+
+    def _is_readable(self, op: str, seconds: float) -> bool:
+        # Asked before the poll: what a worker wrote before its end is read first.
+        is_gone = self._process.poll() is not None
+        poll = select.poll()
+        poll.register(self._replies, select.POLLIN)
+        if poll.poll(max(1, round(1000 * seconds))):
+            return True
+        if is_gone:
+            # A child of it holds the pipe open: end-of-file would come when that ends, if ever.
+            raise WorkerDiedError(f"the worker died during {op!r}")
+        return False
+
+    def _read_chunk(self, op: str) -> bytes:
+        chunk = os.read(self._replies, 2**20)
+        if not chunk:
+            raise WorkerDiedError(f"the worker died during {op!r}")
+        if rest := chunk.partition(b"\n")[2]:
+            raise BrokenProtocolError(f"more than one answer to {op!r}: {rest[:80]!r}")
+        return chunk
 
     def kill(self) -> None:
         """End the whole group at once; nothing it started lives on."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
 
-    def exit_status(self) -> int:
-        """The exit status of a worker that is gone, negative for a signal; waits a little, then kills."""
+    def exit_status(self) -> int | None:
+        """The exit status, negative for a signal; waits for it a little. None for a worker that had to be killed."""
         try:
             return self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            return self._process.returncode
+            return None
 
     def log_tail(self) -> tuple[str, ...]:
         """The last lines of what the worker printed."""
-        return tuple(self.log_path.read_text(errors="replace").splitlines()[-LOG_LINES:])
+        with self.log_path.open("rb") as log:
+            log.seek(max(0, self.log_path.stat().st_size - LOG_BYTES))
+            return tuple(log.read().decode(errors="replace").splitlines()[-LOG_LINES:])
 
     def __enter__(self) -> Self:
         return self
@@ -148,16 +159,18 @@ class Worker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._requests)
-        if kind is None:
-            self.exit_status()
-        self.kill()
-        os.close(self._replies)
+        try:
+            if kind is None:
+                self.exit_status()
+        finally:
+            self.kill()
+            os.close(self._replies)
 
 
 def _answer(line: bytes, op: str) -> dict[str, Any]:
     try:
         answer = json.loads(line, parse_constant=_refuse)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BrokenProtocolError(f"the answer to {op!r} is not JSON: {line[:80]!r}") from None
     if not isinstance(answer, dict) or answer.get("status") not in ("done", "failed"):
         raise BrokenProtocolError(f"the answer to {op!r} has no status 'done' or 'failed': {line[:80]!r}")

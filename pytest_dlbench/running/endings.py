@@ -24,6 +24,8 @@ def explain(error: WorkerError, worker: Worker, kills_before: int, timeout_secon
     if not isinstance(error, WorkerDiedError):
         return RunOutcome.BROKEN_PROTOCOL, str(error)
     status = worker.exit_status()
+    if status is None:
+        return RunOutcome.BROKEN_PROTOCOL, f"{error}, as it seemed: it had closed its pipe, did not end, and was killed"
     if status == -signal.SIGKILL and memory_kills() > kills_before:
         return RunOutcome.OUT_OF_MEMORY, f"{error}: the kernel ended it for want of memory"
     if status >= 0:

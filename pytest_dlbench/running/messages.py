@@ -19,7 +19,10 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """The network stands; ``parameters`` are its trainable arrays' canonical shapes, ``description`` the native model."""
+    """The network stands.
+
+    ``parameters`` are the canonical shapes of its trainable arrays, ``description`` is the native model as text.
+    """
 
     seconds: float
     parameters: dict[str, tuple[int, ...]]

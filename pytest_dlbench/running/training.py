@@ -1,8 +1,10 @@
 """One training run: a fresh worker from hello to close, and what came of it."""
 
+import platform
 import tempfile
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib import metadata
 from math import isfinite
 from pathlib import Path
 from time import monotonic
@@ -136,7 +138,7 @@ class _Dialogue:
             device=case.device,
             threads=case.threads,
         )
-        self.measured |= {"import_seconds": hello.seconds, "versions": hello.versions}
+        self.measured |= {"import_seconds": hello.seconds, "versions": {**hello.versions, **_surroundings()}}
 
     def _build(self, plan: Plan, seed: int, weights: str | None) -> None:
         built: messages.Built = self._ask(
@@ -183,6 +185,11 @@ def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe as the worker gets it and as records keep it."""
     optimizer = {"kind": type(recipe.optimizer).__name__.lower(), **asdict(recipe.optimizer)}
     return {**asdict(recipe), "optimizer": optimizer}
+
+
+def _surroundings() -> dict[str, str]:
+    """What may change a figure beside the worker's own packages."""
+    return {"kernel": platform.release(), "pytest-dlbench": metadata.version("pytest-dlbench")}
 
 
 def _number(text: str) -> float:

@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own documentation
 from torch import nn
 
 from dlworker.protocol import RequestError

@@ -1,0 +1,13 @@
+"""A PyTorch whose input pipeline gives every second example the label of another digit."""
+
+import numpy as np
+from dlworker.frameworks import pytorch
+from dlworker.frameworks.pytorch import configure, versions
+
+__all__ = ["Trainer", "configure", "versions"]
+
+
+class Trainer(pytorch.Trainer):
+    def load(self, images, labels, order):
+        is_wrong = np.arange(len(labels)) % 2 == 0
+        super().load(images, np.where(is_wrong, (labels + 1) % 10, labels), order)

@@ -1,0 +1,12 @@
+"""PyTorch's place taken by builders/forgetful_pytorch.py: ``pytest -p tests.doubles.forgetful_pytorch``."""
+
+from pathlib import Path
+
+from pytest_dlbench.environments import Framework
+
+
+def pytest_dlbench_frameworks():
+    folder = Path(__file__).parent / "builders"
+    return [
+        Framework(name="pytorch", builder="forgetful_pytorch", install="pip install torch==2.13.0", folders=(folder,))
+    ]

@@ -1,0 +1,19 @@
+"""The framework code of a builder with no harness: run by overhead.py, prints the seconds of every step."""
+
+import json
+import sys
+from time import monotonic
+
+import numpy as np
+from dlworker.frameworks import pytorch
+
+plan = json.loads(sys.argv[1])
+pytorch.configure(plan["threads"])
+trainer = pytorch.Trainer(plan["network"], plan["recipe"], np.load(plan["weights"]), "cpu", plan["seed"])
+trainer.load(np.load(plan["images"]), np.load(plan["labels"]), np.load(plan["order"]))
+seconds = []
+for number in range(plan["steps"]):
+    began = monotonic()
+    trainer.step(number).item()
+    seconds.append(monotonic() - began)
+print(json.dumps(seconds))

@@ -1,0 +1,105 @@
+"""What the harness costs the training loop: the same PyTorch code bare, and through the worker with sampling on.
+
+    python -m tests.perf.overhead --triples 60
+
+Every triple is three fresh processes in random order: bare, bare again (the null: what the machine alone makes of
+nothing), and the worker. Compared are the sum, the median and the 10 % quantile of the steps behind the warm-up.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from pytest_dlbench.data import DATASETS, batches
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.model import SGD, Recipe, initial_weights
+from pytest_dlbench.planning import Settings
+from pytest_dlbench.running import Plan, launch, recipe_json, train_once
+from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.zoo import MODELS
+from tests.perf.pairs import median_ratio
+
+RECIPE = Recipe(batch_size=32, epochs=2, optimizer=SGD(0.02, momentum=0.9))
+STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
+    "sum": lambda steps: float(steps.sum()),
+    "median": lambda steps: float(np.median(steps)),
+    "q10": lambda steps: float(np.quantile(steps, 0.1)),
+}
+
+
+def bare(plan: Plan, folder: Path) -> list[float]:
+    """Seconds of every step, with nothing of ours around them."""
+    data = plan.data
+    asked = {
+        "network": plan.network.as_json(),
+        "recipe": recipe_json(plan.recipe),
+        "weights": str(folder / "weights.npz"),
+        "images": str(data.part("train_images")),
+        "labels": str(data.part("train_labels")),
+        "order": str(folder / "order.npy"),
+        "steps": plan.steps,
+        "threads": plan.case.threads,
+        "seed": plan.seed,
+    }
+    environment = launch.environment(plan.framework, device="cpu", threads=plan.case.threads)
+    command = [sys.executable, "-s", str(Path(__file__).parent / "bare.py"), json.dumps(asked)]
+    done = subprocess.run(command, env=dict(environment), capture_output=True, check=True)
+    return list(json.loads(done.stdout))
+
+
+def through_the_worker(plan: Plan, _: Path) -> list[float]:
+    """Seconds of every step in a worker."""
+    run = train_once(plan, 0)
+    if run.training is None:
+        raise SystemExit(run.message)
+    return list(run.training.step_seconds)
+
+
+def main() -> None:
+    """Run the triples and print the ratios with their conditions."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--triples", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--model", default="gatech-lenet")
+    parser.add_argument("--threads", type=int, default=this_machine().cores)
+    asked = parser.parse_args()
+    settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
+    plan = settings.plan(
+        FRAMEWORKS["pytorch"],
+        MODELS[asked.model],
+        DATASETS["digits28"],
+        DEVICES["cpu"],
+        recipe=RECIPE,
+        steps=asked.steps,
+    )
+    arms = {"bare": bare, "null": bare, "worker": through_the_worker}
+    found: dict[str, dict[str, list[float]]] = {arm: {name: [] for name in STATISTICS} for arm in arms}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.savez(folder / "weights.npz", **initial_weights(plan.network, seed=1))
+        order = batches(examples=1437, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1)
+        np.save(folder / "order.npy", order)
+        for triple in range(asked.triples):
+            for arm in random.sample(sorted(arms), len(arms)):
+                steps = np.array(arms[arm](plan, folder)[10:])
+                for statistic, read in STATISTICS.items():
+                    found[arm][statistic].append(read(steps))
+            print(f"triple {triple + 1} of {asked.triples}", file=sys.stderr)
+    print(
+        f"{asked.model}, batch {RECIPE.batch_size}, {asked.steps} steps, {asked.threads} threads, {this_machine().name}"
+    )
+    for statistic in STATISTICS:
+        for arm in ("null", "worker"):
+            ratio = median_ratio(found[arm][statistic], found["bare"][statistic])
+            print(f"{statistic:<6} {arm:<6} / bare: {ratio}")
+
+
+if __name__ == "__main__":
+    main()
