@@ -1,13 +1,19 @@
 """Records as JSON text and back. Reading checks every type; an error names the path into the document."""
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import FORMAT_VERSION
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Versioned:
+    format: int = FORMAT_VERSION
 
 
 def encode_line(record: Any) -> bytes:
@@ -30,6 +36,14 @@ def decode(text: bytes, kind: type[T], where: str) -> T:
         raise FileFormatError(f"{where}: not complete JSON: {error}") from error
 
 
+def decode_versioned(text: bytes, kind: type[T], where: str) -> T:
+    """The same for a document with a ``format``, which is looked at first: another one may have any shape."""
+    found = decode(text, _Versioned, where).format
+    if found != FORMAT_VERSION:
+        raise FileFormatError(f"{where}: format {found}; this version reads {FORMAT_VERSION} @ $.format")
+    return decode(text, kind, where)
+
+
 def convert(value: Any, kind: type[T], where: str) -> T:
     """The same for a document that is parsed already."""
     try:
@@ -40,4 +54,4 @@ def convert(value: Any, kind: type[T], where: str) -> T:
 
 def builtins(record: Any) -> Any:
     """A record as plain dictionaries, lists, numbers and text."""
-    return msgspec.to_builtins(asdict(record))
+    return msgspec.to_builtins(record)

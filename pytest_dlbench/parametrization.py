@@ -76,13 +76,22 @@ def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
 def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Options) -> Sequence[Value]:
     """What the command line names, else the parameters of the suite's own fixture, else all that is known."""
     if chosen := getattr(asked, OPTION_OF_AXIS[axis]):
-        return [registry.find(axis, name, f"--dlbench-{OPTION_OF_AXIS[axis]}") for name in chosen]
+        return _named_once(axis, [registry.find(axis, name, f"--dlbench-{OPTION_OF_AXIS[axis]}") for name in chosen])
     # Private in pytest, and the only way to see what a suite's fixture of this name is parametrized with.
     definitions = metafunc._arg2fixturedefs.get(axis, ())
     if definitions and definitions[-1].params is not None:
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
-        return [registry.find(axis, _plain(parameter), where) for parameter in definitions[-1].params]
+        return _named_once(axis, [registry.find(axis, _plain(given), where) for given in definitions[-1].params])
     return list(registry.values[axis].values())
+
+
+def _named_once(axis: str, values: Sequence[Value]) -> Sequence[Value]:
+    """Each value once; two values of one name would share ids and baselines."""
+    named: dict[str, Value] = {}
+    for value in values:
+        if named.setdefault(value.name, value) != value:
+            raise OptionError(f"two values of the axis {axis!r} are named {value.name!r}; give each its own name")
+    return list(named.values())
 
 
 def _plain(parameter: Any) -> Any:

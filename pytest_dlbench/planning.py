@@ -41,13 +41,14 @@ class Settings:
         if reason := misfit(model, dataset):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         recipe = recipe or model.recipe
+        usual_steps = steps_of(recipe, dataset, self.scale)
         return Plan(
             case=self._case(label, framework.name, model.name, data.name, device.name),
             framework=framework,
             network=infer(model),
             recipe=recipe,
             data=prepare(dataset),
-            steps=steps or steps_of(recipe, dataset, self.scale),
+            steps=steps or usual_steps,
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
         )

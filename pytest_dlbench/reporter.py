@@ -21,6 +21,8 @@ class Reporter:
     def __init__(self, config: pytest.Config, terminal_reporter: Any, session: Session) -> None:
         self._config, self._terminal, self._session = config, terminal_reporter, session
         self._cases = 0
+        # Read now: while a test's output is captured, standard output is no terminal.
+        self.columns = int(terminal_reporter._tw.fullwidth)
         self._results: list[CaseResult] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
         self._journals = {str(session.journal.path)}
@@ -33,11 +35,6 @@ class Reporter:
     def is_rewritable(self) -> bool:
         """Whether lines go to a terminal."""
         return bool(self._terminal._tw.hasmarkup)
-
-    @property
-    def columns(self) -> int:
-        """The width of the terminal."""
-        return int(self._terminal._tw.fullwidth)
 
     def write(self, text: str) -> None:
         """Write in the middle of a test, past pytest's capture."""

@@ -58,15 +58,19 @@ class Session:
         return self._save(record, compared) if self.options.save else compared
 
     def _compare(self, record: Record, node: str) -> CaseResult:
-        machine = self.settings.machine
         try:
-            baseline = self.baselines.read(record.case, machine)
+            baseline = self.baselines.read(record.case, self.settings.machine)
+            return self._against(baseline, record, node) if baseline else self._without_baseline(record, node)
         except FileFormatError as error:
             return _result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
-        if baseline is None:
-            others = self.baselines.others(record.case, machine)
-            outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
-            return _result(record, outcome, messages.no_baseline(machine.name, others, node))
+
+    def _without_baseline(self, record: Record, node: str) -> CaseResult:
+        machine = self.settings.machine
+        others = self.baselines.others(record.case, machine)
+        outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
+        return _result(record, outcome, messages.no_baseline(machine.name, others, node))
+
+    def _against(self, baseline: Baseline, record: Record, node: str) -> CaseResult:
         if obstacles := judging.obstacles(baseline.context, record.context):
             return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, node))
         verdicts = judging.compare(baseline, record.runs, self.options.tolerance)

@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 import platformdirs
 
-from pytest_dlbench.data.dataset import PARTS, Dataset, Prepared
+from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared
+from pytest_dlbench.errors import DataError
 
 MANIFEST = "hashes.json"
 
@@ -39,7 +40,7 @@ def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
 def _is_whole(folder: Path) -> bool:
     try:
         return _read_hashes(folder) == _hash_parts(folder)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return False
 
 
@@ -63,7 +64,10 @@ def _write(dataset: Dataset, folder: Path) -> None:
     # Beside its final place, so that the rename stays on one file system.
     unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
+        # A temporary folder is its maker's alone; what is prepared is for all who may read the cache.
+        unfinished.chmod(0o755)
         arrays = dataset.make()
+        _check(dataset, arrays)
         for part in PARTS:
             np.save(unfinished / f"{part}.npy", getattr(arrays, part), allow_pickle=False)
         (unfinished / MANIFEST).write_bytes(msgspec.json.encode(_hash_parts(unfinished), order="sorted"))
@@ -72,3 +76,16 @@ def _write(dataset: Dataset, folder: Path) -> None:
         unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _check(dataset: Dataset, arrays: Arrays) -> None:
+    """What was made is what was declared, for models were fitted to the declaration."""
+    declared = ((dataset.train_examples, *dataset.shape), (dataset.test_examples, *dataset.shape))
+    made = (arrays.train_images.shape, arrays.test_images.shape)
+    if made != declared:
+        raise DataError(f"data set {dataset.name!r}: declared as {declared} (train, test), made as {made}")
+    labels = np.concatenate([arrays.train_labels, arrays.test_labels])
+    if labels.min() < 0 or labels.max() >= dataset.classes:
+        raise DataError(
+            f"data set {dataset.name!r}: labels from {labels.min()} to {labels.max()}, not {dataset.classes}"
+        )

@@ -30,7 +30,11 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     leaves: dict[str, Any] = {}
     for name, value in tree.items():
-        leaves |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        if isinstance(value, Mapping):
+            leaves |= _flat(value, f"{prefix}{name}.")
+        else:
+            # What was stored comes back as a list.
+            leaves[f"{prefix}{name}"] = list(value) if isinstance(value, tuple) else value
     return leaves
 
 

@@ -1,5 +1,7 @@
 """Initial weights that all frameworks share."""
 
+import zlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,15 +14,15 @@ def initial_weights(network: Network, *, seed: int) -> dict[str, NDArray[np.floa
 
     Uniform weights within ±gain·√(6 / (fan-in + fan-out)), zero biases and shifts, scales of one. The gain is 1
     (Glorot & Bengio 2010, equation 16), and 4 before a sigmoid (Bengio 2012, "Practical recommendations …", section
-    3.1), without which deep sigmoid networks stay where they start. Every array has a generator of its own, so that
-    adding a layer does not change the others' weights.
+    3.1), without which deep sigmoid networks stay where they start. Every array has a generator of its own, seeded
+    by its name, so that what stands elsewhere in a network does not change it.
     """
     arrays: dict[str, NDArray[np.float64]] = {}
     followers = [*(placed.layer for placed in network.layers[1:]), None]
     for placed, follower in zip(network.layers, followers, strict=True):
         gain = 4.0 if isinstance(follower, Sigmoid) else 1.0
         for name, parameter in placed.parameters.items():
-            arrays[name] = _initial(parameter, gain, np.random.default_rng([seed, len(arrays)]))
+            arrays[name] = _initial(parameter, gain, np.random.default_rng([seed, zlib.crc32(name.encode())]))
     return arrays
 
 

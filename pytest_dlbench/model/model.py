@@ -37,6 +37,11 @@ class Model:
     def __post_init__(self) -> None:
         if not self.layers:
             raise ModelError(f"model {self.name!r} has no layers")
+        if len(self.input_shape) not in (1, 3) or any(size < 1 for size in self.input_shape):
+            raise ModelError(
+                f"model {self.name!r}: input_shape must be (channels, height, width) or (features,), each 1 or more,"
+                f" got {self.input_shape}"
+            )
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """How a model is trained: the optimiser, the batch, the number of epochs."""
 
 from dataclasses import KW_ONLY, dataclass
+from math import inf
 from typing import Literal
 
 from pytest_dlbench.errors import ModelError
@@ -27,7 +28,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         require_share(self.momentum, "SGD momentum")
-        if self.learning_rate <= 0 or self.weight_decay < 0:
+        if not (0 < self.learning_rate < inf and 0 <= self.weight_decay < inf):
             raise ModelError(f"SGD needs a learning rate above 0 and no negative weight decay, got {self}")
         if self.nesterov and not self.momentum:
             raise ModelError("SGD with nesterov needs a momentum above 0")

@@ -8,9 +8,11 @@ from pytest_dlbench.records import Verdict
 
 def significant(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, never in powers of ten."""
-    if not value:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if not value or not math.isfinite(value):
+        return f"{value:.0f}"
+    # Rounded before it is measured: 9.996 has one digit before the point, 10.0 has two.
+    rounded = float(f"{value:.{digits - 1}e}")
+    places = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{value:,.{max(0, places)}f}"
 
 

@@ -34,6 +34,7 @@ class Live:
         self._screen, self._cases = screen, cases
         self._began = monotonic()
         self._done_runs = self._finished = 0
+        self._is_shown = False
         self._seen: dict[str, int] = {}
 
     def waiting(self, case: Case, device: str) -> None:
@@ -60,8 +61,9 @@ class Live:
 
     def clear(self) -> None:
         """Take the line away, for pytest's own output."""
-        if self._screen.is_rewritable:
+        if self._is_shown:
             self._screen.write("\r\x1b[2K")
+            self._is_shown = False
 
     def _position(self, case: Case, index: int, runs: int) -> str:
         number = self._seen.setdefault(case.id, len(self._seen) + 1)
@@ -78,6 +80,7 @@ class Live:
     def _show(self, line: str) -> None:
         if self._screen.is_rewritable:
             self._screen.write(f"\r\x1b[2K{line[: self._screen.columns - 1]}")
+            self._is_shown = True
         else:
             self._screen.write(f"{line}\n")
 

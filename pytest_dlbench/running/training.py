@@ -50,7 +50,7 @@ class _NotDoneError(Exception):
 def train_once(plan: Plan, index: int) -> Run:
     """One run in a fresh process. Whatever happens in it is an outcome; only our own faults raise."""
     seed = plan.seed + index
-    began = datetime.now(UTC).isoformat(timespec="seconds")
+    began = datetime.now(UTC).isoformat(timespec="milliseconds")
     with tempfile.TemporaryDirectory(prefix="dlbench-run-") as name:
         folder = Path(name)
         # All that costs the driver time is done before the worker starts: then the driver sleeps.

@@ -41,8 +41,9 @@ class ProcessTree:
 
     def end(self) -> Usage:
         """Stop the phase."""
-        self.sample()
         wall, user, system = (now - then for now, then in zip(self._counters(), self._began, strict=True))
+        # After the counters, which have just looked for children: none of them is left out.
+        self.sample()
         samples = self._rss_bytes or [0]
         return Usage(
             wall_seconds=wall,

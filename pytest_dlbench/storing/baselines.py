@@ -1,11 +1,12 @@
 """Accepted figures: ``<machine class>/<case>.json``, one small sorted text file a case."""
 
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import FORMAT_VERSION, Baseline, Case, Machine
+from pytest_dlbench.records import Baseline, Case, Machine
 from pytest_dlbench.storing.files import write_whole
 
 
@@ -25,7 +26,7 @@ class BaselineStore:
         if not path.is_file():
             return None
         try:
-            baseline = codec.decode(path.read_bytes(), Baseline, str(path))
+            baseline = codec.decode_versioned(path.read_bytes(), Baseline, str(path))
             _check(baseline, case, path)
         except FileFormatError as error:
             advice = "restore it from version control, or delete it and save a new one with --dlbench-save"
@@ -34,7 +35,7 @@ class BaselineStore:
 
     def others(self, case: Case, machine: Machine) -> tuple[str, ...]:
         """The other machine classes that have a baseline of this case."""
-        found = self.folder.glob(f"*/{case.id}.json")
+        found = self.folder.glob(f"*/{escape(case.id)}.json")
         return tuple(sorted(path.parent.name for path in found if path.parent.name != machine.name))
 
     def write(self, baseline: Baseline) -> Path:
@@ -45,10 +46,15 @@ class BaselineStore:
 
 
 def _check(baseline: Baseline, case: Case, path: Path) -> None:
-    if baseline.format != FORMAT_VERSION:
-        raise FileFormatError(f"{path}: format {baseline.format}; this version reads {FORMAT_VERSION}")
+    """What types do not say."""
     if baseline.case.id != case.id:
         raise FileFormatError(f"{path}: is of the case {baseline.case.id!r} @ $.case.id")
+    if len(set(baseline.seeds)) != len(baseline.seeds):
+        raise FileFormatError(f"{path}: a seed is there twice @ $.seeds")
+    if not baseline.metrics:
+        raise FileFormatError(f"{path}: there are no figures @ $.metrics")
     for name, values in baseline.metrics.items():
         if len(values) != len(baseline.seeds) or not values:
             raise FileFormatError(f"{path}: {len(values)} values for {len(baseline.seeds)} seeds @ $.metrics.{name}")
+        if min(values) < 0:
+            raise FileFormatError(f"{path}: no figure is below 0, got {min(values)} @ $.metrics.{name}")

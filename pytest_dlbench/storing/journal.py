@@ -58,11 +58,6 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
     for number, line in enumerate(content.splitlines(), start=1):
         where = f"{path}, line {number}"
         try:
-            entry = codec.decode(line, Entry, where)
+            yield codec.decode_versioned(line, Entry, where)
         except FileFormatError as error:
             yield Damage(message=f"{error}; the line is left out, the others are kept")
-            continue
-        if entry.format == FORMAT_VERSION:
-            yield entry
-        else:
-            yield Damage(message=f"{where}: format {entry.format}; this version reads {FORMAT_VERSION}")

@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
+from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import Inferred, require_image, require_positive
 from pytest_dlbench.model.layers.window import Padding, require_padding, resolve_pads, slide
 from pytest_dlbench.model.shapes import Pair, Shape, pair
@@ -22,6 +23,9 @@ class _Pool:
         stride = self.window if self.stride is None else self.stride
         require_positive((*pair(self.window), *pair(stride)), "pooling window and stride")
         require_padding(self.padding)
+        sides = (0, 0) if isinstance(self.padding, str) else pair(self.padding)
+        if any(2 * side > size for side, size in zip(sides, pair(self.window), strict=True)):
+            raise ModelError(f"pooling padding must be at most half the window, got {self.padding} for {self.window}")
 
     def infer(self, shape: Shape) -> Inferred:
         """An image with as many channels; rows and columns that fill no window are left out."""

@@ -1,6 +1,7 @@
 """Layers that behave differently in training and in evaluation."""
 
 from dataclasses import KW_ONLY, dataclass
+from math import inf
 from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
@@ -41,8 +42,8 @@ class BatchNorm:
 
     def __post_init__(self) -> None:
         require_share(self.decay, "BatchNorm decay")
-        if self.epsilon <= 0:
-            raise ModelError(f"BatchNorm epsilon must be above 0, got {self.epsilon!r}")
+        if not 0 < self.epsilon < inf:
+            raise ModelError(f"BatchNorm epsilon must be above 0 and finite, got {self.epsilon!r}")
 
     def infer(self, shape: Shape) -> Inferred:
         """The same shape; one scale and one shift for each channel or feature."""

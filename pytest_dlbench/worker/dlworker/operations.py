@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker.protocol import VERSION, RequestError, required
+from dlworker.protocol import VERSION, RequestError, encode, required
 from dlworker.training import timed_steps
 
 
@@ -88,9 +88,9 @@ NEEDS = {"build": "hello", "train": "build", "evaluate": "build"}
 
 
 def serve(session, request):
-    """The answer to one request; whatever goes wrong in a framework is an answer too."""
+    """The answer to one request, encoded; whatever goes wrong in a framework is an answer too."""
     try:
-        return dict(_perform(session, request), status="done")
+        return encode(dict(_perform(session, request), status="done"))
     except RequestError as error:
         return _failed(error.kind, str(error))
     except MemoryError as error:
@@ -118,4 +118,4 @@ def _is_out_of_memory(error):
 
 
 def _failed(kind, message):
-    return {"status": "failed", "kind": kind, "message": message, "traceback": traceback.format_exc()}
+    return encode({"status": "failed", "kind": kind, "message": message, "traceback": traceback.format_exc()})

@@ -30,11 +30,16 @@ class Channel:
         line = self.requests.readline()
         return json.loads(line.decode("utf-8")) if line else None
 
-    def send(self, answer):
-        """One answer, on its way before this returns."""
-        # NaN is not JSON: a loss that is not finite travels as text, see training.py.
-        self.replies.write(json.dumps(answer, allow_nan=False).encode("utf-8") + b"\n")
+    def send(self, line):
+        """One encoded answer, on its way before this returns."""
+        self.replies.write(line)
         self.replies.flush()
+
+
+def encode(answer):
+    """An answer as its line; raises TypeError or ValueError for what JSON does not know."""
+    # NaN is not JSON: a loss that is not finite travels as text, see training.py.
+    return json.dumps(answer, allow_nan=False).encode("utf-8") + b"\n"
 
 
 def required(request, field):

@@ -1,0 +1,23 @@
+"""Arrays in memory: a label for each image."""
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.data import Arrays
+from pytest_dlbench.errors import DataError
+
+
+def arrays_of(*, train=(8, 8), test=(4, 4)):
+    return Arrays(
+        train_images=np.zeros((train[0], 1, 2, 2), dtype=np.float32),
+        train_labels=np.zeros(train[1], dtype=np.int64),
+        test_images=np.zeros((test[0], 1, 2, 2), dtype=np.float32),
+        test_labels=np.zeros(test[1], dtype=np.int64),
+    )
+
+
+@pytest.mark.parametrize(("images", "labels"), [(3, 4), (4, 3), (0, 0)])
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_split_without_a_label_for_each_image_is_refused(split, images, labels):
+    with pytest.raises(DataError, match=f"the {split} split has {images} images and {labels} labels"):
+        arrays_of(**{split: (images, labels)})

@@ -1,0 +1,89 @@
+"""Which examples go into which step."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pytest_dlbench.data import batches
+
+law = settings(deadline=None)
+seeds = st.integers(0, 2**63)
+steps = st.integers(1, 40)
+
+
+@st.composite
+def fitting(draw):
+    examples = draw(st.integers(1, 120))
+    return {"examples": examples, "batch_size": draw(st.integers(1, examples))}
+
+
+@law
+@given(fitting(), steps, seeds)
+def test_there_is_one_row_of_a_batch_for_each_step(data, steps, seed):
+    assert batches(**data, steps=steps, seed=seed).shape == (steps, data["batch_size"])
+
+
+@law
+@given(fitting(), steps, seeds)
+def test_every_position_is_one_of_the_examples(data, steps, seed):
+    order = batches(**data, steps=steps, seed=seed)
+    assert order.dtype == np.int64
+    assert 0 <= order.min() <= order.max() < data["examples"]
+
+
+@law
+@given(fitting(), steps, seeds)
+def test_no_example_comes_twice_in_an_epoch(data, steps, seed):
+    order = batches(**data, steps=steps, seed=seed)
+    per_epoch = data["examples"] // data["batch_size"]
+    for first in range(0, steps, per_epoch):
+        epoch = order[first : first + per_epoch].ravel()
+        assert len(np.unique(epoch)) == epoch.size
+
+
+@law
+@given(st.integers(1, 12), st.integers(1, 12), seeds)
+def test_an_epoch_of_whole_batches_has_every_example(batch_size, per_epoch, seed):
+    examples = batch_size * per_epoch
+    order = batches(examples=examples, batch_size=batch_size, steps=per_epoch, seed=seed)
+    assert sorted(order.ravel().tolist()) == list(range(examples))
+
+
+@law
+@given(fitting(), steps, seeds)
+def test_one_seed_gives_the_same_order_again(data, steps, seed):
+    again = batches(**data, steps=steps, seed=seed)
+    np.testing.assert_array_equal(batches(**data, steps=steps, seed=seed), again)
+
+
+@law
+@given(fitting(), steps, steps, seeds)
+def test_more_steps_begin_with_the_same_steps(data, steps, more, seed):
+    longer = batches(**data, steps=steps + more, seed=seed)
+    np.testing.assert_array_equal(longer[:steps], batches(**data, steps=steps, seed=seed))
+
+
+@law
+@given(seeds, seeds)
+def test_two_seeds_give_two_orders(seed, other):
+    assume(seed != other)
+    one, two = (batches(examples=1000, batch_size=100, steps=10, seed=each) for each in (seed, other))
+    assert not np.array_equal(one, two)
+
+
+@law
+@given(seeds)
+def test_two_epochs_have_two_orders(seed):
+    order = batches(examples=1000, batch_size=100, steps=20, seed=seed)
+    assert not np.array_equal(order[:10], order[10:])
+
+
+def test_the_order_of_a_seed_never_changes():
+    # What the golden losses stand on.
+    assert batches(examples=7, batch_size=3, steps=3, seed=20261121).tolist() == [[6, 3, 5], [2, 0, 1], [3, 0, 4]]
+
+
+def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
+    with pytest.raises(ValueError, match="a batch of 11 is more than the 10 examples"):
+        batches(examples=10, batch_size=11, steps=1, seed=0)

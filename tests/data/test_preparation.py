@@ -1,0 +1,75 @@
+"""Data sets on disk: made once, as .npy that every framework can map, with a digest of their content."""
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.data import prepare
+from pytest_dlbench.data.dataset import PARTS
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_written_as_it_was_made(root, counted, part):
+    file = prepare(counted.dataset(), root).part(part)
+    np.testing.assert_array_equal(np.load(file), getattr(counted.arrays(), part))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_can_be_memory_mapped_without_pickle(root, counted, part):
+    file = prepare(counted.dataset(), root).part(part)
+    assert isinstance(np.load(file, mmap_mode="r", allow_pickle=False), np.memmap)
+
+
+def test_the_folder_is_named_after_the_data_set_and_its_version(root, counted):
+    assert prepare(counted.dataset(name="cats", version=3), root).folder == root / "cats-v3"
+
+
+def test_without_a_root_the_data_lie_in_the_users_cache(tmp_path, counted, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert prepare(counted.dataset()).folder == tmp_path / "pytest-dlbench" / "data" / "counted-v1"
+
+
+def test_nothing_but_the_folder_and_its_lock_is_written(root, counted):
+    prepare(counted.dataset(), root)
+    assert [path.name for path in root.iterdir() if path.suffix != ".lock"] == ["counted-v1"]
+
+
+def test_what_this_process_has_prepared_is_not_read_again(root, counted):
+    dataset = counted.dataset()
+    assert prepare(dataset, root) is prepare(dataset, root)
+
+
+def test_what_is_on_disk_is_not_made_again(root, counted):
+    prepare(counted.dataset(), root)
+    prepare.cache_clear()
+    prepare(counted.dataset(), root)
+    assert counted.times == 1
+
+
+def test_what_is_on_disk_has_the_digest_that_it_had(root, counted):
+    first = prepare(counted.dataset(), root)
+    prepare.cache_clear()
+    assert prepare(counted.dataset(), root).digest == first.digest
+
+
+def test_a_new_version_is_made(root, counted):
+    prepare(counted.dataset(version=1), root)
+    prepare(counted.dataset(version=2), root)
+    assert counted.times == 2
+
+
+def test_each_root_has_its_own(root, counted):
+    prepare(counted.dataset(), root / "one")
+    prepare(counted.dataset(), root / "other")
+    assert counted.times == 2
+
+
+def test_the_digest_is_that_of_the_content_not_of_the_name(root, counted):
+    one, other = (prepare(counted.dataset(name=name), root) for name in ("one", "other"))
+    assert one.digest == other.digest
+
+
+@pytest.mark.parametrize("change", [{"brightness": 0.25}, {"label": 0}], ids=["images", "labels"])
+def test_the_digest_changes_with_the_content(root, counted, change):
+    before = prepare(counted.dataset(), root)
+    after = prepare(counted.dataset(version=2, **change), root)
+    assert before.digest != after.digest

@@ -1,0 +1,121 @@
+"""Preparing data that were damaged, or that cannot be made."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.data import prepare
+from pytest_dlbench.errors import DataError
+
+
+def change_a_bit(folder):
+    file = folder / "train_images.npy"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+def cut_short(folder):
+    file = folder / "test_images.npy"
+    file.write_bytes(file.read_bytes()[:-4])
+
+
+def lose_a_part(folder):
+    (folder / "test_labels.npy").unlink()
+
+
+def lose_the_manifest(folder):
+    (folder / "hashes.json").unlink()
+
+
+def write_a_manifest(content):
+    def damage(folder):
+        (folder / "hashes.json").write_bytes(content)
+
+    return damage
+
+
+every_damage = pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(change_a_bit, id="a bit changed"),
+        pytest.param(cut_short, id="part cut short"),
+        pytest.param(lose_a_part, id="part missing"),
+        pytest.param(lose_the_manifest, id="manifest missing"),
+        pytest.param(write_a_manifest(b""), id="manifest empty"),
+        pytest.param(write_a_manifest(b"[1, 2]"), id="manifest of another form"),
+        pytest.param(write_a_manifest(b"{}"), id="manifest of no parts"),
+        pytest.param(write_a_manifest(b'{"train_images": "\xff"}'), id="manifest not in UTF-8"),
+    ],
+)
+
+
+@every_damage
+def test_what_is_damaged_is_made_again(root, counted, damage):
+    damage(prepare(counted.dataset(), root).folder)
+    prepare.cache_clear()
+    prepare(counted.dataset(), root)
+    assert counted.times == 2
+
+
+@every_damage
+def test_what_is_made_again_has_the_digest_that_it_had(root, counted, damage):
+    first = prepare(counted.dataset(), root)
+    damage(first.folder)
+    prepare.cache_clear()
+    assert prepare(counted.dataset(), root).digest == first.digest
+
+
+@every_damage
+def test_what_is_made_again_can_be_read(root, counted, damage):
+    damage(prepare(counted.dataset(), root).folder)
+    prepare.cache_clear()
+    images = np.load(prepare(counted.dataset(), root).part("train_images"))
+    np.testing.assert_array_equal(images, counted.arrays().train_images)
+
+
+def fails(error):
+    def make():
+        raise error
+
+    return make
+
+
+def gives_objects(arrays):
+    objects = np.full(arrays.test_images.shape, object())
+    return lambda: replace(arrays, test_images=objects)
+
+
+def leftovers(root):
+    return [path.name for path in root.iterdir() if path.suffix != ".lock"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_while_making_leaves_nothing_behind(root, counted, error):
+    with pytest.raises(error):
+        prepare(replace(counted.dataset(), make=fails(error)), root)
+    assert leftovers(root) == []
+
+
+def test_an_error_while_writing_leaves_nothing_behind(root, counted):
+    unwritable = replace(counted.dataset(), make=gives_objects(counted.arrays()))
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        prepare(unwritable, root)
+    assert leftovers(root) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [({"shape": (1, 4, 5)}, "declared as .*4, 5.*, made as"), ({"train_examples": 9}, "9"), ({"classes": 1}, "labels")],
+)
+def test_what_is_made_must_be_what_is_declared(root, counted, declared, reason):
+    with pytest.raises(DataError, match=reason):
+        prepare(replace(counted.dataset(), **declared), root)
+    assert leftovers(root) == []
+
+
+def test_an_error_is_not_remembered(root, counted):
+    with pytest.raises(OSError, match="not today"):
+        prepare(replace(counted.dataset(), make=fails(OSError("not today"))), root)
+    assert prepare(counted.dataset(), root).part("train_images").is_file()

@@ -1,0 +1,13 @@
+"""The NumPy double, which asks for an array that no machine can hold."""
+
+import numpy as np
+
+import numpy_softmax
+from numpy_softmax import configure, versions
+
+__all__ = ["Trainer", "configure", "versions"]
+
+
+class Trainer(numpy_softmax.Trainer):
+    def step(self, number):
+        return np.ones((2**40, 2**10)).sum()

@@ -1,0 +1,13 @@
+"""The NumPy double, which trains and is ended by a signal when it is to be evaluated."""
+
+import os
+
+import numpy_softmax
+from numpy_softmax import configure, versions
+
+__all__ = ["Trainer", "configure", "versions"]
+
+
+class Trainer(numpy_softmax.Trainer):
+    def evaluate(self, images, labels, batch_size):
+        os.abort()

@@ -1,0 +1,12 @@
+"""The NumPy double, whose fifth loss is not a number."""
+
+import numpy_softmax
+from numpy_softmax import configure, versions
+
+__all__ = ["Trainer", "configure", "versions"]
+
+
+class Trainer(numpy_softmax.Trainer):
+    def step(self, number):
+        loss = super().step(number)
+        return float("nan") if number == 4 else loss

@@ -1,0 +1,123 @@
+"""Softmax regression in plain NumPy, by its exact gradients: the smallest builder that keeps the whole contract.
+
+Flatten and dense layers in any order, SGD as the recipe has it. It runs wherever NumPy does, Python 3.6 included.
+"""
+
+import numpy as np
+from dlworker.protocol import RequestError
+
+
+def configure(threads):
+    """NumPy's threads are set before Python starts."""
+
+
+def versions():
+    """NumPy is in every answer already."""
+    return {"numpy_softmax": "1"}
+
+
+class Trainer:
+    """A list of matrices, and what SGD remembers of each."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        self.layers = network["layers"]
+        for layer in self.layers:
+            if layer["kind"] not in ("flatten", "dense"):
+                raise RequestError("unsupported", "the NumPy double has no layer %r" % layer["kind"])
+        self.settings = recipe["optimizer"]
+        source = _own(self.layers, seed) if weights is None else weights
+        # An .npz file gives a fresh array at each look; these are to be changed.
+        self.arrays = {name: np.array(source[name], dtype=recipe["precision"]) for name in _names(self.layers)}
+        self.velocities = {name: np.zeros_like(array) for name, array in self.arrays.items()}
+
+    def parameters(self):
+        return {name: array.shape for name, array in self.arrays.items()}
+
+    def describe(self):
+        return "\n".join("%s: %s" % (layer["name"], layer["kind"]) for layer in self.layers)
+
+    def load(self, images, labels, order):
+        self.images, self.labels, self.order = self._typed(images), np.array(labels), np.array(order)
+
+    def _typed(self, images):
+        return np.array(images, dtype=next(iter(self.arrays.values())).dtype)
+
+    def _forward(self, x):
+        """The input of every layer, and the logits."""
+        inputs = []
+        for layer in self.layers:
+            inputs.append(x)
+            if layer["kind"] == "flatten":
+                x = x.reshape(len(x), -1)
+            else:
+                x = np.dot(x, self.arrays[layer["name"] + ".weight"])
+                x = x + self.arrays[layer["name"] + ".bias"] if layer["bias"] else x
+        return inputs, x
+
+    def step(self, number):
+        index = self.order[number]
+        inputs, logits = self._forward(self.images[index])
+        losses, gradient = _softmax_cross_entropy(logits, self.labels[index])
+        gradient = gradient / len(index)
+        for layer, x in list(zip(self.layers, inputs))[::-1]:
+            gradient = self._backward(layer, x, gradient)
+        return losses.mean()
+
+    def _backward(self, layer, x, gradient):
+        if layer["kind"] == "flatten":
+            return gradient.reshape(x.shape)
+        to_input = np.dot(gradient, self.arrays[layer["name"] + ".weight"].T)
+        self._update(layer["name"] + ".weight", np.dot(x.T, gradient))
+        if layer["bias"]:
+            self._update(layer["name"] + ".bias", gradient.sum(0))
+        return to_input
+
+    def _update(self, name, gradient):
+        array, velocity, settings = self.arrays[name], self.velocities[name], self.settings
+        gradient = gradient + settings["weight_decay"] * array
+        velocity *= settings["momentum"]
+        velocity += gradient
+        step = gradient + settings["momentum"] * velocity if settings["nesterov"] else velocity
+        array -= settings["learning_rate"] * step
+
+    def evaluate(self, images, labels, batch_size):
+        correct, total = 0, 0.0
+        images, labels = self._typed(images), np.array(labels)
+        for first in range(0, len(labels), batch_size):
+            batch = slice(first, first + batch_size)
+            _, logits = self._forward(images[batch])
+            losses, _ = _softmax_cross_entropy(logits, labels[batch])
+            correct += (logits.argmax(1) == labels[batch]).sum()
+            total += losses.sum()
+        return correct, total / len(labels)
+
+
+def _names(layers):
+    for layer in layers:
+        if layer["kind"] == "dense":
+            yield layer["name"] + ".weight"
+            if layer["bias"]:
+                yield layer["name"] + ".bias"
+
+
+def _own(layers, seed):
+    """Small normal weights and zero biases, of this double's own."""
+    generator, arrays = np.random.RandomState(seed), {}
+    for layer in layers:
+        if layer["kind"] == "dense":
+            inputs, outputs = layer["input"][0], layer["output"][0]
+            arrays[layer["name"] + ".weight"] = generator.normal(0, inputs**-0.5, size=(inputs, outputs))
+            arrays[layer["name"] + ".bias"] = np.zeros(outputs)
+    return arrays
+
+
+def _softmax_cross_entropy(logits, labels):
+    """The loss of each example, and its gradient by the logits."""
+    shifted = logits - logits.max(1, keepdims=True)
+    exponentials = np.exp(shifted)
+    sums = exponentials.sum(1, keepdims=True)
+    rows = np.arange(len(labels))
+    losses = np.log(sums[:, 0]) - shifted[rows, labels]
+    gradient = exponentials / sums
+    gradient[rows, labels] -= 1
+    return losses, gradient

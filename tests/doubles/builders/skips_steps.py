@@ -1,0 +1,14 @@
+"""The NumPy double under a loop that tells of fewer steps than were asked for."""
+
+from dlworker import operations
+
+import numpy_softmax
+from numpy_softmax import Trainer, versions
+
+__all__ = ["Trainer", "configure", "versions"]
+
+
+def configure(threads):
+    numpy_softmax.configure(threads)
+    whole = operations.timed_steps
+    operations.timed_steps = lambda trainer, steps: whole(trainer, steps - 1)

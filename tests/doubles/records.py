@@ -1,0 +1,172 @@
+"""Valid records to start from: each builder gives one, and takes what is to be different."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytest_dlbench.judging import read_all
+from pytest_dlbench.records import (
+    Baseline,
+    Case,
+    CaseOutcome,
+    CaseResult,
+    Context,
+    Evaluation,
+    Machine,
+    Record,
+    Run,
+    RunOutcome,
+    Training,
+    Usage,
+    Verdict,
+    VerdictOutcome,
+)
+
+MIB = 2**20
+TEST_EXAMPLES = 10_000
+STEPS = 50
+RECIPE: Mapping[str, Any] = {
+    "batch_size": 64,
+    "epochs": 15,
+    "init": "shared",
+    "optimizer": {"kind": "sgd", "learning_rate": 0.01, "momentum": 0.9},
+    "precision": "float32",
+}
+VERSIONS = {"python": "3.11.7", "numpy": "2.4.6", "torch": "2.12.0"}
+
+
+def machine(**changes: Any) -> Machine:
+    usual = Machine(name="linux-acme-2cores-8gib", cpu_model="Acme 9000", cores=2, memory_gib=8.0, os_family="linux")
+    return replace(usual, **changes)
+
+
+def case(name: str = "training-pytorch-mnist-cnn-digits28-cpu-quick", **changes: Any) -> Case:
+    usual = Case(
+        id=name, framework="pytorch", model="mnist-cnn", dataset="digits28", device="cpu", scale="quick", threads=2
+    )
+    return replace(usual, **changes)
+
+
+def context(**changes: Any) -> Context:
+    usual = Context(
+        machine=machine(),
+        network_digest="5d806ee3711cedb8",
+        dataset_digest="63bf5a2fc100bc0f",
+        batch_size=64,
+        steps=STEPS,
+        precision="float32",
+        init="shared",
+    )
+    return replace(usual, **changes)
+
+
+def training(step_seconds: Sequence[float] = (0.01,) * STEPS, batch_size: int = 64) -> Training:
+    return Training(
+        step_seconds=tuple(step_seconds),
+        losses=(2.3,) * len(step_seconds),
+        examples=batch_size * len(step_seconds),
+        batch_size=batch_size,
+    )
+
+
+def evaluation(accuracy: float = 0.95) -> Evaluation:
+    return Evaluation(seconds=0.5, examples=TEST_EXAMPLES, correct=round(accuracy * TEST_EXAMPLES), loss=0.2)
+
+
+def usage(**changes: Any) -> Usage:
+    usual = Usage(
+        wall_seconds=2.0,
+        user_seconds=3.0,
+        system_seconds=0.5,
+        rss_mean_bytes=400 * MIB,
+        rss_peak_bytes=500 * MIB,
+        samples=10,
+    )
+    return replace(usual, **changes)
+
+
+def run(seed: int = 1, *, step: float = 0.01, accuracy: float = 0.95, peak_mib: float = 500, **changes: Any) -> Run:
+    """A finished run whose every step takes the same time."""
+    usual = Run(
+        case=case().id,
+        index=seed - 1,
+        seed=seed,
+        outcome=RunOutcome.FINISHED,
+        began="2026-11-21T02:14:05+00:00",
+        wall_seconds=4.0,
+        versions=VERSIONS,
+        parameters={"fc1.weight": (800, 500), "fc1.bias": (500,)},
+        import_seconds=0.8,
+        build_seconds=0.1,
+        training=training((step,) * STEPS),
+        evaluation=evaluation(accuracy),
+        usage={"train": usage(rss_peak_bytes=round(peak_mib * MIB))},
+    )
+    return replace(usual, **changes)
+
+
+def unfinished(outcome: RunOutcome, message: str = "it went wrong", **changes: Any) -> Run:
+    return run(outcome=outcome, message=message, training=None, evaluation=None, **changes)
+
+
+def runs(
+    *,
+    steps: Sequence[float] = (0.01, 0.01, 0.01),
+    accuracies: Sequence[float] = (0.95, 0.95, 0.95),
+    peaks_mib: Sequence[float] = (500, 500, 500),
+) -> tuple[Run, ...]:
+    """Finished runs with the seeds 1, 2, 3 …"""
+    rows = zip(steps, accuracies, peaks_mib, strict=True)
+    return tuple(run(seed, step=s, accuracy=a, peak_mib=p) for seed, (s, a, p) in enumerate(rows, start=1))
+
+
+def record(of: Sequence[Run] = (), **changes: Any) -> Record:
+    return replace(Record(case=case(), context=context(), recipe=RECIPE, runs=tuple(of) or runs()), **changes)
+
+
+def baseline(of: Sequence[Run] = (), **changes: Any) -> Baseline:
+    of = tuple(of) or runs()
+    usual = Baseline(
+        case=case(),
+        context=context(),
+        recipe=RECIPE,
+        versions=VERSIONS,
+        seeds=tuple(run.seed for run in of),
+        metrics=read_all(of),
+        saved="2026-11-20T10:00:00+00:00",
+        reason="first baseline",
+    )
+    return replace(usual, **changes)
+
+
+def verdict(**changes: Any) -> Verdict:
+    usual = Verdict(
+        metric="step_time",
+        outcome=VerdictOutcome.REGRESSED,
+        old=0.010,
+        new=0.012,
+        change=1.2,
+        lower=1.15,
+        upper=1.25,
+        tolerance=0.05,
+    )
+    return replace(usual, **changes)
+
+
+def case_result(**changes: Any) -> CaseResult:
+    usual = CaseResult(
+        case=case(),
+        outcome=CaseOutcome.PASSED,
+        message="as the baseline",
+        runs=3,
+        figures={
+            "step_time": 0.010,
+            "step_time_median": 0.011,
+            "throughput": 5800.0,
+            "first_step": 0.05,
+            "accuracy": 0.95,
+            "peak_rss": 500.0 * MIB,
+            "cpu_use": 1.75,
+        },
+    )
+    return replace(usual, **changes)

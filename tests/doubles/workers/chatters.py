@@ -1,0 +1,15 @@
+"""Prints four megabytes on each stream, in Python and past it, and then answers."""
+
+import os
+import sys
+
+from pipe_ends import DONE, receive, send
+
+receive()
+print("{" + "p" * 2**20)
+sys.stderr.write("e" * 2**22)
+for _ in range(48):
+    os.write(1, b"f" * 2**16)
+print("\nthe last line")
+send(DONE)
+receive()

@@ -1,0 +1,10 @@
+"""Closes its pipe and lives on."""
+
+import os
+import signal
+
+from pipe_ends import receive, replies
+
+receive()
+os.close(replies)
+signal.pause()

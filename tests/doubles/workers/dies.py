@@ -1,0 +1,16 @@
+"""Says something and is ended by the signal named in its first argument; by abort() where that is none."""
+
+import os
+import signal
+import sys
+
+from pipe_ends import receive
+
+receive()
+for number in range(30):
+    print("line %d" % number, flush=True)
+os.write(2, b"*** Error in `python': free(): invalid pointer")
+if sys.argv[1] == "abort":
+    os.abort()
+os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+signal.pause()

@@ -1,0 +1,11 @@
+"""Reads, and says nothing. The signals that a shell would send do not end it."""
+
+import signal
+
+from pipe_ends import receive
+
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+receive()
+while True:
+    signal.pause()

@@ -1,0 +1,5 @@
+"""Does nothing at all."""
+
+import signal
+
+signal.pause()

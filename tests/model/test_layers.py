@@ -1,0 +1,149 @@
+"""What each layer makes of one input shape."""
+
+from math import prod
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dlbench.model import (
+    AvgPool,
+    BatchNorm,
+    Conv2D,
+    Dense,
+    Dropout,
+    Flatten,
+    MaxPool,
+    Parameter,
+    ReLU,
+    Sigmoid,
+    Tanh,
+)
+
+law = settings(deadline=None)
+shapes = st.one_of(st.tuples(st.integers(1, 500)), st.tuples(st.integers(1, 4), st.integers(3, 20), st.integers(3, 20)))
+images = st.tuples(st.integers(1, 4), st.integers(3, 20), st.integers(3, 20))
+
+
+def shapes_by_role(inferred):
+    return {parameter.role: parameter.shape for parameter in inferred.parameters}
+
+
+def test_a_convolution_gives_one_channel_for_each_filter():
+    assert Conv2D(32, 3).infer((3, 10, 12)).output == (32, 8, 10)
+
+
+def test_a_convolution_weighs_outputs_by_inputs_by_rows_by_columns():
+    assert shapes_by_role(Conv2D(32, (5, 3)).infer((4, 10, 10))) == {"weight": (32, 4, 5, 3), "bias": (32,)}
+
+
+def test_a_convolution_without_bias_has_weights_only():
+    assert shapes_by_role(Conv2D(32, 3, bias=False).infer((4, 10, 10))) == {"weight": (32, 4, 3, 3)}
+
+
+def test_the_fans_of_a_convolution_are_channels_times_the_window():
+    weight = Conv2D(32, (5, 3)).infer((4, 10, 10)).parameters[0]
+    assert (weight.fan_in, weight.fan_out) == (4 * 15, 32 * 15)
+
+
+def test_a_convolution_strides_rows_then_columns():
+    assert Conv2D(1, 1, stride=(2, 3)).infer((1, 9, 9)).output == (1, 5, 3)
+
+
+def test_the_geometry_of_a_convolution_is_resolved_for_the_builder():
+    geometry = Conv2D(8, 3, padding="same").infer((1, 6, 7)).geometry
+    assert geometry == {"kernel": (3, 3), "stride": (1, 1), "padding": ((1, 1), (1, 1)), "bias": True}
+
+
+@law
+@given(images, st.integers(1, 8), st.tuples(st.integers(1, 3), st.integers(1, 3)), st.integers(1, 3))
+def test_every_output_of_a_convolution_costs_one_filter_of_multiply_adds(image, filters, kernel, stride):
+    inferred = Conv2D(filters, kernel, stride=stride, padding="same").infer(image)
+    one_filter = image[0] * prod(kernel)
+    assert inferred.multiply_adds == prod(inferred.output) * one_filter
+
+
+def test_a_dense_layer_gives_a_vector_of_its_units():
+    assert Dense(10).infer((784,)).output == (10,)
+
+
+def test_a_dense_layer_weighs_inputs_by_outputs():
+    assert shapes_by_role(Dense(10).infer((784,))) == {"weight": (784, 10), "bias": (10,)}
+
+
+def test_a_dense_layer_without_bias_has_weights_only():
+    assert shapes_by_role(Dense(10, bias=False).infer((784,))) == {"weight": (784, 10)}
+
+
+def test_the_fans_of_a_dense_layer_are_its_inputs_and_outputs():
+    weight = Dense(10).infer((784,)).parameters[0]
+    assert (weight.fan_in, weight.fan_out) == (784, 10)
+
+
+def test_a_dense_layer_costs_one_multiply_add_a_weight():
+    assert Dense(10).infer((784,)).multiply_adds == 7840
+
+
+@law
+@given(shapes)
+def test_flattening_keeps_every_value(shape):
+    assert Flatten().infer(shape).output == (prod(shape),)
+
+
+@pytest.mark.parametrize("pool", [MaxPool, AvgPool])
+def test_pooling_without_a_stride_lays_windows_side_by_side(pool):
+    assert pool((2, 3)).infer((5, 6, 6)).output == (5, 3, 2)
+
+
+@pytest.mark.parametrize("pool", [MaxPool, AvgPool])
+def test_pooling_with_a_stride_overlaps_its_windows(pool):
+    assert pool(3, stride=2).infer((5, 7, 9)).output == (5, 3, 4)
+
+
+@pytest.mark.parametrize("pool", [MaxPool, AvgPool])
+def test_pooling_leaves_out_rows_and_columns_that_fill_no_window(pool):
+    assert pool(2).infer((5, 13, 15)).output == (5, 6, 7)
+
+
+@pytest.mark.parametrize("pool", [MaxPool, AvgPool])
+def test_the_geometry_of_pooling_is_resolved_for_the_builder(pool):
+    geometry = pool(3, stride=2, padding="same").infer((1, 8, 8)).geometry
+    assert geometry == {"window": (3, 3), "stride": (2, 2), "padding": ((0, 1), (0, 1))}
+
+
+@law
+@given(shapes, st.sampled_from([ReLU(), Tanh(), Sigmoid(), Dropout(0.5), BatchNorm()]))
+def test_activation_dropout_and_normalisation_keep_the_shape(shape, layer):
+    assert layer.infer(shape).output == shape
+
+
+@law
+@given(images, st.sampled_from([ReLU(), Tanh(), Sigmoid(), Dropout(0.5), BatchNorm(), MaxPool(2), AvgPool(2)]))
+def test_only_convolutions_and_dense_layers_count_multiply_adds(image, layer):
+    assert layer.infer(image).multiply_adds == 0
+
+
+@pytest.mark.parametrize("shape", [(6, 4, 4), (6,)], ids=["image", "vector"])
+def test_batch_norm_has_a_scale_and_a_shift_for_each_channel_or_feature(shape):
+    assert shapes_by_role(BatchNorm().infer(shape)) == {"scale": (6,), "shift": (6,)}
+
+
+def test_batch_norm_tells_the_builder_its_epsilon_and_decay():
+    assert BatchNorm(epsilon=1e-3, decay=0.99).infer((6,)).geometry == {"epsilon": 1e-3, "decay": 0.99}
+
+
+def test_dropout_tells_the_builder_its_rate():
+    assert Dropout(0.25).infer((6,)).geometry == {"rate": 0.25}
+
+
+@pytest.mark.parametrize("layer", [ReLU(), Tanh(), Sigmoid(), Dropout(0.5), Flatten(), MaxPool(2), AvgPool(2)])
+def test_a_layer_without_weights_has_no_parameters(layer):
+    assert layer.infer((2, 4, 4)).parameters == ()
+
+
+def test_two_kinds_of_pooling_with_equal_settings_differ():
+    assert MaxPool(2) != AvgPool(2)
+
+
+def test_a_bias_has_no_fans():
+    assert Dense(3).infer((2,)).parameters[1] == Parameter(role="bias", shape=(3,), fan_in=0, fan_out=0)

@@ -1,0 +1,54 @@
+"""A model before it is inferred: its marks, and the models made from it."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model import SGD, Conv2D, Dense, Dropout, Flatten, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
+
+SMALL = Model(
+    name="small",
+    family="cnn",
+    sources=("somewhere", "elsewhere"),
+    input_shape=(1, 8, 8),
+    layers=(Conv2D(4, 3), Dropout(0.25), Flatten(), Dense(6), ReLU(), Dropout(0.5), Dense(3)),
+    head=SoftmaxCrossEntropy(classes=3),
+    recipe=Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1)),
+)
+
+
+def test_a_model_without_layers_is_refused():
+    with pytest.raises(ModelError, match="model 'small' has no layers"):
+        replace(SMALL, layers=())
+
+
+def test_a_model_is_marked_with_its_family_and_its_sources():
+    assert SMALL.marks == ("cnn", "somewhere", "elsewhere")
+
+
+def test_a_model_for_another_input_says_so_in_its_name():
+    assert SMALL.for_input((3, 9, 10)).name == "small-3x9x10"
+
+
+def test_a_model_for_another_input_has_the_same_layers():
+    assert SMALL.for_input((3, 9, 10)).layers == SMALL.layers
+
+
+def test_a_model_for_another_input_is_inferred_for_it():
+    assert infer(SMALL.for_input((3, 9, 10))).layers[0].inferred.output == (4, 7, 8)
+
+
+def test_a_model_without_dropout_keeps_all_other_layers_in_order():
+    assert SMALL.without_dropout().layers == (Conv2D(4, 3), Flatten(), Dense(6), ReLU(), Dense(3))
+
+
+def test_a_model_without_dropout_is_another_network():
+    assert infer(SMALL.without_dropout()).digest != infer(SMALL).digest
+
+
+def test_a_model_is_not_changed_by_what_is_made_from_it():
+    before = replace(SMALL)
+    SMALL.without_dropout()
+    SMALL.for_input((3, 9, 10))
+    assert before == SMALL

@@ -1,0 +1,59 @@
+"""Training settings: what is taken and what is refused."""
+
+from math import inf, nan
+
+import pytest
+
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model import SGD, Recipe
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, nan, inf])
+def test_a_learning_rate_that_is_not_a_number_above_0_is_refused(rate):
+    with pytest.raises(ModelError, match=f"SGD needs a learning rate above 0 .*learning_rate={rate}"):
+        SGD(rate)
+
+
+@pytest.mark.parametrize("decay", [-1e-4, nan, inf])
+def test_a_weight_decay_that_is_not_a_number_from_0_is_refused(decay):
+    with pytest.raises(ModelError, match=f"no negative weight decay, got .*weight_decay={decay}"):
+        SGD(0.1, weight_decay=decay)
+
+
+@pytest.mark.parametrize("momentum", [1.0, -0.1, nan])
+def test_a_momentum_outside_0_to_below_1_is_refused(momentum):
+    with pytest.raises(ModelError, match=f"SGD momentum must be at least 0 and below 1, got {momentum}"):
+        SGD(0.1, momentum=momentum)
+
+
+def test_nesterov_without_momentum_is_refused():
+    with pytest.raises(ModelError, match="SGD with nesterov needs a momentum above 0"):
+        SGD(0.1, nesterov=True)
+
+
+def test_nesterov_with_momentum_is_taken():
+    assert SGD(0.1, momentum=0.9, nesterov=True).nesterov
+
+
+def test_plain_sgd_has_no_momentum_and_no_decay():
+    assert SGD(0.1) == SGD(0.1, momentum=0.0, nesterov=False, weight_decay=0.0)
+
+
+def test_momentum_is_given_by_name_only():
+    with pytest.raises(TypeError, match="positional"):
+        SGD(0.1, 0.9)
+
+
+@pytest.mark.parametrize(("batch_size", "epochs"), [(0, 1), (-8, 1), (8, 0), (8, -1)])
+def test_a_recipe_without_a_batch_or_an_epoch_is_refused(batch_size, epochs):
+    with pytest.raises(ModelError, match="batch size and epochs must be 1 or more, got"):
+        Recipe(batch_size=batch_size, epochs=epochs, optimizer=SGD(0.1))
+
+
+def test_a_recipe_is_float32_from_shared_weights_unless_it_says_so():
+    recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
+    assert (recipe.precision, recipe.init) == ("float32", "shared")
+
+
+def test_equal_recipes_are_interchangeable():
+    assert len({Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1)) for _ in range(2)}) == 1

@@ -1,0 +1,102 @@
+"""A small suite of its own, trained by a NumPy double: real processes, real data, a second a case."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+BUILDERS = Path(__file__).parent.parent / "doubles" / "builders"
+
+CONFTEST = """
+from pathlib import Path
+import pytest
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.model import SGD, Conv2D, Dense, Flatten, Model, Recipe, SoftmaxCrossEntropy
+
+HEAD, RECIPE = SoftmaxCrossEntropy(classes=10), Recipe(batch_size=32, epochs=2, optimizer=SGD({rate}, momentum=0.5))
+FLAT = Model(name="softmax", family="fcn", sources=("tartu",), input_shape=(1, 8, 8), head=HEAD, recipe=RECIPE,
+             layers=(Flatten(), Dense(10)))
+DEEP = Model(name="two-layers", family="cnn", input_shape=(1, 8, 8), head=HEAD, recipe=RECIPE,
+             layers=(Flatten(), Dense(16), Dense(10)))
+CONV = Model(name="unknown-to-the-double", family="cnn", input_shape=(1, 8, 8), head=HEAD, recipe=RECIPE,
+             layers=(Conv2D(4, 3), Flatten(), Dense(10)))
+
+def pytest_dlbench_frameworks():
+    return [Framework(name=name, builder=builder, install="pip install " + name, folders=(Path({folder!r}),))
+            for name, builder in {frameworks!r}.items()]
+
+def pytest_dlbench_models():
+    return [FLAT, DEEP, CONV]
+
+@pytest.fixture(params={names!r})
+def framework(request):
+    return request.param
+
+@pytest.fixture(params={models!r})
+def model(request):
+    return request.param
+
+@pytest.fixture(params=["digits"])
+def dataset(request):
+    return request.param
+"""
+
+TEST = """
+def test_training(dlbench, framework, model, dataset, device):
+    dlbench.train(framework, model, dataset, device)
+"""
+
+
+class Suite:
+    """A repository with the plugin installed."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+        self.write()
+
+    def write(
+        self,
+        *,
+        builder: str = "paced",
+        models: Sequence[str] = ("softmax",),
+        more: dict[str, str] | None = None,
+        rate: float = 0.1,
+        test: str = TEST,
+    ) -> None:
+        """Write, or write again, the suite: one framework named numpy, and ``more``."""
+        frameworks = {"numpy": builder, **(more or {})}
+        conftest = CONFTEST.format(
+            folder=str(BUILDERS), frameworks=frameworks, names=list(frameworks), models=list(models), rate=rate
+        )
+        self.pytester.makeconftest(conftest)
+        self.pytester.makepyfile(test_suite=test)
+
+    def run(self, *arguments: str) -> pytest.RunResult:
+        """Run pytest on it, at scale smoke."""
+        return self.pytester.runpytest_subprocess("--dlbench-scale=smoke", *arguments)
+
+    def save(self, *arguments: str) -> pytest.RunResult:
+        """Save baselines; that must work."""
+        result = self.run("--dlbench-save", "--dlbench-reason=first", *arguments)
+        assert result.ret == 0, result.stdout.str()
+        return result
+
+    def baseline(self, case: str = "training-numpy-softmax-digits-cpu-smoke") -> Path:
+        """The file of a saved baseline."""
+        (path,) = self.path.glob(f"baselines/*/{case}.json")
+        return path
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder for all tests: the digits are prepared once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return Suite(pytester)

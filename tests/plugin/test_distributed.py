@@ -1,0 +1,36 @@
+"""pytest-xdist: several sessions, one measured worker at a time."""
+
+from datetime import datetime
+from itertools import pairwise
+
+from pytest_dlbench.storing import Entry, read_journal
+
+
+def test_two_workers_never_measure_at_once_and_everything_is_gathered(suite):
+    suite.write(models=("softmax", "two-layers"), more={"other": "paced"})
+    result = suite.run("-n2", "--dlbench-runs=2", "--junitxml=junit.xml")
+    result.assert_outcomes(passed=4)
+    assert sum(line.endswith("no_baseline") for line in result.outlines) == 4
+    journals = list(suite.path.glob(".dlbench/*.jsonl"))
+    assert len(journals) == 2
+    result.stdout.fnmatch_lines(["journal: *"] * 2)
+    runs = [entry.run for path in journals for entry in read_journal(path) if isinstance(entry, Entry) and entry.run]
+    assert len(runs) == 8
+    spans = sorted((datetime.fromisoformat(run.began).timestamp(), run.wall_seconds) for run in runs)
+    # `began` is a little before the worker starts, and is written with milliseconds.
+    assert all(began + seconds <= later + 0.002 for (began, seconds), (later, _) in pairwise(spans))
+    assert (suite.path / "junit.xml").read_text().count("dlbench_outcome") == 4
+
+
+def test_a_failure_in_a_worker_is_a_failure_here(suite):
+    suite.save()
+    suite.write(builder="slowed")
+    result = suite.run("-n2", "--dlbench-tolerance=step_time:40%")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["regressed: training-numpy-softmax-digits-cpu-smoke", "*step_time *regressed*"])
+
+
+def test_nothing_left_to_run_is_an_error_there_too(suite):
+    result = suite.run("-n2", "--dlbench-models=gatech-lenet")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["left out: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])

@@ -1,0 +1,144 @@
+"""Save, compare, and what fails."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+# Interpreters differ by a millisecond here and there, whoever else is on the machine: what is staged is twice that.
+WIDE = "--dlbench-tolerance=step_time:40%"
+
+
+def test_without_a_baseline_the_case_passes_and_says_so(suite):
+    result = suite.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *no_baseline", "no_baseline: 1 × *--dlbench-save*"])
+
+
+def test_a_saved_baseline_is_one_sorted_file_with_its_reason(suite):
+    suite.save()
+    content = json.loads(suite.baseline().read_text())
+    assert content["reason"] == "first"
+    assert list(content) == sorted(content)
+    assert content["seeds"] == [1, 2, 3]
+
+
+def test_the_same_again_does_not_fail(suite):
+    suite.save()
+    result = suite.run(WIDE)
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*regressed*")
+
+
+@pytest.mark.parametrize(
+    ("builder", "line"),
+    [
+        ("slowed", "*step_time *regressed *ms → *ms, ratio [12].* tolerance 40%"),
+        ("forgetful", "*accuracy *regressed *% → *%, -*pp [[]-*[]], tolerance 1pp"),
+        ("hungry", "*peak_rss *regressed *MiB → *MiB, ratio 1.*, tolerance 2%"),
+    ],
+)
+def test_a_worse_worker_fails_its_test(suite, builder, line):
+    suite.save()
+    suite.write(builder=builder)
+    result = suite.run(WIDE, "--junitxml=junit.xml")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "regressed: training-numpy-softmax-digits-cpu-smoke",
+            "against the baseline of *(first):",
+            line,
+            "what changed in between:",
+            "to accept the new figures: pytest 'test_suite.py::test_training*' --dlbench-save --dlbench-reason *",
+        ]
+    )
+    (failure,) = ET.parse(suite.path / "junit.xml").iter("failure")
+    assert "regressed" in failure.get("message", "")
+
+
+def test_an_edited_recipe_that_unlearns_fails_and_is_named(suite):
+    suite.save()
+    suite.write(rate=0.0001)
+    result = suite.run(WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*accuracy *regressed*", "*optimizer.learning_rate 0.1 → 0.0001*"])
+
+
+def test_the_command_of_the_message_accepts_the_new_figures(suite):
+    suite.save()
+    suite.write(builder="slowed")
+    suite.run(WIDE)
+    accepted = suite.run(
+        "test_suite.py::test_training[numpy-softmax-digits-cpu]", "--dlbench-save", "--dlbench-reason=x"
+    )
+    assert accepted.ret == 0
+    assert suite.run(WIDE).ret == 0
+
+
+def test_an_improvement_is_a_notice_and_fails_only_when_strict(suite):
+    suite.save()
+    suite.write(builder="hurried")
+    relaxed = suite.run(WIDE)
+    assert relaxed.ret == 0
+    relaxed.stdout.fnmatch_lines(["improved: numpy-softmax-digits-cpu"])
+    assert suite.run(WIDE, "--dlbench-strict").ret == 1
+
+
+def test_the_gate_fails_where_there_is_no_baseline_unless_allowed(suite):
+    assert suite.run("--dlbench-compare").ret == 1
+    assert suite.run("--dlbench-compare", "--dlbench-allow=no_baseline").ret == 0
+
+
+def test_a_baseline_of_another_network_is_incomparable(suite):
+    suite.save()
+    path = suite.baseline()
+    path.write_text(path.read_text().replace('"network_digest": "', '"network_digest": "0'))
+    result = suite.run("--dlbench-compare")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["incomparable: *", "*measured under other conditions:", "  network 0* → *"])
+
+
+def test_a_baseline_of_another_machine_is_incomparable(suite):
+    suite.save()
+    folder = suite.baseline().parent
+    folder.rename(folder.parent / "linux-abacus-1cores-1gib")
+    result = suite.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["incomparable: *", "*only of linux-abacus-1cores-1gib*"])
+    assert suite.run("--dlbench-compare").ret == 1
+
+
+def test_a_damaged_baseline_is_named_and_the_other_cases_are_judged(suite):
+    suite.write(models=("softmax", "two-layers"))
+    suite.save()
+    path = suite.baseline()
+    path.write_text(path.read_text()[:200])
+    result = suite.run(WIDE)
+    result.stdout.fnmatch_lines(
+        [
+            "numpy-two-layers-digits-cpu *",
+            "incomparable: numpy-softmax-digits-cpu",
+            f"*damaged: *{path.name}: not complete JSON*",
+            "*restore it from version control, or delete it*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("numpy-two-layers-digits-cpu *incomparable")
+
+
+def test_nothing_is_saved_of_a_case_that_did_not_finish(suite):
+    suite.write(builder="diverges")
+    assert suite.run("--dlbench-save", "--dlbench-reason=x").ret == 1
+    assert not list(suite.path.glob("baselines/**/*.json"))
+
+
+def test_two_ways_to_train_one_cell_must_have_labels(suite):
+    two = "def test_{name}(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits', recipe={recipe}{label})\n"
+    head = "from pytest_dlbench.model import SGD, Recipe\n"
+    other = "Recipe(batch_size=16, epochs=1, optimizer=SGD(0.1))"
+    first = two.format(name="a", recipe="None", label="")
+    suite.write(test=head + first + two.format(name="b", recipe=other, label=""))
+    clash = suite.run()
+    clash.assert_outcomes(passed=1, failed=1)
+    clash.stdout.fnmatch_lines(["*tell them apart: dlbench.train(..., label='big-batch')"])
+    suite.write(test=head + first + two.format(name="b", recipe=other, label=", label='small-batch'"))
+    suite.run().assert_outcomes(passed=2)

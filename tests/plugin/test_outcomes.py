@@ -1,0 +1,85 @@
+"""Runs that do not finish: an outcome with a name, never a stack trace of ours, never a lost result."""
+
+import pytest
+
+from pytest_dlbench.storing import Entry, read_journal
+
+
+@pytest.mark.parametrize(
+    ("builder", "line"),
+    [
+        ("diverges", "diverged: training-numpy-*"),
+        ("asks_for_too_much", "out_of_memory: training-numpy-*"),
+        ("crashes", "crashed: training-numpy-*"),
+        ("raises", "failed: training-numpy-*"),
+        ("skips_steps", "broken_protocol: training-numpy-*"),
+    ],
+)
+def test_each_ending_has_its_name(suite, builder, line):
+    suite.write(builder=builder)
+    result = suite.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([line])
+    result.stdout.no_fnmatch_line("*pytest_dlbench/*: in *")
+
+
+def test_a_run_that_takes_too_long_is_ended(suite):
+    suite.write(builder="sleeps")
+    result = suite.run("--dlbench-timeout=1.5")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["timeout: training-numpy-*", "*--dlbench-timeout=SECONDS allows more"])
+
+
+def test_a_framework_that_cannot_be_imported_is_skipped_with_the_command_that_installs_it(suite):
+    suite.write(more={"absent": "needs_what_is_missing"})
+    result = suite.run("-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["skipped: absent-softmax-digits-cpu", "*to install it: pip install absent"])
+
+
+def test_what_a_builder_does_not_know_is_skipped_as_unsupported(suite):
+    suite.write(models=("softmax", "unknown-to-the-double"))
+    result = suite.run("-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["unsupported: numpy-unknown-to-the-double-*", "*has no layer 'conv2d'"])
+
+
+def test_a_matrix_in_which_nothing_could_run_is_an_error(suite):
+    suite.write(builder="needs_what_is_missing")
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["ERROR: nothing was trained*"])
+
+
+def test_a_gate_fails_on_a_framework_that_is_gone(suite):
+    suite.write(builder="needs_what_is_missing")
+    assert suite.run("--dlbench-compare").ret == 1
+
+
+def test_a_failing_case_loses_no_result_of_the_others(suite):
+    suite.write(more={"broken": "crashes"})
+    suite.run("--dlbench-runs=2").assert_outcomes(passed=1, failed=1)
+    (journal,) = suite.path.glob(".dlbench/*.jsonl")
+    entries = [entry for entry in read_journal(journal) if isinstance(entry, Entry)]
+    runs = [(entry.run.case, str(entry.run.outcome)) for entry in entries if entry.run]
+    assert runs == [
+        ("training-numpy-softmax-digits-cpu-smoke", "finished"),
+        ("training-numpy-softmax-digits-cpu-smoke", "finished"),
+        ("training-broken-softmax-digits-cpu-smoke", "crashed"),
+    ]
+    assert [str(entry.result.outcome) for entry in entries if entry.result] == ["no_baseline", "crashed"]
+
+
+def test_a_test_can_say_more_about_a_result(suite):
+    suite.write(
+        test="""
+def test_more(dlbench):
+    result = dlbench.train("numpy", "softmax", "digits")
+    assert len(result.accuracy.values) == 3
+    assert 0.5 < result.accuracy.mean <= 1
+    assert 0.002 <= result.step_time.median < 0.1
+    assert result.throughput.mean > 0
+    assert result.peak_rss.mean > 2**20
+"""
+    )
+    suite.run().assert_outcomes(passed=1)

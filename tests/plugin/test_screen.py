@@ -1,0 +1,55 @@
+"""What is printed, and where."""
+
+import os
+
+import pexpect
+import pytest
+
+
+def test_elsewhere_than_on_a_terminal_every_run_is_a_line(suite):
+    result = suite.run()
+    result.stdout.fnmatch_lines(
+        [
+            "case 1 of 1, run 1 of 3: training-numpy-softmax-digits-cpu-smoke: * samples/s, *",
+            "case 1 of 1, run 2 of 3: *left",
+            "case 1 of 1, run 3 of 3: *",
+            "*= dlbench =*",
+            "machine linux-*threads, scale smoke",
+            "case *samples/s *step median *step 10 % *first step *accuracy *peak RSS *CPUs *verdict",
+            "journal: *.dlbench*.jsonl",
+        ]
+    )
+
+
+def test_quiet_prints_no_line_a_run(suite):
+    result = suite.run("-q")
+    result.stdout.no_fnmatch_line("*run 1 of 3*")
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *"])
+
+
+def test_nothing_lands_in_the_captured_output_of_a_test(suite):
+    suite.write(test="def test_it(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n    assert False\n")
+    result = suite.run("-rA")
+    result.stdout.no_fnmatch_line("*Captured stdout*")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
+def test_on_a_terminal_one_line_is_rewritten(suite):
+    # pytester switches colours off, and with them pytest's knowledge of terminals.
+    command, terminal = "python -m pytest --dlbench-scale=smoke", {**os.environ, "TERM": "xterm", "PY_COLORS": "1"}
+    child = pexpect.spawn(command, cwd=str(suite.path), env=terminal, timeout=60, encoding="utf-8")
+    child.expect(r"case 1 of 1, run 1 of 3: training-numpy-softmax-digits-cpu-smoke")
+    child.expect(r"\r\x1b\[2Kcase 1 of 1, run 2 of 3")
+    child.expect("1 passed")
+    child.expect(pexpect.EOF)
+    assert child.wait() == 0
+
+
+def test_the_ini_file_sets_options(suite):
+    suite.pytester.makeini("[pytest]\ndlbench_runs = 1\n")
+    result = suite.run()
+    result.stdout.fnmatch_lines(["case 1 of 1, run 1 of 1: *"])
+    suite.pytester.makeini("[pytest]\ndlbench_runs = many\n")
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*ini key dlbench_runs: expected a whole number, 1 or more, got 'many'"])

@@ -1,0 +1,151 @@
+"""What a pytest user expects of -m, -k, -x, --lf, -n and of the axes."""
+
+import pytest
+
+ALL = ("softmax", "two-layers")
+
+
+def collected(result):
+    return {line.partition("[")[2].rstrip("]") for line in result.outlines if "::test_training[" in line}
+
+
+@pytest.fixture
+def matrix(suite):
+    suite.write(models=ALL, more={"other": "paced"})
+    return suite
+
+
+def test_every_fitting_cell_is_one_item(matrix):
+    assert collected(matrix.run("--collect-only", "-q")) == {
+        "numpy-softmax-digits-cpu",
+        "numpy-two-layers-digits-cpu",
+        "other-softmax-digits-cpu",
+        "other-two-layers-digits-cpu",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("-m", "cpu and cnn"), {"numpy-two-layers-digits-cpu", "other-two-layers-digits-cpu"}),
+        (("-m", "numpy and fcn"), {"numpy-softmax-digits-cpu"}),
+        (("-m", "tartu and not other"), {"numpy-softmax-digits-cpu"}),
+        (("-m", "gpu and cnn"), set()),
+        (("-k", "two"), {"numpy-two-layers-digits-cpu", "other-two-layers-digits-cpu"}),
+        (("--dlbench-frameworks=other",), {"other-softmax-digits-cpu", "other-two-layers-digits-cpu"}),
+        (("--dlbench-models=softmax", "--dlbench-frameworks=numpy"), {"numpy-softmax-digits-cpu"}),
+        # An axis takes what is known, not only what the suite's fixture lists.
+        (
+            ("--dlbench-datasets=synthetic", "--dlbench-models=gatech-lenet", "--dlbench-frameworks=numpy"),
+            {"numpy-gatech-lenet-synthetic-cpu"},
+        ),
+    ],
+)
+def test_selection(matrix, arguments, expected):
+    assert collected(matrix.run("--collect-only", "-q", *arguments)) == expected
+
+
+def test_marks_are_registered(matrix):
+    assert matrix.run("--collect-only", "--strict-markers", "-m", "legacy or rnn or pytorch or hkbu").ret == 5
+
+
+def test_cells_that_do_not_fit_are_left_out_and_counted(matrix):
+    matrix.write(models=("softmax", "gatech-lenet"))
+    result = matrix.run("-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["left out: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8"])
+
+
+def test_a_matrix_in_which_nothing_fits_is_an_error(matrix):
+    result = matrix.run("--dlbench-models=gatech-lenet")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["left out: 2 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
+
+
+def test_x_stops_at_the_first_failure_and_lf_runs_it_again(suite):
+    suite.write(builder="crashes", more={"sound": "paced"})
+    stopped = suite.run("-x")
+    stopped.assert_outcomes(failed=1)
+    again = suite.run("--lf")
+    again.assert_outcomes(failed=1)
+
+
+def test_a_users_own_parametrize_goes_before_the_axis(suite):
+    suite.write(
+        test="""
+import pytest
+
+@pytest.mark.parametrize("framework", ["numpy"])
+@pytest.mark.parametrize("speed", [1, 2])
+def test_training(dlbench, framework, model, speed):
+    assert framework == "numpy"
+    assert model.name == "softmax"
+"""
+    )
+    suite.run().assert_outcomes(passed=2)
+
+
+def test_an_unknown_name_in_a_fixture_is_told_with_the_nearest(suite):
+    suite.write(models=("sofmax",))
+    result = suite.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*fixture 'model'*: unknown model 'sofmax'", "*did you mean 'softmax'?"])
+
+
+def test_a_name_that_is_given_twice_is_one_cell(matrix):
+    result = matrix.run("--collect-only", "-q", "--dlbench-models=softmax,softmax", "--dlbench-frameworks=numpy")
+    assert collected(result) == {"numpy-softmax-digits-cpu"}
+
+
+def test_two_models_of_one_name_are_refused(suite):
+    suite.pytester.makepyfile(
+        test_suite="""
+import pytest
+from dataclasses import replace
+from conftest import FLAT, DEEP
+
+@pytest.fixture(params=[FLAT, replace(DEEP, name="softmax")])
+def model(request):
+    return request.param
+
+def test_training(dlbench, framework, model, dataset, device):
+    pass
+"""
+    )
+    result = suite.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*two values of the axis 'model' are named 'softmax'*"])
+
+
+def test_an_axis_without_dlbench_says_what_is_missing(suite):
+    suite.write(test="def test_alone(device): pass\n")
+    result = suite.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*a test that uses it must also use 'dlbench'*"])
+
+
+def test_other_tests_of_a_repository_are_left_alone(pytester):
+    pytester.makeconftest("import pytest\n@pytest.fixture(params=[1, 2])\ndef model(request): return request.param\n")
+    pytester.makepyfile("def test_plain(model): assert model in (1, 2)\n")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=2)
+    result.stdout.no_fnmatch_line("*dlbench ===*")
+
+
+@pytest.mark.parametrize(
+    ("argument", "lines"),
+    [
+        ("--dlbench-frameworks=nunpy", ["*--dlbench-frameworks: unknown framework 'nunpy'", "*did you mean 'numpy'?"]),
+        ("--dlbench-models=tartu-mnist", ["*--dlbench-models: unknown model*", "*did you mean 'tartu-mnist-cnn'?"]),
+        ("--dlbench-datasets=digit", ["*--dlbench-datasets: unknown dataset 'digit'", "*did you mean 'digits'?"]),
+        ("--dlbench-devices=cpuu", ["*--dlbench-devices: unknown device 'cpuu'", "*known: cpu"]),
+        ("--dlbench-tolerance=step-time:5%", ["*--dlbench-tolerance: unknown metric*", "*did you mean 'step_time'?"]),
+        ("--dlbench-tolerance=step_time:5ms", ["*unknown unit 'ms' in 'step_time:5ms'*step_time:5%"]),
+        ("--dlbench-scale=smok", ["*--dlbench-scale: unknown scale 'smok'", "*did you mean 'smoke'?"]),
+        ("--dlbench-save", ["*--dlbench-save: say why*--dlbench-reason*"]),
+    ],
+)
+def test_bad_input_is_a_usage_error_that_helps(suite, argument, lines):
+    result = suite.pytester.runpytest_subprocess(argument)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(lines)

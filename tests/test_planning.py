@@ -1,0 +1,155 @@
+"""From the values of a cell to the plan of its runs."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dlbench.data import ANY_SHAPE, DATASETS, prepare, synthetic
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
+from pytest_dlbench.planning import Settings, steps_of
+from pytest_dlbench.records import Context, Machine
+from pytest_dlbench.zoo import MODELS
+
+MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
+SETTINGS = Settings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
+PYTORCH, CPU = FRAMEWORKS["pytorch"], DEVICES["cpu"]
+SMALL = Model(
+    name="small",
+    family="fcn",
+    input_shape=(4,),
+    layers=(Dense(6), ReLU(), Dense(3)),
+    head=SoftmaxCrossEntropy(classes=3),
+    recipe=Recipe(batch_size=32, epochs=2, optimizer=SGD(0.1)),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def users_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        prepare.cache_clear()
+        yield
+        prepare.cache_clear()
+
+
+def plan_of(settings=SETTINGS, model=SMALL, data=ANY_SHAPE, **more):
+    return settings.plan(PYTORCH, model, data, CPU, **more)
+
+
+def recipe_of(*, batch_size=32, epochs=1):
+    return Recipe(batch_size=batch_size, epochs=epochs, optimizer=SGD(0.1))
+
+
+@pytest.mark.parametrize(
+    ("scale", "batch_size", "epochs", "steps"),
+    [
+        ("full", 128, 15, 15 * 11),
+        ("full", 360, 2, 2 * 3),
+        ("quick", 128, 15, 2880 // 128),
+        ("quick", 128, 1, 11),
+        ("smoke", 128, 15, 640 // 128),
+        ("smoke", 1024, 40, 1),
+    ],
+)
+def test_a_run_has_the_epochs_of_the_recipe_up_to_the_examples_of_the_scale(scale, batch_size, epochs, steps):
+    recipe = recipe_of(batch_size=batch_size, epochs=epochs)
+    assert steps_of(recipe, DATASETS["digits28"], scale) == steps
+
+
+@settings(deadline=None)
+@given(st.integers(1, 1437), st.integers(1, 200))
+def test_a_larger_scale_has_no_fewer_steps(batch_size, epochs):
+    recipe = recipe_of(batch_size=batch_size, epochs=epochs)
+    smoke, quick, full = (steps_of(recipe, DATASETS["digits"], scale) for scale in ("smoke", "quick", "full"))
+    assert 1 <= smoke <= quick <= full
+
+
+def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
+    with pytest.raises(ModelError, match="a batch of 1438 is more than the 1437 examples of digits28"):
+        steps_of(recipe_of(batch_size=1438), DATASETS["digits28"], "full")
+
+
+def test_a_batch_of_more_than_the_examples_is_refused_even_where_the_steps_are_given():
+    with pytest.raises(ModelError, match="a batch of 1281 is more than the 1280 examples of synthetic-4-3"):
+        plan_of(recipe=recipe_of(batch_size=1281), steps=10)
+
+
+def test_a_plan_has_the_steps_of_its_scale():
+    assert plan_of().steps == 2 * (1280 // 32)
+
+
+def test_given_steps_come_before_those_of_the_scale():
+    assert plan_of(steps=10).steps == 10
+
+
+def test_a_plan_has_the_recipe_of_the_model():
+    assert plan_of().recipe is SMALL.recipe
+
+
+def test_a_given_recipe_comes_before_that_of_the_model():
+    assert plan_of(recipe=recipe_of(batch_size=64)).recipe.batch_size == 64
+
+
+def test_a_plan_has_the_network_of_the_model():
+    assert plan_of().network.digest == infer(SMALL).digest
+
+
+def test_a_plan_has_seed_and_timeout_of_the_session():
+    planned = plan_of()
+    assert (planned.seed, planned.timeout_seconds) == (5, 60.0)
+
+
+def test_synthetic_data_take_the_shape_and_classes_of_the_model():
+    assert plan_of().data.dataset is synthetic((4,), 3)
+
+
+def test_the_data_of_a_plan_are_prepared():
+    assert plan_of().data.part("train_images").is_file()
+
+
+def test_a_case_is_named_by_label_cell_and_scale():
+    assert plan_of().case.id == "training-pytorch-small-synthetic-cpu-quick"
+
+
+def test_a_label_starts_the_name_of_a_case():
+    assert plan_of(label="equivalence").case.id.startswith("equivalence-pytorch-small-")
+
+
+def test_another_number_of_threads_than_the_machines_is_in_the_name_of_a_case():
+    assert plan_of(replace(SETTINGS, threads=2)).case.id == "training-pytorch-small-synthetic-cpu-quick-threads2"
+
+
+def test_a_case_knows_its_threads_even_when_its_name_does_not():
+    assert plan_of().case.threads == 4
+
+
+def test_a_model_for_other_data_is_refused_with_a_remedy():
+    with pytest.raises(ModelError) as caught:
+        plan_of(model=MODELS["gatech-lenet"], data=DATASETS["digits32"])
+    assert str(caught.value) == (
+        "gatech-lenet takes 1×28×28, digits32 has 3×32×32; model.for_input((3, 32, 32)) makes a model for it"
+    )
+
+
+def test_the_context_is_what_must_be_equal_on_both_sides():
+    planned = plan_of(steps=10)
+    assert SETTINGS.context(planned) == Context(
+        machine=MACHINE,
+        network_digest=infer(SMALL).digest,
+        dataset_digest=planned.data.digest,
+        batch_size=32,
+        steps=10,
+        precision="float32",
+        init="shared",
+    )
+
+
+@pytest.mark.parametrize("change", [{"precision": "float64"}, {"init": "framework"}, {"batch_size": 64}], ids=str)
+def test_another_recipe_is_another_context(change):
+    other = replace(SMALL.recipe, **change)
+    contexts = [SETTINGS.context(plan_of(recipe=recipe, steps=10)) for recipe in (SMALL.recipe, other)]
+    assert contexts[0] != contexts[1]
