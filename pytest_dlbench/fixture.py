@@ -12,7 +12,7 @@ from pytest_dlbench.model import Model, Recipe
 from pytest_dlbench.records import CaseResult, Record, Run, RunOutcome
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
-from pytest_dlbench.running import Plan
+from pytest_dlbench.running.training import Plan
 from pytest_dlbench.session import Session
 
 

@@ -10,6 +10,9 @@ from pytest_dlbench.model.shapes import show
 
 AXES = ("framework", "model", "dataset", "device")
 
+# Training examples of one run. Full has no limit but the recipe's own epochs.
+SCALES: Mapping[str, int | None] = {"smoke": 640, "quick": 2880, "full": None}
+
 
 class Value(Protocol):
     """What stands on an axis: a framework, a model, a data set or a device."""

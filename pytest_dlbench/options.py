@@ -9,9 +9,9 @@ import pytest
 
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import parse_tolerances
-from pytest_dlbench.planning import SCALES
+from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.sampling.machine import usable_cores
+from pytest_dlbench.sampling.cores import usable_cores
 
 MIN_SAVED_RUNS = 3
 

@@ -1,18 +1,15 @@
 """From the values of a cell to the plan of its runs."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pytest_dlbench.data import Dataset, SyntheticData, prepare, synthetic
+from pytest_dlbench.data import Dataset, SyntheticData, synthetic
+from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.matrix import misfit
+from pytest_dlbench.matrix import SCALES, misfit
 from pytest_dlbench.model import Model, Recipe, infer
 from pytest_dlbench.records import Case, Context, Machine
-from pytest_dlbench.running import Plan
-
-# Training examples of one run. Full has no limit but the recipe's own epochs.
-SCALES: Mapping[str, int | None] = {"smoke": 640, "quick": 2880, "full": None}
+from pytest_dlbench.running.training import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,26 +1,27 @@
 """The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
 
 from collections.abc import Generator, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_dlbench import codec, hookspecs, judging, options, parametrization
 from pytest_dlbench.errors import DlbenchError, OptionError
-from pytest_dlbench.fixture import Dlbench
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
-from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import CaseResult, Record
 from pytest_dlbench.registry import KNOWN, Registry
 from pytest_dlbench.reporter import Reporter
 from pytest_dlbench.reporting import junit
-from pytest_dlbench.running import Silent
-from pytest_dlbench.sampling.machine import this_machine
-from pytest_dlbench.session import Session
-from pytest_dlbench.storing import BaselineStore, Journal
+from pytest_dlbench.running.progress import Silent
 
-SESSION = pytest.StashKey[Session]()
+if TYPE_CHECKING:
+    from pytest_dlbench.fixture import Dlbench
+    from pytest_dlbench.session import Session
+
+REPORTER = "dlbench-reporter"
+OPTIONS = pytest.StashKey[Options]()
+SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
 RESULT = pytest.StashKey[CaseResult]()
 
@@ -42,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from error
     config.stash[REGISTRY] = registry
     config.stash[parametrization.LEFT_OUT] = []
-    config.stash[SESSION] = _session(config, asked)
+    config.stash[OPTIONS] = asked
     for name, meaning in parametrization.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
 
@@ -58,30 +59,23 @@ def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
     return [value for answer in answers for value in answer]
 
 
-def _session(config: pytest.Config, asked: Options) -> Session:
-    machine = this_machine()
-    worker = getattr(config, "workerinput", {}).get("workerid", "")
-    return Session(
-        options=asked,
-        settings=Settings(
-            machine=machine,
-            scale=asked.scale,
-            threads=asked.threads,
-            seed=asked.seed,
-            timeout_seconds=asked.timeout,
-        ),
-        journal=Journal(asked.journals, worker),
-        baselines=BaselineStore(folder=asked.baselines),
-        progress=Silent(),
-    )
+def session_of(config: pytest.Config) -> "Session":
+    """The benchmark session of a pytest session, opened by the first who asks."""
+    if SESSION not in config.stash:
+        # Late: NumPy, psutil and the like are slow to load, and every pytest session with this plugin installed, and
+        # every collection, would wait for them.
+        from pytest_dlbench.session import open_session  # noqa: PLC0415
+
+        reporter = config.pluginmanager.get_plugin(REPORTER)
+        worker = getattr(config, "workerinput", {}).get("workerid", "")
+        config.stash[SESSION] = open_session(config.stash[OPTIONS], worker, reporter.progress if reporter else Silent())
+    return config.stash[SESSION]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
-        reporter = Reporter(config, terminal, config.stash[SESSION])
-        config.pluginmanager.register(reporter, "dlbench-reporter")
-        config.stash[SESSION].progress = reporter.progress
+        config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
 
 
 # First, so that pytest finds the cells as if the test itself had parametrized them.
@@ -91,7 +85,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     config = metafunc.config
     try:
-        left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[SESSION].options)
+        left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
@@ -118,7 +112,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
     if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["dlbench_journal"] = str(session.config.stash[SESSION].journal.path)
+        output["dlbench_journal"] = str(session_of(session.config).journal.path)
         output["dlbench_left_out"] = codec.builtins(session.config.stash[parametrization.LEFT_OUT])
 
 
@@ -153,10 +147,12 @@ def recipe() -> Recipe | None:
 
 
 @pytest.fixture
-def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> Dlbench:
+def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates."""
+    from pytest_dlbench.fixture import Dlbench  # noqa: PLC0415 - see session_of
+
     config, node = request.config, request.node
-    session = config.stash[SESSION]
+    session = session_of(config)
 
     def settle(record: Record, result: CaseResult) -> None:
         node.stash[RESULT] = result

@@ -1,7 +1,8 @@
 """The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,21 +12,23 @@ from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.parametrization import LEFT_OUT
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting.progress import Live
-from pytest_dlbench.running import Progress, Silent
-from pytest_dlbench.session import Session
+from pytest_dlbench.running.progress import Progress, Silent
+
+if TYPE_CHECKING:
+    from pytest_dlbench.session import Session
 
 
 class Reporter:
     """Registered once a session; ``progress`` is what running tells its steps to."""
 
-    def __init__(self, config: pytest.Config, terminal_reporter: Any, session: Session) -> None:
+    def __init__(self, config: pytest.Config, terminal_reporter: Any, session: "Callable[[], Session]") -> None:
         self._config, self._terminal, self._session = config, terminal_reporter, session
         self._cases = 0
         # Read now: while a test's output is captured, standard output is no terminal.
         self.columns = int(terminal_reporter._tw.fullwidth)
         self._results: list[CaseResult] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
-        self._journals = {str(session.journal.path)}
+        self._journals: set[str] = set()
         self._saw_benchmarks = self._ran_some = False
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         is_quiet = config.getoption("verbose") < 0
@@ -80,14 +83,15 @@ class Reporter:
         # Late, because of rich: every pytest session with this plugin installed would wait for it.
         from pytest_dlbench.reporting import terminal  # noqa: PLC0415
 
-        settings = self._session.settings
+        session = self._session()
+        settings = session.settings
         terminalreporter.section("dlbench")
         lines = [terminal.machine(settings.machine, settings.threads, settings.scale)]
         lines += ["", *terminal.table(self._results), ""] if self._results else []
         is_verbose = self._config.getoption("verbose") > 0
         lines += terminal.notes(self._results)
         lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
-        lines += terminal.journals(self._journals)
+        lines += terminal.journals(self._journals | {str(session.journal.path)})
         for line in lines:
             terminalreporter.write_line(line)
         if not self._ran_some:

@@ -5,11 +5,15 @@ from datetime import UTC, datetime
 
 from pytest_dlbench import judging
 from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import Baseline, CaseOutcome, CaseResult, Record, Run, Verdict
 from pytest_dlbench.reporting import messages
-from pytest_dlbench.running import Plan, Progress, recipe_json, train_series
+from pytest_dlbench.running.progress import Progress
+from pytest_dlbench.running.series import train_series
+from pytest_dlbench.running.training import Plan, recipe_json
+from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 
 
@@ -73,7 +77,7 @@ class Session:
     def _against(self, baseline: Baseline, record: Record, node: str) -> CaseResult:
         if obstacles := judging.obstacles(baseline.context, record.context):
             return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, node))
-        verdicts = judging.compare(baseline, record.runs, self.options.tolerance)
+        verdicts = compare(baseline, record.runs, self.options.tolerance)
         message = messages.compared(baseline, record, verdicts, node)
         return _result(record, judging.of_verdicts(verdicts), message, verdicts)
 
@@ -93,6 +97,19 @@ class Session:
         # Saving accepts what was found: the comparison with the old baseline is told, and fails nothing.
         message = f"saved as the baseline {path} ({self.options.reason})\n{compared.message}"
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
+
+
+def open_session(options: Options, worker: str, progress: Progress) -> Session:
+    """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
+    settings = Settings(
+        machine=this_machine(),
+        scale=options.scale,
+        threads=options.threads,
+        seed=options.seed,
+        timeout_seconds=options.timeout,
+    )
+    journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)
+    return Session(options=options, settings=settings, journal=journal, baselines=baselines, progress=progress)
 
 
 def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[Verdict, ...] = ()) -> CaseResult:

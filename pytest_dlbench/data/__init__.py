@@ -1,9 +1,10 @@
-"""Data sets: one file for each family, prepared once as .npy for all frameworks."""
+"""Data sets: one file for each family, prepared once as .npy for all frameworks.
+
+Declarations only: NumPy is loaded when a data set is made (``preparation``), not when it is named.
+"""
 
 from pytest_dlbench.data import digits
 from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared
-from pytest_dlbench.data.order import batches
-from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.data.synthetic import ANY_SHAPE, SyntheticData, synthetic
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in digits.DATASETS}
@@ -15,7 +16,5 @@ __all__ = [
     "Dataset",
     "Prepared",
     "SyntheticData",
-    "batches",
-    "prepare",
     "synthetic",
 ]

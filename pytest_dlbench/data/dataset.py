@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from pytest_dlbench.errors import DataError
 from pytest_dlbench.model import Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 PARTS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -17,10 +19,10 @@ PARTS = ("train_images", "train_labels", "test_images", "test_labels")
 class Arrays:
     """A data set in memory: images N×C×H×W as float32 in [0, 1] (or N×features), labels as int64."""
 
-    train_images: NDArray[np.float32]
-    train_labels: NDArray[np.int64]
-    test_images: NDArray[np.float32]
-    test_labels: NDArray[np.int64]
+    train_images: "NDArray[np.float32]"
+    train_labels: "NDArray[np.int64]"
+    test_images: "NDArray[np.float32]"
+    test_labels: "NDArray[np.int64]"
 
     def __post_init__(self) -> None:
         for split in ("train", "test"):

@@ -5,47 +5,18 @@ with scikit-learn. The split is fixed in ``digits_test_index.txt``: 360 test ima
 """
 
 from functools import partial
-from importlib import resources
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pytest_dlbench.data.dataset import Arrays, Dataset
-from pytest_dlbench.errors import DataError
 
 EXAMPLES = 1797
 TEST_EXAMPLES = 360
 
 
-def _load() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    try:
-        from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import, needed once for each cache
-    except ImportError as error:
-        raise DataError(
-            "the digits come with scikit-learn, which is not installed here; pip install 'pytest-dlbench[bench]'"
-        ) from error
-    digits = load_digits()
-    return (digits.images[:, None] / 16).astype(np.float32), digits.target.astype(np.int64)
-
-
-def test_index() -> NDArray[np.int64]:
-    """The positions of the test images among scikit-learn's 1,797."""
-    lines = resources.files("pytest_dlbench.data").joinpath("digits_test_index.txt").read_text().splitlines()
-    return np.array([int(line) for line in lines if not line.startswith("#")])
-
-
 def _make(scale: int, margin: int, channels: int) -> Arrays:
-    images, labels = _load()
-    images = images.repeat(scale, axis=2).repeat(scale, axis=3).repeat(channels, axis=1)
-    images = np.pad(images, ((0, 0), (0, 0), (margin, margin), (margin, margin)))
-    is_test = np.zeros(len(labels), dtype=bool)
-    is_test[test_index()] = True
-    return Arrays(
-        train_images=images[~is_test],
-        train_labels=labels[~is_test],
-        test_images=images[is_test],
-        test_labels=labels[is_test],
-    )
+    # Late: NumPy and scikit-learn are slow to load, and needed once for each cache.
+    from pytest_dlbench.data.digits_arrays import enlarged  # noqa: PLC0415
+
+    return enlarged(scale=scale, margin=margin, channels=channels)
 
 
 def _digits(name: str, *, scale: int, margin: int, channels: int) -> Dataset:

@@ -3,28 +3,12 @@
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pytest_dlbench.data.dataset import Arrays, Dataset
 from pytest_dlbench.model import Shape
 
 TRAIN_EXAMPLES = 1280
 TEST_EXAMPLES = 320
 SEED = 20261121
-
-
-def _make(shape: Shape, classes: int) -> Arrays:
-    generator = np.random.default_rng(SEED)
-    prototypes = generator.uniform(0, 1, size=(classes, *shape)).astype(np.float32)
-
-    def split(examples: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        labels = generator.permutation(np.arange(examples) % classes).astype(np.int64)
-        noise = generator.uniform(0, 1, size=(examples, *shape)).astype(np.float32)
-        return (prototypes[labels] + noise) / np.float32(2), labels
-
-    train, test = split(TRAIN_EXAMPLES), split(TEST_EXAMPLES)
-    return Arrays(train_images=train[0], train_labels=train[1], test_images=test[0], test_labels=test[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +36,10 @@ def synthetic(shape: Shape, classes: int) -> Dataset:
         test_examples=TEST_EXAMPLES,
         make=partial(_make, shape, classes),
     )
+
+
+def _make(shape: Shape, classes: int) -> Arrays:
+    # Late: NumPy is slow to load, and needed once for each cache.
+    from pytest_dlbench.data.synthetic_arrays import prototypes_under_noise  # noqa: PLC0415
+
+    return prototypes_under_noise(shape, classes, examples=(TRAIN_EXAMPLES, TEST_EXAMPLES), seed=SEED)

@@ -1,17 +1,18 @@
-"""Numbers in, verdicts out: no clock, no file, no pytest."""
+"""Numbers in, verdicts out: no clock, no file, no pytest.
+
+What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a session that only collects needs none.
+"""
 
 from pytest_dlbench.judging.comparable import changes, obstacles
 from pytest_dlbench.judging.metrics import METRICS, Metric, read_all, steady_steps, summarise
 from pytest_dlbench.judging.outcomes import SKIPPING, fails, of_runs, of_verdicts
 from pytest_dlbench.judging.tolerance import parse_tolerances
-from pytest_dlbench.judging.verdicts import compare
 
 __all__ = [
     "METRICS",
     "SKIPPING",
     "Metric",
     "changes",
-    "compare",
     "fails",
     "obstacles",
     "of_runs",

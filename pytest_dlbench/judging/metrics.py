@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median, quantiles
 from typing import Literal
-
-import numpy as np
 
 from pytest_dlbench.records import Evaluation, Run, Training
 
@@ -55,11 +54,12 @@ def _evaluation(run: Run) -> Evaluation:
 
 
 def _step_time(run: Run) -> float:
-    return float(np.quantile(steady_steps(_training(run)), 0.1))
+    steps = steady_steps(_training(run))
+    return quantiles(steps, n=10, method="inclusive")[0] if len(steps) > 1 else steps[0]
 
 
 def _step_time_median(run: Run) -> float:
-    return float(np.median(steady_steps(_training(run))))
+    return median(steady_steps(_training(run)))
 
 
 def _throughput(run: Run) -> float:
@@ -130,4 +130,4 @@ def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
 def summarise(runs: Sequence[Run]) -> dict[str, float]:
     """The median over the runs of each metric; of a case that did not finish, what is there."""
     finished = [run for run in runs if run.training and run.evaluation]
-    return {name: float(np.median(values)) for name, values in read_all(finished).items()} if finished else {}
+    return {name: median(values) for name, values in read_all(finished).items()} if finished else {}

@@ -1,6 +1,5 @@
 """The neutral vocabulary: a model is written once, here, and built by every framework in its own idiom."""
 
-from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.model.layers import (
     AvgPool,
     BatchNorm,
@@ -40,5 +39,4 @@ __all__ = [
     "SoftmaxCrossEntropy",
     "Tanh",
     "infer",
-    "initial_weights",
 ]

@@ -12,14 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dlbench.data import Prepared, batches
+from pytest_dlbench.data import Prepared
+from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.model import Network, Recipe, initial_weights
+from pytest_dlbench.model import (
+    Network,
+    Recipe,
+)
+from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.sampling import ProcessTree
+from pytest_dlbench.sampling.processes import ProcessTree
 
 SAMPLE_PERIOD_SECONDS = 0.2
 EVALUATION_BATCH = 1000

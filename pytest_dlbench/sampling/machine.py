@@ -1,6 +1,5 @@
 """The machine class that this process runs on."""
 
-import os
 import platform
 import re
 from functools import lru_cache
@@ -9,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from pytest_dlbench.records import Machine
+from pytest_dlbench.sampling.cores import usable_cores
 
 
 @lru_cache(maxsize=1)
@@ -18,11 +18,6 @@ def this_machine() -> Machine:
     memory_gib = rounded_memory_gib(psutil.virtual_memory().total)
     name = _slug(f"{os_family} {cpu_model} {cores}cores {memory_gib:g}gib")
     return Machine(name=name, cpu_model=cpu_model, cores=cores, memory_gib=memory_gib, os_family=os_family)
-
-
-def usable_cores() -> int:
-    """The cores this process may run on, not those of the whole machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def rounded_memory_gib(total_bytes: int) -> float:

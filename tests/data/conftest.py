@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_dlbench.data import Arrays, Dataset, prepare
+from pytest_dlbench.data import Arrays, Dataset
+from pytest_dlbench.data.preparation import prepare
 
 SHAPE = (1, 4, 4)
 

@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from pytest_dlbench.data import DATASETS, digits
+from pytest_dlbench.data.digits_arrays import held_out_index
 from pytest_dlbench.errors import DataError
 
 every_dataset = pytest.mark.parametrize("name", ["digits", "digits28", "digits32"])
@@ -26,7 +27,7 @@ def made():
 @pytest.fixture(scope="module")
 def is_test():
     chosen = np.zeros(1797, dtype=bool)
-    chosen[digits.test_index()] = True
+    chosen[held_out_index()] = True
     return chosen
 
 
@@ -67,7 +68,7 @@ def test_labels_are_int64_of_all_ten_digits(made, name):
 
 
 def test_no_test_image_is_chosen_twice():
-    assert len(set(digits.test_index().tolist())) == 360
+    assert len(set(held_out_index().tolist())) == 360
 
 
 def test_every_scan_is_in_exactly_one_split(made, scans):

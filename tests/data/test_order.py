@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_dlbench.data import batches
+from pytest_dlbench.data.order import batches
 
 law = settings(deadline=None)
 seeds = st.integers(0, 2**63)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pytest_dlbench.data import prepare
 from pytest_dlbench.data.dataset import PARTS
+from pytest_dlbench.data.preparation import prepare
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_dlbench.data import prepare
+from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.errors import DataError
 
 

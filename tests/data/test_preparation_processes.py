@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dlbench.data import prepare
+from pytest_dlbench.data.preparation import prepare
 
 # Prepares a data set of a few megabytes, so that one process is still writing when the next one comes.
 SCRIPT = """
@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_dlbench.data import Arrays, Dataset, prepare
+from pytest_dlbench.data import Arrays, Dataset
+from pytest_dlbench.data.preparation import prepare
 
 root, log, deed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 

@@ -16,8 +16,8 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
     Tanh,
     infer,
-    initial_weights,
 )
+from pytest_dlbench.model.initial import initial_weights
 
 
 def weights_of(*layers, input_shape=(2, 9, 9), classes=10, seed=1):

@@ -23,8 +23,8 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
     Tanh,
     infer,
-    initial_weights,
 )
+from pytest_dlbench.model.initial import initial_weights
 
 law = settings(deadline=None, max_examples=60)
 

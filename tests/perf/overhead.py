@@ -17,11 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_dlbench.data import DATASETS, batches
+from pytest_dlbench.data import DATASETS
+from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
-from pytest_dlbench.model import SGD, Recipe, initial_weights
+from pytest_dlbench.model import (
+    SGD,
+    Recipe,
+)
+from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.planning import Settings
-from pytest_dlbench.running import Plan, launch, recipe_json, train_once
+from pytest_dlbench.running import launch
+from pytest_dlbench.running.training import Plan, recipe_json, train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
 from tests.perf.pairs import median_ratio

@@ -1,6 +1,7 @@
 """paced.py, whose input pipeline gives every second example the label of another digit."""
 
 import numpy as np
+
 import paced
 from paced import configure, versions
 

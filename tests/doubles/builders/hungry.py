@@ -1,6 +1,7 @@
 """paced.py, which keeps 20 MiB more than it needs."""
 
 import numpy as np
+
 import paced
 from paced import configure, versions
 

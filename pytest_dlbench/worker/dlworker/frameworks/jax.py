@@ -140,6 +140,12 @@ def _own_weights(layers, key):
     return weights
 
 
+def _first_states(layers, dtype):
+    """Mean 0 and variance 1 for every batch norm."""
+    sizes = {layer["name"]: layer["input"][0] for layer in layers if layer["kind"] == "batch_norm"}
+    return {name: {"mean": jnp.zeros(size, dtype), "variance": jnp.ones(size, dtype)} for name, size in sizes.items()}
+
+
 def _optimizer(settings):
     if settings["kind"] != "sgd":
         raise RequestError("unsupported", "the JAX builder has no optimiser %r" % settings["kind"])
@@ -166,17 +172,11 @@ class Trainer:
         self.device = jax.devices(device)[0]
         self.key = jax.random.key(seed)
         native = _own_weights(self.layers, self.key) if weights is None else _to_native(self.layers, weights)
+        # All of a step is put on the device here: what was not would make the second step compile anew.
         self.weights = jax.tree.map(lambda array: jax.device_put(array.astype(self.dtype), self.device), native)
-        self.states = {
-            layer["name"]: {
-                "mean": jnp.zeros(layer["input"][0], self.dtype),
-                "variance": jnp.ones(layer["input"][0], self.dtype),
-            }
-            for layer in self.layers
-            if layer["kind"] == "batch_norm"
-        }
+        self.states = jax.device_put(_first_states(self.layers, self.dtype), self.device)
         optimizer = _optimizer(recipe["optimizer"])
-        self.slots = optimizer.init(self.weights)
+        self.slots = jax.device_put(optimizer.init(self.weights), self.device)
         self._step = _compiled_step(self.layers, optimizer)
         self._evaluate = jax.jit(partial(_evaluate, self.layers))
 

@@ -1,0 +1,84 @@
+from dataclasses import fields, replace
+
+import pytest
+
+from pytest_dlbench import codec
+from pytest_dlbench.judging import changes, obstacles
+from pytest_dlbench.records import Baseline, Context
+from tests.doubles import records
+
+OTHER = {
+    "machine": (
+        records.machine(name="linux-other-64cores"),
+        "machine class linux-acme-2cores-8gib → linux-other-64cores",
+    ),
+    "network_digest": ("beef", "network 5d806ee3711cedb8 → beef"),
+    "dataset_digest": ("cafe", "data set 63bf5a2fc100bc0f → cafe"),
+    "batch_size": (128, "batch size 64 → 128"),
+    "steps": (51, "steps 50 → 51"),
+    "precision": ("float64", "precision float32 → float64"),
+    "init": ("framework", "initial weights shared → framework"),
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Context)])
+def test_every_part_of_the_context_is_an_obstacle_where_it_differs(name):
+    other, told = OTHER[name]
+    assert obstacles(records.context(), records.context(**{name: other})) == (told,)
+
+
+def test_one_context_has_no_obstacles():
+    assert obstacles(records.context(), records.context()) == ()
+
+
+def test_all_obstacles_are_told():
+    other = records.context(**{name: value for name, (value, _) in OTHER.items()})
+    assert len(obstacles(records.context(), other)) == len(OTHER)
+
+
+def test_what_a_kernel_tells_differently_of_one_machine_class_is_no_obstacle():
+    renamed = records.machine(cpu_model="Acme 9000 (stepping 2)")
+    assert obstacles(records.context(), records.context(machine=renamed)) == ()
+
+
+def test_a_changed_version_is_told_with_both_numbers():
+    assert changes({"numpy": "2.4.6", "torch": "2.12.0"}, {"numpy": "2.4.6", "torch": "2.13.0"}) == (
+        "torch 2.12.0 → 2.13.0",
+    )
+
+
+def test_a_version_that_came_is_told():
+    assert changes({}, {"cudnn": "9.1"}) == ("cudnn none → 9.1",)
+
+
+def test_a_version_that_went_is_told():
+    assert changes({"cudnn": "9.1"}, {}) == ("cudnn 9.1 → none",)
+
+
+def test_a_setting_within_a_recipe_is_told_with_its_path():
+    faster = {**records.RECIPE, "optimizer": {**records.RECIPE["optimizer"], "learning_rate": 0.1}}
+    assert changes(records.RECIPE, faster) == ("optimizer.learning_rate 0.01 → 0.1",)
+
+
+def test_another_optimizer_is_told_by_all_its_settings():
+    other = {**records.RECIPE, "optimizer": {"kind": "adam", "learning_rate": 0.01, "beta": 0.9}}
+    assert changes(records.RECIPE, other) == (
+        "optimizer.kind sgd → adam",
+        "optimizer.momentum 0.9 → none",
+        "optimizer.beta none → 0.9",
+    )
+
+
+def test_the_same_settings_in_another_order_are_no_change():
+    assert changes(records.RECIPE, dict(reversed(records.RECIPE.items()))) == ()
+
+
+def test_a_recipe_is_itself_after_it_was_stored():
+    stored = codec.decode(codec.encode_file(records.baseline()), Baseline, "here")
+    assert changes(stored.recipe, records.RECIPE) == ()
+
+
+def test_a_setting_with_several_values_is_itself_after_it_was_stored():
+    recipe = {"optimizer": {"kind": "adam", "betas": (0.9, 0.999)}}
+    stored = codec.decode(codec.encode_file(replace(records.baseline(), recipe=recipe)), Baseline, "here")
+    assert changes(stored.recipe, recipe) == ()

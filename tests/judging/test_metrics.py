@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.judging import METRICS, read_all, steady_steps, summarise
+from pytest_dlbench.records import RunOutcome
+from tests.doubles import records
+
+
+def value(metric, run):
+    return METRICS[metric].value(run)
+
+
+@pytest.mark.parametrize(
+    ("steps", "left_out"), [(2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (39, 9), (40, 10), (41, 10), (1000, 10)]
+)
+def test_the_warm_up_is_ten_steps_or_the_first_quarter(steps, left_out):
+    seconds = tuple(float(number) for number in range(steps))
+    assert steady_steps(records.training(seconds)) == seconds[left_out:]
+
+
+def test_a_single_step_is_steady():
+    assert steady_steps(records.training((3.0,))) == (3.0,)
+
+
+@given(st.lists(st.floats(min_value=1e-6, max_value=10), min_size=1, max_size=100))
+def test_steady_steps_are_the_end_of_the_series_and_never_none(seconds):
+    steady = steady_steps(records.training(seconds))
+    assert steady
+    assert tuple(seconds[-len(steady) :]) == steady
+
+
+# 14 steps: 3 are warm-up, and the others take 1 to 11 seconds.
+FOURTEEN = (90.0, 80.0, 70.0, *range(11, 0, -1))
+
+
+def test_step_time_is_the_tenth_of_the_steady_steps():
+    assert value("step_time", records.run(training=records.training(FOURTEEN))) == 2.0
+
+
+@given(st.lists(st.floats(min_value=1e-6, max_value=10), min_size=1, max_size=100))
+def test_step_time_is_the_quantile_between_neighbours(seconds):
+    trained = records.training(seconds)
+    expected = np.quantile(steady_steps(trained), 0.1)
+    assert value("step_time", records.run(training=trained)) == pytest.approx(expected)
+
+
+def test_step_time_median_is_the_middle_of_the_steady_steps():
+    assert value("step_time_median", records.run(training=records.training(FOURTEEN))) == 6.0
+
+
+def test_throughput_counts_all_steps_but_the_first():
+    trained = records.training((50.0, 1.0, 2.0, 1.0), batch_size=32)
+    assert value("throughput", records.run(training=trained)) == 3 * 32 / 4
+
+
+def test_throughput_of_a_single_step_counts_it():
+    assert value("throughput", records.run(training=records.training((4.0,), batch_size=32))) == 8.0
+
+
+def test_first_step_is_the_first():
+    assert value("first_step", records.run(training=records.training(FOURTEEN))) == 90.0
+
+
+def test_accuracy_is_a_share_of_the_examples():
+    assert value("accuracy", records.run(accuracy=0.9137)) == 0.9137
+
+
+def test_peak_rss_is_the_highest_of_all_phases():
+    usage = {name: records.usage(rss_peak_bytes=peak) for name, peak in (("build", 10), ("train", 30), ("close", 20))}
+    assert value("peak_rss", records.run(usage=usage)) == 30
+
+
+def test_cpu_use_is_cpu_seconds_a_second_of_training():
+    usage = {
+        "build": records.usage(wall_seconds=1.0, user_seconds=50.0),
+        "train": records.usage(wall_seconds=2.0, user_seconds=3.0, system_seconds=0.5),
+    }
+    assert value("cpu_use", records.run(usage=usage)) == 1.75
+
+
+@given(st.floats(min_value=1e-3, max_value=1e3))
+def test_times_scale_with_the_steps(factor):
+    slow = records.run(training=records.training([factor * seconds for seconds in FOURTEEN]))
+    plain = records.run(training=records.training(FOURTEEN))
+    for name in ("step_time", "step_time_median", "first_step"):
+        assert value(name, slow) == pytest.approx(factor * value(name, plain))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_has_a_unit(name):
+    assert METRICS[name].unit
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_is_listed_under_its_name(name):
+    assert METRICS[name].name == name
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_is_read_off_a_finished_run(name):
+    assert value(name, records.run()) > 0
+
+
+def test_three_metrics_are_judged():
+    judged = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
+    assert judged == {"step_time": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
+
+
+@pytest.mark.parametrize(("name", "better"), [("step_time", "lower"), ("throughput", "higher"), ("accuracy", "higher")])
+def test_the_better_direction_is_known(name, better):
+    assert METRICS[name].better == better
+
+
+def test_reading_all_gives_each_metric_one_value_a_run():
+    values = read_all([records.run(seed) for seed in (1, 2, 3, 4)])
+    assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(METRICS, 4)
+
+
+def test_reading_a_run_that_was_not_trained_names_it():
+    with pytest.raises(ValueError, match=r"run 0 of training-pytorch.* was not trained"):
+        read_all([records.unfinished(RunOutcome.CRASHED)])
+
+
+def test_reading_a_run_that_was_not_evaluated_names_it():
+    with pytest.raises(ValueError, match=r"run 0 of training-pytorch.* was not evaluated"):
+        read_all([records.run(evaluation=None)])
+
+
+def test_a_summary_is_the_median_over_the_runs():
+    assert summarise(records.runs(steps=(0.010, 0.012, 0.900)))["step_time"] == pytest.approx(0.012)
+
+
+def test_a_summary_leaves_out_what_did_not_finish():
+    found = summarise([*records.runs(), records.unfinished(RunOutcome.TIMEOUT)])
+    assert found == summarise(records.runs())
+
+
+def test_a_summary_of_nothing_finished_is_empty():
+    assert summarise([records.unfinished(RunOutcome.TIMEOUT)]) == {}

@@ -1,0 +1,52 @@
+import pytest
+
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting import junit
+from tests.doubles import records
+
+
+def properties(**changes):
+    return dict(junit.properties(records.case_result(**changes)))
+
+
+def test_the_case_is_named():
+    assert properties()["dlbench_case"] == records.case().id
+
+
+@pytest.mark.parametrize("outcome", CaseOutcome)
+def test_every_outcome_is_told_by_its_own_name(outcome):
+    assert properties(outcome=outcome)["dlbench_outcome"] == outcome.value
+
+
+def test_every_figure_is_a_property():
+    figures = records.case_result().figures
+    assert {name: properties()[f"dlbench_{name}"] for name in figures} == figures
+
+
+def test_a_case_without_figures_still_has_its_outcome():
+    assert properties(figures={}, outcome=CaseOutcome.TIMEOUT) == {
+        "dlbench_case": records.case().id,
+        "dlbench_outcome": "timeout",
+    }
+
+
+def test_a_verdict_is_told_with_its_change_and_interval():
+    found = properties(figures={}, verdicts=(records.verdict(),))
+    assert found | {"dlbench_case": "", "dlbench_outcome": ""} == {
+        "dlbench_case": "",
+        "dlbench_outcome": "",
+        "dlbench_step_time_verdict": "regressed",
+        "dlbench_step_time_change": 1.2,
+        "dlbench_step_time_lower": 1.15,
+        "dlbench_step_time_upper": 1.25,
+    }
+
+
+def test_no_name_is_there_twice():
+    verdicts = (records.verdict(), records.verdict(metric="accuracy"))
+    names = [name for name, _ in junit.properties(records.case_result(verdicts=verdicts))]
+    assert len(names) == len(set(names))
+
+
+def test_outcomes_are_plain_text_for_other_processes():
+    assert type(properties(verdicts=(records.verdict(),))["dlbench_step_time_verdict"]) is str

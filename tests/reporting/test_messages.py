@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.judging import parse_tolerances
+from pytest_dlbench.judging.verdicts import compare
+from pytest_dlbench.records import RunOutcome, VerdictOutcome
+from pytest_dlbench.reporting import messages
+from tests.doubles import records
+
+NODE = "bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]"
+ACCEPT = f"pytest '{NODE}' --dlbench-save --dlbench-reason"
+INSTALL = "pip install 'pytest-dlbench[pytorch]'"
+
+
+def judged(new, baseline=None, **changes):
+    """What is said of new runs against a baseline."""
+    baseline = baseline or records.baseline()
+    verdicts = compare(baseline, new, parse_tolerances([], "--dlbench-tolerance"))
+    return messages.compared(baseline, records.record(new, **changes), verdicts, NODE)
+
+
+def line_of(metric, text):
+    (line,) = [line for line in text.splitlines() if line.strip().startswith(metric)]
+    return line
+
+
+SLOWER = records.runs(steps=(0.015,) * 3)
+LESS_ACCURATE = records.runs(accuracies=(0.90,) * 3)
+
+
+# Compared
+
+
+def test_a_comparison_says_with_what():
+    assert judged(SLOWER).startswith("against the baseline of 2026-11-20T10:00:00+00:00 (first baseline):\n")
+
+
+def test_a_metric_is_told_with_its_verdict():
+    assert line_of("step_time", judged(SLOWER)).split()[1] == "regressed"
+
+
+def test_a_metric_is_told_with_both_figures():
+    assert "10.0 ms → 15.0 ms" in line_of("step_time", judged(SLOWER))
+
+
+def test_a_metric_is_told_with_the_ratio_and_its_interval():
+    assert "ratio 1.500 [1.433, 1.570]" in line_of("step_time", judged(SLOWER))
+
+
+def test_a_metric_is_told_with_its_tolerance():
+    assert line_of("step_time", judged(SLOWER)).endswith("tolerance 5%")
+
+
+def test_accuracy_is_told_in_points():
+    assert "95.00 % → 90.00 %, -5.00 pp [-5.18, -4.82], tolerance 1pp" in line_of("accuracy", judged(LESS_ACCURATE))
+
+
+def test_every_judged_metric_has_a_line():
+    for metric in ("step_time", "accuracy", "peak_rss"):
+        assert line_of(metric, judged(records.runs()))
+
+
+def test_a_version_that_changed_is_told():
+    newer = tuple(replace(run, versions={**records.VERSIONS, "torch": "2.13.0"}) for run in SLOWER)
+    assert "what changed in between:\n  torch 2.12.0 → 2.13.0" in judged(newer)
+
+
+def test_a_recipe_setting_that_changed_is_told():
+    recipe = {**records.RECIPE, "optimizer": {**records.RECIPE["optimizer"], "momentum": 0.5}}
+    assert "\n  optimizer.momentum 0.9 → 0.5" in judged(SLOWER, recipe=recipe)
+
+
+def test_it_is_told_when_nothing_changed():
+    assert "what changed in between:\n  no version, no recipe setting" in judged(SLOWER)
+
+
+def test_a_regression_is_told_how_to_accept_it():
+    assert f"to accept the new figures: {ACCEPT}" in judged(SLOWER)
+
+
+def test_an_improvement_is_told_how_to_accept_it():
+    assert f"to accept the new figures: {ACCEPT}" in judged(records.runs(steps=(0.005,) * 3))
+
+
+@pytest.mark.parametrize("outcome", [VerdictOutcome.EQUIVALENT, VerdictOutcome.INCONCLUSIVE])
+def test_what_is_no_finding_is_told_no_command(outcome):
+    text = messages.compared(records.baseline(), records.record(), [records.verdict(outcome=outcome)], NODE)
+    assert "--dlbench-save" not in text
+
+
+def test_what_is_inconclusive_is_told_with_the_number_of_runs_and_a_way_out():
+    undecided = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    text = messages.compared(records.baseline(), records.record(), [undecided], NODE)
+    assert "inconclusive (step_time): 3 runs then and 3 now" in text
+    assert "--dlbench-runs N or a wider --dlbench-tolerance" in text
+
+
+# No comparison
+
+
+def test_no_baseline_is_told_how_to_save_one():
+    text = messages.no_baseline("linux-acme", (), NODE)
+    assert text == f'no baseline\n  to save one: {ACCEPT} "first baseline"'
+
+
+def test_no_baseline_here_names_the_machines_that_have_one():
+    text = messages.no_baseline("linux-acme", ("linux-beta", "linux-zeta"), NODE)
+    assert text.startswith("no baseline of linux-acme, only of linux-beta, linux-zeta: ")
+
+
+def test_no_baseline_here_is_told_how_to_save_one():
+    assert ACCEPT in messages.no_baseline("linux-acme", ("linux-beta",), NODE)
+
+
+def test_what_cannot_be_compared_tells_every_obstacle():
+    text = messages.incomparable(records.baseline(), ["steps 50 → 51", "batch size 64 → 128"], NODE)
+    assert "\n  steps 50 → 51\n  batch size 64 → 128\n" in text
+
+
+def test_what_cannot_be_compared_is_told_how_to_replace_it():
+    assert f"to replace it: {ACCEPT}" in messages.incomparable(records.baseline(), ["steps 50 → 51"], NODE)
+
+
+# Runs that did not finish
+
+
+def test_an_unfinished_run_is_told_with_its_number_and_seed():
+    run = records.unfinished(RunOutcome.TIMEOUT, "no answer in time", index=1, seed=8)
+    assert messages.unfinished(run, INSTALL) == "run 2 (seed 8): no answer in time"
+
+
+def test_an_unfinished_run_quotes_the_last_words_of_the_worker():
+    run = records.unfinished(RunOutcome.CRASHED, log=("loading", "Segmentation fault"))
+    assert messages.unfinished(run, INSTALL).endswith("\n  | loading\n  | Segmentation fault")
+
+
+def test_a_missing_framework_is_told_how_to_install_it():
+    run = records.unfinished(RunOutcome.MISSING_FRAMEWORK, "ModuleNotFoundError: No module named 'torch'")
+    text = messages.unfinished(run, INSTALL)
+    assert "No module named 'torch'" in text
+    assert text.endswith(f"to install it: {INSTALL}")

@@ -1,0 +1,197 @@
+import re
+
+import pytest
+
+from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.reporting.progress import Live
+from tests.doubles import records
+
+CASE = records.case()
+CLEARED = "\r\x1b[2K"
+
+
+class Screen:
+    """Keeps what is written."""
+
+    def __init__(self, *, is_rewritable, columns=200):
+        self.is_rewritable, self.columns = is_rewritable, columns
+        self.written = []
+
+    def write(self, text):
+        self.written.append(text)
+
+    @property
+    def last(self):
+        return self.written[-1]
+
+
+@pytest.fixture
+def terminal():
+    return Screen(is_rewritable=True)
+
+
+@pytest.fixture
+def pipe():
+    return Screen(is_rewritable=False)
+
+
+def live(screen, cases=2):
+    return Live(screen, lambda: cases)
+
+
+def finish(progress, case=CASE, runs=3):
+    """All runs of a case."""
+    for index in range(runs):
+        progress.run_started(case, index, runs)
+        progress.run_finished(case, records.run(index + 1, case=case.id), runs)
+
+
+# On a terminal
+
+
+def test_a_terminal_has_one_line_that_is_written_over(terminal):
+    finish(live(terminal))
+    for text in terminal.written:
+        assert text.startswith(CLEARED)
+        assert "\n" not in text
+
+
+def test_a_terminal_is_told_before_a_run(terminal):
+    live(terminal).run_started(CASE, 0, 3)
+    assert terminal.last == f"{CLEARED}case 1 of 2, run 1 of 3: {CASE.id}"
+
+
+def test_the_line_can_be_taken_away(terminal):
+    progress = live(terminal)
+    progress.run_started(CASE, 0, 3)
+    progress.clear()
+    assert terminal.last == CLEARED
+
+
+def test_a_line_is_no_longer_than_the_terminal():
+    narrow = Screen(is_rewritable=True, columns=30)
+    live(narrow).run_started(CASE, 0, 3)
+    assert len(narrow.last.removeprefix(CLEARED)) == 29
+
+
+def test_a_line_that_is_gone_is_not_taken_away_again(terminal):
+    progress = live(terminal)
+    progress.run_started(CASE, 0, 3)
+    progress.clear()
+    progress.clear()
+    assert terminal.written.count(CLEARED) == 1
+
+
+# Elsewhere
+
+
+def test_elsewhere_each_finished_run_is_one_plain_line(pipe):
+    finish(live(pipe))
+    assert len(pipe.written) == 3
+    for text in pipe.written:
+        assert re.fullmatch(r"[^\r\x1b\n]+\n", text)
+
+
+def test_elsewhere_nothing_is_written_before_a_run(pipe):
+    live(pipe).run_started(CASE, 0, 3)
+    assert pipe.written == []
+
+
+def test_elsewhere_there_is_nothing_to_take_away(pipe):
+    live(pipe).clear()
+    assert pipe.written == []
+
+
+def test_elsewhere_a_long_line_is_not_cut():
+    narrow = Screen(is_rewritable=False, columns=30)
+    finish(live(narrow), runs=1)
+    assert len(narrow.last) > 60
+
+
+def test_a_finished_run_is_told_with_its_figures(pipe):
+    live(pipe).run_finished(CASE, records.run(), 3)
+    assert f"{CASE.id}: 6,400 samples/s, 10.0 ms, 95.00 %" in pipe.last
+
+
+def test_an_unfinished_run_is_told_with_its_outcome_and_first_line(pipe):
+    failed = records.unfinished(RunOutcome.FAILED, "ValueError: no such layer\nTraceback")
+    live(pipe).run_finished(CASE, failed, 3)
+    assert "failed (ValueError: no such layer)" in pipe.last
+
+
+@pytest.mark.parametrize("outcome", sorted(set(RunOutcome) - {RunOutcome.FINISHED}))
+def test_every_way_not_to_finish_is_told(pipe, outcome):
+    live(pipe).run_finished(CASE, records.unfinished(outcome), 3)
+    assert f"{outcome} (it went wrong)" in pipe.last
+
+
+# Position and time
+
+
+@pytest.mark.parametrize("is_rewritable", [True, False])
+def test_a_line_says_which_case_and_which_run(is_rewritable):
+    screen = Screen(is_rewritable=is_rewritable)
+    finish(live(screen, cases=7))
+    assert "case 1 of 7, run 3 of 3:" in screen.last
+
+
+def test_the_second_case_is_the_second(pipe):
+    progress = live(pipe)
+    finish(progress)
+    finish(progress, records.case("training-jax"))
+    assert "case 2 of 2, run 3 of 3: training-jax:" in pipe.last
+
+
+def test_a_case_keeps_its_number(pipe):
+    progress = live(pipe)
+    finish(progress)
+    finish(progress, records.case("training-jax"))
+    finish(progress, runs=1)
+    assert pipe.last.startswith("case 1 of 2,")
+
+
+def test_a_test_with_more_cases_than_were_counted_is_no_case_3_of_2(pipe):
+    progress = live(pipe, cases=1)
+    finish(progress)
+    finish(progress, records.case("training-jax"))
+    assert pipe.last.startswith("case 2 of 2,")
+
+
+def test_before_the_first_run_no_time_is_guessed(terminal):
+    live(terminal).run_started(CASE, 0, 3)
+    assert "left" not in terminal.last
+
+
+@pytest.mark.parametrize("is_rewritable", [True, False])
+def test_after_the_first_run_the_time_left_is_told(is_rewritable):
+    screen = Screen(is_rewritable=is_rewritable)
+    progress = live(screen)
+    finish(progress)
+    progress.run_started(records.case("training-jax"), 0, 3)
+    assert re.search(r", about \d+ s left", screen.last)
+
+
+def test_after_the_last_run_of_the_last_case_no_time_is_left(pipe):
+    finish(live(pipe, cases=1))
+    assert "left" not in pipe.last
+
+
+# Other processes
+
+
+@pytest.mark.parametrize("is_rewritable", [True, False])
+def test_another_session_on_the_device_is_told(is_rewritable):
+    screen = Screen(is_rewritable=is_rewritable)
+    live(screen).waiting(CASE, "cpu")
+    assert f"{CASE.id}: waiting, another session measures on cpu" in screen.last
+
+
+def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):
+    progress = live(pipe)
+    progress.case_finished(records.case_result())
+    assert pipe.last == f"case 1: {CASE.id}: passed, 5,800 samples/s\n"
+
+
+def test_a_case_of_another_process_without_figures_is_told(pipe):
+    live(pipe).case_finished(records.case_result(figures={}, outcome=CaseOutcome.TIMEOUT))
+    assert pipe.last == f"case 1: {CASE.id}: timeout, nothing measured\n"

@@ -1,0 +1,144 @@
+import pytest
+
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting import terminal
+from tests.doubles import records
+
+QUIET = sorted(terminal.QUIET)
+
+
+def result(name="training-pytorch-mnist-cnn-digits28-cpu-quick", **changes):
+    return records.case_result(case=records.case(name), **changes)
+
+
+def row(**changes):
+    _, line = terminal.table([result(**changes)])
+    return line
+
+
+# The table
+
+
+def test_the_table_has_a_heading_and_one_line_a_case():
+    results = [result(f"training-jax-net{number}-digits-cpu-quick") for number in range(5)]
+    lines = terminal.table(results)
+    assert [line.split()[0] for line in lines] == ["case", *(f"jax-net{number}-digits-cpu" for number in range(5))]
+
+
+@pytest.mark.parametrize("outcome", CaseOutcome)
+def test_every_outcome_has_its_own_word_at_the_end(outcome):
+    assert row(outcome=outcome).endswith(f" {outcome.value}")
+
+
+def test_a_saved_case_is_told_as_saved():
+    assert row(saved=True).endswith(" saved")
+
+
+@pytest.mark.parametrize("shown", ["3", "5,800", "11.0 ms", "10.0 ms", "50.0 ms", "95.00 %", "500 MiB", "1.75"])
+def test_a_line_has_every_figure(shown):
+    assert f" {shown} " in row()
+
+
+def test_a_case_without_figures_has_dashes():
+    assert row(figures={}, outcome=CaseOutcome.TIMEOUT).split()[2:] == [*"–" * 7, "timeout"]
+
+
+def test_a_long_name_is_not_cut():
+    name = "pytorch-" + "very-long-" * 20 + "cpu"
+    _, line = terminal.table([result(f"training-{name}-quick")])
+    assert line.startswith(f"{name} ")
+
+
+def test_columns_stand_below_their_headings():
+    heading, short, long = terminal.table([result("training-a-quick"), result("training-abcdefghijkl-quick")])
+    assert len({line.index(word) for line, word in ((short, "passed"), (long, "passed"), (heading, "verdict"))}) == 1
+
+
+# Notes
+
+
+def test_missing_baselines_are_one_note_with_their_number():
+    missing = [result(outcome=CaseOutcome.NO_BASELINE) for _ in range(4)]
+    (note,) = terminal.notes(missing)
+    assert "4 ×" in note
+    assert "--dlbench-save --dlbench-reason" in note
+
+
+@pytest.mark.parametrize("outcome", QUIET)
+def test_an_outcome_that_fails_no_test_is_told_with_its_reason(outcome):
+    lines = terminal.notes([result(outcome=outcome, message="because\nof this")])
+    assert lines[0].startswith(f"{outcome}: ")
+    assert lines[1:] == ["  because", "  of this"]
+
+
+@pytest.mark.parametrize("outcome", QUIET)
+def test_cases_with_one_reason_share_its_lines(outcome):
+    results = [result(f"training-net{number}-quick", outcome=outcome, message="because") for number in (1, 2)]
+    assert terminal.notes(results) == [f"{outcome}: net1, net2", "  because"]
+
+
+@pytest.mark.parametrize("outcome", [CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.CRASHED])
+def test_an_outcome_whose_test_has_spoken_has_no_note(outcome):
+    assert terminal.notes([result(outcome=outcome)]) == []
+
+
+def test_every_outcome_is_told_by_a_failure_a_pass_or_a_note():
+    spoken = {
+        CaseOutcome.PASSED,
+        CaseOutcome.REGRESSED,
+        CaseOutcome.DIVERGED,
+        CaseOutcome.OUT_OF_MEMORY,
+        CaseOutcome.TIMEOUT,
+        CaseOutcome.CRASHED,
+        CaseOutcome.BROKEN_PROTOCOL,
+        CaseOutcome.FAILED,
+    }
+    silent = [outcome for outcome in CaseOutcome if not terminal.notes([result(outcome=outcome)])]
+    assert set(silent) == spoken
+
+
+# Left out
+
+CELLS = [
+    LeftOut(id="pytorch-net-a", reason="net takes 28×28, a has 32×32"),
+    LeftOut(id="jax-net-a", reason="net takes 28×28, a has 32×32"),
+    LeftOut(id="jax-net-b", reason="net has 10 classes, b 100"),
+]
+
+
+def test_cells_left_out_are_counted_by_reason():
+    assert sorted(terminal.left_out(CELLS, is_listed=True)) == [
+        "left out: 1 × net has 10 classes, b 100",
+        "left out: 2 × net takes 28×28, a has 32×32",
+    ]
+
+
+def test_cells_left_out_are_one_line_where_they_are_not_listed():
+    (line,) = terminal.left_out(CELLS, is_listed=False)
+    assert "3 cells" in line
+    assert "2 reasons" in line
+
+
+def test_a_cell_that_two_tests_left_out_counts_once():
+    assert terminal.left_out(CELLS * 2, is_listed=True) == terminal.left_out(CELLS, is_listed=True)
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_nothing_left_out_is_not_told(is_listed):
+    assert terminal.left_out([], is_listed=is_listed) == []
+
+
+# Where
+
+
+def test_the_machine_is_one_line_with_threads_and_scale():
+    line = terminal.machine(records.machine(), 2, "quick")
+    for part in (records.machine().name, records.machine().cpu_model, "2 threads", "scale quick"):
+        assert part in line
+
+
+def test_only_journals_that_were_written_are_told(tmp_path):
+    (tmp_path / "there.jsonl").touch()
+    shown = terminal.journals([str(tmp_path / "there.jsonl"), str(tmp_path / "not.jsonl")])
+    assert shown == [f"journal: {tmp_path / 'there.jsonl'}"]

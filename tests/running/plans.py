@@ -1,0 +1,44 @@
+"""Plans of small runs by the doubles of tests/doubles/builders/."""
+
+from pathlib import Path
+from typing import Any
+
+from pytest_dlbench.data import synthetic
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.model import SGD, Dense, Flatten, Layer, Model, Recipe, SoftmaxCrossEntropy, infer
+from pytest_dlbench.records import Case
+from pytest_dlbench.running.training import Plan
+
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+CLASSES = 3
+BATCH = 16
+STEPS = 8
+LINEAR = (Flatten(), Dense(CLASSES))
+
+
+def plan(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **changes: Any) -> Plan:
+    """A few steps of softmax regression; the data are prepared in ``folder``."""
+    recipe = Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(0.1))
+    head = SoftmaxCrossEntropy(classes=CLASSES)
+    model = Model(name="small", family="fcn", input_shape=(1, 4, 5), layers=layers, head=head, recipe=recipe)
+    case = Case(
+        id=f"training-{builder}-small-synthetic-cpu-smoke",
+        framework=builder,
+        model="small",
+        dataset="synthetic",
+        device="cpu",
+        scale="smoke",
+        threads=1,
+    )
+    usual = {
+        "case": case,
+        "framework": Framework(name=builder, builder=builder, install="nothing", folders=(BUILDERS,)),
+        "network": infer(model),
+        "recipe": recipe,
+        "data": prepare(synthetic(model.input_shape, CLASSES), folder),
+        "steps": STEPS,
+        "seed": 1,
+        "timeout_seconds": 60.0,
+    }
+    return Plan(**{**usual, **changes})

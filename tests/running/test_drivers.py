@@ -1,0 +1,131 @@
+"""Whole driver processes: one that is killed, and two that want the same device."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import filelock
+import psutil
+import pytest
+
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running.progress import Silent
+from pytest_dlbench.running.series import train_series
+from tests.running.plans import plan
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 30.0
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start tests/running/driver.py, with a cache and a folder for temporary files of its own."""
+    drivers = []
+
+    def start(builder: str, runs: int, steps: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.running.driver", builder, str(runs), str(steps), str(tmp_path / "data")]
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+        drivers.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True))
+        return drivers[-1]
+
+    yield start
+    for driver in drivers:
+        driver.kill()
+        driver.communicate()
+
+
+def wait_for(found: Callable[[], Any]) -> Any:
+    """What ``found`` gives as soon as it gives something."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if result := found():
+            return result
+        time.sleep(0.02)
+    raise TimeoutError(f"nothing found within {PATIENCE_SECONDS:g} s")
+
+
+def _is_running(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_does_not_outlive_its_driver(start, tmp_path, end):
+    driver = start("sleeps", 1, 600)
+    log = wait_for(lambda: [log for log in tmp_path.glob("dlbench-run-*/worker.log") if "step 0" in log.read_text()])
+    (worker,) = psutil.Process(driver.pid).children(recursive=True)
+    driver.send_signal(end)
+    driver.wait(PATIENCE_SECONDS)
+    wait_for(lambda: not _is_running(worker))
+    assert "step 60" not in log[0].read_text()
+
+
+def test_an_interrupted_driver_leaves_neither_worker_nor_files(start, tmp_path):
+    driver = start("sleeps", 1, 600)
+    (folder,) = wait_for(lambda: list(tmp_path.glob("dlbench-run-*")))
+    (worker,) = wait_for(lambda: psutil.Process(driver.pid).children(recursive=True))
+    driver.send_signal(signal.SIGINT)
+    assert driver.wait(PATIENCE_SECONDS) != 0
+    wait_for(lambda: not _is_running(worker))
+    assert not folder.exists()
+
+
+def test_two_drivers_take_turns_on_a_device(start, tmp_path):
+    drivers = {driver.pid: driver for driver in (start("waits_for_go", 3, 8) for _ in range(2))}
+    # One has begun its series and waits for us; the first word of all is that the other waits for that one.
+    (told, *_), _, _ = select.select([driver.stdout for driver in drivers.values()], [], [], PATIENCE_SECONDS)
+    (second,) = [pid for pid, driver in drivers.items() if driver.stdout is told]
+    assert told.readline() == "waiting\n"
+    (tmp_path / "go").touch()
+    runs = {pid: len(driver.stdout.read().splitlines()) for pid, driver in drivers.items()}
+    assert set(runs.values()) == {3}
+    read = [json.loads(file.read_text()) for file in tmp_path.glob("interval-*.json")]
+    measured = sorted(read, key=lambda interval: interval["began"])
+    (first,) = set(drivers) - {second}
+    assert [interval["driver"] for interval in measured] == [first] * 3 + [second] * 3
+    assert all(one["ended"] < following["began"] for one, following in pairwise(measured))
+
+
+class TestSeries:
+    @pytest.fixture(autouse=True)
+    def own_cache(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def test_keeps_each_run_before_the_next_and_gives_every_run_its_own_seed(self, tmp_path):
+        told: list[tuple[str, int]] = []
+
+        class Listening(Silent):
+            def run_started(self, case, index, runs):  # noqa: ARG002
+                told.append(("started", index))
+
+            def run_finished(self, case, run, runs):  # noqa: ARG002
+                told.append(("finished", run.index))
+
+        kept = []
+        runs = train_series(plan("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Listening())
+        assert list(runs) == kept
+        assert [(run.index, run.seed) for run in runs] == [(0, 1), (1, 2)]
+        assert told == [("started", 0), ("finished", 0), ("started", 1), ("finished", 1)]
+
+    def test_ends_with_the_first_run_that_does_not_finish(self, tmp_path):
+        runs = train_series(plan("raises", tmp_path), 3, keep=[].append, progress=Silent())
+        assert [run.outcome for run in runs] == [RunOutcome.FAILED]
+
+    def test_gives_the_device_free_however_it_ends(self, tmp_path):
+        def break_off(run):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train_series(plan("numpy_softmax", tmp_path), 3, keep=break_off, progress=Silent())
+        with filelock.FileLock(tmp_path / "pytest-dlbench" / "locks" / "cpu.lock", timeout=0):
+            pass

@@ -1,0 +1,210 @@
+"""One run in a real worker process: every way in which it can end, and what is known of it by then."""
+
+import os
+from pathlib import Path
+from time import process_time
+
+import psutil
+import pytest
+
+from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
+from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.running.training import train_once
+from tests.running.plans import BATCH, CLASSES, STEPS, plan
+
+
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def run(data_folder):
+    """Run a double once."""
+
+    def run(builder: str, *, index: int = 0, **changes) -> Run:
+        return train_once(plan(builder, data_folder, **changes), index)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path, monkeypatch):
+    """No process, no open file and no file is left behind, whatever a run comes to."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    before = _open_files()
+    yield
+    assert psutil.Process().children(recursive=True) == []
+    assert list(temporary.iterdir()) == []
+    assert _open_files() == before
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture(scope="module")
+def finished(data_folder) -> Run:
+    return train_once(plan("numpy_softmax", data_folder), 2)
+
+
+class TestFinished:
+    def test_is_told_with_nothing_to_complain_of(self, finished):
+        assert finished.outcome is RunOutcome.FINISHED
+        assert (finished.message, finished.log) == ("", ())
+
+    def test_knows_its_case_its_index_and_its_seed(self, finished):
+        assert finished.case == "training-numpy_softmax-small-synthetic-cpu-smoke"
+        assert (finished.index, finished.seed) == (2, 3)
+
+    def test_has_every_step(self, finished):
+        assert len(finished.training.losses) == len(finished.training.step_seconds) == STEPS
+        assert (finished.training.examples, finished.training.batch_size) == (STEPS * BATCH, BATCH)
+
+    def test_has_an_evaluation_of_the_whole_split(self, finished):
+        assert finished.evaluation.examples == 320
+        assert 0 < finished.evaluation.correct <= 320
+
+    def test_has_the_shapes_that_were_built(self, finished):
+        assert finished.parameters == {"fc1.weight": (20, CLASSES), "fc1.bias": (CLASSES,)}
+
+    def test_has_the_usage_of_every_phase(self, finished):
+        assert list(finished.usage) == ["hello", "build", "train", "evaluate", "close"]
+        assert all(finished.usage[op].rss_peak_bytes > 2**20 for op in ("hello", "build", "train", "evaluate"))
+
+    def test_has_versions_and_times(self, finished):
+        assert {"python", "numpy", "numpy_softmax"} <= set(finished.versions)
+        assert 0 < finished.import_seconds + finished.build_seconds < finished.wall_seconds
+
+    def test_is_the_same_again_from_the_same_seed(self, run):
+        runs = [run("numpy_softmax", index=index) for index in (0, 0, 1)]
+        losses = [run.training.losses for run in runs]
+        assert losses[0] == losses[1] != losses[2]
+
+    def test_may_start_from_the_frameworks_own_weights(self, run):
+        recipe = Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(0.1), init="framework")
+        own, shared = (run("numpy_softmax", **changes).training.losses for changes in ({"recipe": recipe}, {}))
+        assert own[0] != shared[0]
+
+
+class TestDiverged:
+    def test_keeps_the_steps_before_the_loss_that_is_no_number(self, run):
+        diverged, finished = run("diverges"), run("numpy_softmax")
+        assert diverged.outcome is RunOutcome.DIVERGED
+        assert diverged.message == f"the loss became nan at step 5 of {STEPS}"
+        assert diverged.training.losses == finished.training.losses[:4]
+        assert diverged.evaluation is None
+
+    def test_is_told_of_a_test_loss_too_and_keeps_the_training(self, run):
+        diverged = run("diverges_in_evaluation")
+        assert diverged.outcome is RunOutcome.DIVERGED
+        assert diverged.message == "the test loss after training is inf"
+        assert len(diverged.training.losses) == STEPS
+        assert diverged.evaluation is None
+
+    def test_comes_of_a_learning_rate_that_is_far_too_high(self, run):
+        diverged = run("numpy_softmax", recipe=Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(1e39)), steps=20)
+        assert diverged.outcome is RunOutcome.DIVERGED
+        assert "the loss became nan at step" in diverged.message
+
+
+class TestOutOfMemory:
+    def test_is_told_of_an_array_that_does_not_fit(self, run):
+        ended = run("asks_for_too_much")
+        assert ended.outcome is RunOutcome.OUT_OF_MEMORY
+        assert "Unable to allocate 8.00 PiB" in ended.message
+
+    def test_is_told_of_a_frameworks_own_error(self, run):
+        ended = run("device_out_of_memory")
+        assert ended.outcome is RunOutcome.OUT_OF_MEMORY
+        assert ended.message == "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB"
+
+
+class TestTimeout:
+    def test_ends_the_run_and_says_how_to_allow_more(self, run):
+        ended = run("sleeps", steps=60, timeout_seconds=1.5)
+        assert ended.outcome is RunOutcome.TIMEOUT
+        assert "no answer to 'train' in time" in ended.message
+        assert "ended after 1.5 s; --dlbench-timeout=SECONDS" in ended.message
+        assert 1.5 <= ended.wall_seconds < 10
+
+    def test_shows_how_far_the_worker_came(self, run):
+        assert "step 0" in run("sleeps", steps=60, timeout_seconds=1.5).log
+
+    def test_knows_what_was_used_until_then(self, run):
+        assert run("sleeps", steps=60, timeout_seconds=1.5).usage["train"].samples >= 2
+
+
+class TestCrashed:
+    def test_has_the_signal_and_the_last_words(self, run):
+        ended = run("crashes")
+        assert ended.outcome is RunOutcome.CRASHED
+        assert ended.message == "the worker died during 'train' (killed by SIGSEGV)"
+        assert ended.log[-1] == "about to follow a wild pointer"
+
+    def test_knows_what_was_measured_before(self, run):
+        ended = run("crashes")
+        assert ended.import_seconds > 0
+        assert ended.parameters
+        assert ended.training is None
+
+    def test_in_evaluation_keeps_the_training(self, run):
+        ended = run("crashes_in_evaluation")
+        assert ended.outcome is RunOutcome.CRASHED
+        assert ended.message == "the worker died during 'evaluate' (killed by SIGABRT)"
+        assert len(ended.training.losses) == STEPS
+        assert ended.evaluation is None
+
+
+class TestFailed:
+    def test_quotes_the_error_and_its_traceback(self, run):
+        ended = run("raises")
+        assert ended.outcome is RunOutcome.FAILED
+        first, *trace = ended.message.splitlines()
+        assert first == "ValueError: shapes (2,3) and (4,5) not aligned"
+        assert trace[0] == "Traceback (most recent call last):"
+        assert any("raises.py" in line and "in multiply" in line for line in trace)
+
+    def test_is_what_an_answer_comes_to_that_cannot_be_written(self, run):
+        ended = run("tells_what_is_not_json")
+        assert ended.outcome is RunOutcome.FAILED
+        assert ended.message.startswith("TypeError: Object of type int64 is not JSON serializable")
+
+
+class TestOthers:
+    def test_a_layer_that_a_builder_does_not_have_is_unsupported(self, run):
+        ended = run("numpy_softmax", layers=(Flatten(), ReLU(), Dense(CLASSES)))
+        assert ended.outcome is RunOutcome.UNSUPPORTED
+        assert ended.message == "the NumPy double has no layer 'relu'"
+
+    def test_a_framework_that_cannot_be_imported_is_missing(self, run):
+        ended = run("needs_what_is_missing")
+        assert ended.outcome is RunOutcome.MISSING_FRAMEWORK
+        assert ended.message == "ModuleNotFoundError: No module named 'a_framework_that_nobody_has'"
+
+    def test_fewer_steps_than_were_asked_for_break_the_protocol(self, run):
+        ended = run("skips_steps")
+        assert ended.outcome is RunOutcome.BROKEN_PROTOCOL
+        assert ended.message == f"{STEPS} steps were asked for, the worker tells of {STEPS - 1} with 112 examples"
+
+    def test_an_answer_with_a_field_of_another_type_breaks_the_protocol_and_is_named(self, run):
+        ended = run("tells_other_shapes")
+        assert ended.outcome is RunOutcome.BROKEN_PROTOCOL
+        assert "the answer to 'build'" in ended.message
+        assert "Expected `int`, got `str`" in ended.message
+
+
+class TestDriver:
+    def test_sleeps_while_a_worker_measures(self, run):
+        before = process_time()
+        finished = run("sleeps", steps=2)
+        assert finished.usage["train"].wall_seconds >= 2
+        assert process_time() - before < 0.1 * finished.wall_seconds
+
+    def test_is_not_what_a_worker_inherits_its_settings_from(self, run, monkeypatch):
+        monkeypatch.setenv("PYTHONPATH", "/nowhere")
+        monkeypatch.setenv("PYTHONWARNINGS", "error::nonsense")
+        monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "64")
+        assert run("numpy_softmax").outcome is RunOutcome.FINISHED

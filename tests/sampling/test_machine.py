@@ -1,0 +1,86 @@
+"""The machine class: its name and its rounded memory."""
+
+import re
+import subprocess
+import sys
+from math import log2
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.sampling import machine
+from pytest_dlbench.sampling.cores import usable_cores
+from pytest_dlbench.sampling.machine import rounded_memory_gib, this_machine
+
+GIB = 2**30
+SIZES = sorted(base * 2.0**power for power in range(12) for base in (1, 1.5))
+amounts = st.integers(min_value=2**20, max_value=2**45)
+
+
+class TestRoundedMemory:
+    @pytest.mark.parametrize(
+        ("gib", "rounded"), [(0.97, 1), (1.9, 2), (3.7, 4), (7.6, 8), (15.4, 16), (23.4, 24), (31.2, 32), (503.5, 512)]
+    )
+    def test_is_what_is_built_in(self, gib, rounded):
+        assert rounded_memory_gib(round(gib * GIB)) == rounded
+
+    @given(st.sampled_from(SIZES), st.floats(min_value=0.9, max_value=1.05))
+    def test_is_the_same_for_whatever_a_kernel_keeps_for_itself(self, size, share):
+        assert rounded_memory_gib(round(size * share * GIB)) == size
+
+    @given(amounts)
+    def test_is_one_of_the_usual_sizes(self, amount):
+        rounded = rounded_memory_gib(amount)
+        assert any(log2(rounded / base).is_integer() for base in (1, 1.5))
+        assert rounded >= 1
+
+    @given(amounts)
+    def test_of_a_rounded_size_is_that_size(self, amount):
+        rounded = rounded_memory_gib(amount)
+        assert rounded_memory_gib(round(rounded * GIB)) == rounded
+
+    @given(amounts, amounts)
+    def test_of_more_is_no_less(self, one, other):
+        less, more = sorted((one, other))
+        assert rounded_memory_gib(less) <= rounded_memory_gib(more)
+
+    @given(st.integers(min_value=GIB, max_value=2**45))
+    def test_is_at_most_a_third_away(self, amount):
+        assert abs(rounded_memory_gib(amount) * GIB / amount - 1) <= 1 / 3
+
+
+class TestName:
+    @given(st.text())
+    def test_holds_what_a_file_name_may(self, text):
+        assert re.fullmatch(r"[a-z0-9.-]*", machine._slug(text))
+
+    @given(st.text())
+    def test_is_its_own_slug(self, text):
+        assert machine._slug(machine._slug(text)) == machine._slug(text)
+
+    def test_can_be_read(self):
+        text = "linux Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz 2cores 24gib"
+        assert machine._slug(text) == "linux-intel-xeon-platinum-8375c-cpu-2.90ghz-2cores-24gib"
+
+    def test_of_this_machine_tells_its_parts(self):
+        here = this_machine()
+        assert re.fullmatch(r"[a-z0-9.-]+", here.name)
+        assert here.name.startswith(f"{here.os_family}-")
+        assert here.name.endswith(f"-{here.cores}cores-{here.memory_gib:g}gib")
+        assert here.cpu_model
+        assert here.memory_gib == rounded_memory_gib(psutil.virtual_memory().total)
+
+
+class TestCores:
+    def test_are_those_that_may_be_used(self):
+        program = (
+            "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+            "from pytest_dlbench.sampling.cores import usable_cores; print(usable_cores())"
+        )
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout == "1\n"
+
+    def test_are_at_least_one(self):
+        assert usable_cores() >= 1

@@ -1,0 +1,241 @@
+"""What is read of a process from outside, against processes that do what they are told."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
+
+import psutil
+import pytest
+
+from pytest_dlbench.sampling import processes
+from pytest_dlbench.sampling.processes import ProcessTree
+
+MIB = 2**20
+# Reads one line of Python after another, and answers each when it is done.
+OBEDIENT = """
+import mmap, subprocess, sys, time
+
+def allocate(mebibytes):
+    return bytearray(b"x") * (mebibytes * 2**20)
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        # Asking for the time is the kernel's work; this is ours.
+        sum(range(20000))
+
+def spike(mebibytes):
+    # A mapping of its own, which goes back to the kernel at once.
+    with mmap.mmap(-1, mebibytes * 2**20) as memory:
+        for page in range(0, len(memory), 4096):
+            memory[page] = 1
+
+def child():
+    return subprocess.Popen([sys.executable, "-S", "-c", SOURCE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+def tell(process, line):
+    process.stdin.write(line.encode() + b"\\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+for line in sys.stdin:
+    exec(line)
+    print("done", flush=True)
+"""
+SOURCE = f"SOURCE = {OBEDIENT!r}\n{OBEDIENT}"
+
+
+@pytest.fixture
+def obedient() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-S", "-c", f"SOURCE = {SOURCE!r}\n{OBEDIENT}"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
+            child.kill()
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def do(obedient: subprocess.Popen[str]) -> Callable[[str], None]:
+    """Have a line of Python done in the process."""
+
+    def do(line: str) -> None:
+        obedient.stdin.write(f"{line}\n")
+        obedient.stdin.flush()
+        assert obedient.stdout.readline() == "done\n"
+
+    do("pass")
+    return do
+
+
+@pytest.fixture
+def tree(obedient: subprocess.Popen[str], do: Callable[[str], None]) -> ProcessTree:
+    return ProcessTree(obedient.pid)
+
+
+class TestMemory:
+    def test_that_is_kept_is_in_the_samples_and_in_the_peak(self, tree, do):
+        tree.begin()
+        do("kept = allocate(200)")
+        tree.sample()
+        usage = tree.end()
+        assert 200 * MIB < usage.rss_peak_bytes < 300 * MIB
+        # One sample before, two after.
+        assert usage.samples == 3
+        assert usage.rss_mean_bytes > 2 / 3 * 200 * MIB
+
+    @pytest.mark.skipif(not processes._kernel_peak_bytes(psutil.Process().pid), reason="this kernel tells no VmHWM")
+    def test_that_was_had_between_two_samples_only_is_in_the_peak(self, tree, do):
+        tree.begin()
+        do("spike(200)")
+        usage = tree.end()
+        assert usage.rss_peak_bytes > 200 * MIB
+        assert usage.rss_mean_bytes < 100 * MIB
+
+    def test_of_a_child_counts(self, tree, do):
+        do("other = child()")
+        do("tell(other, 'kept = allocate(200)')")
+        tree.begin()
+        assert tree.end().rss_mean_bytes > 200 * MIB
+
+    def test_of_a_child_that_came_during_the_phase_counts_at_its_end(self, tree, do):
+        tree.begin()
+        do("other = child()")
+        do("tell(other, 'kept = allocate(200)')")
+        assert tree.end().rss_peak_bytes > 200 * MIB
+
+    def test_of_a_child_that_is_gone_does_not_count(self, tree, do):
+        do("other = child()")
+        do("tell(other, 'kept = allocate(200)')")
+        tree.begin()
+        do("other.kill(); other.wait()")
+        tree.sample()
+        assert tree.end().rss_mean_bytes < 200 * MIB
+
+    def test_of_the_driver_does_not_count(self, tree):
+        kept = bytearray(200 * MIB)
+        tree.begin()
+        assert tree.end().rss_peak_bytes < len(kept)
+
+
+class TestSeconds:
+    def test_of_a_busy_process_count(self, tree, do):
+        tree.begin()
+        do("burn(0.4)")
+        usage = tree.end()
+        # The kernel's clock ticks a hundred times a second.
+        assert 0.35 < usage.user_seconds + usage.system_seconds < 0.8
+        assert usage.wall_seconds > 0.4
+
+    def test_in_the_kernel_are_told_apart(self, tree, do):
+        tree.begin()
+        do("for _ in range(30): spike(16)")
+        usage = tree.end()
+        assert usage.system_seconds > 0
+        assert usage.user_seconds > 0
+
+    def test_of_a_child_that_lives_count(self, tree, do):
+        tree.begin()
+        do("other = child()")
+        do("tell(other, 'burn(0.3)')")
+        assert 0.25 < tree.end().user_seconds < 0.8
+
+    def test_of_a_child_that_was_waited_for_count(self, tree, do):
+        tree.begin()
+        do("other = child()")
+        do("tell(other, 'burn(0.3)')")
+        do("other.kill(); other.wait()")
+        assert 0.25 < tree.end().user_seconds < 0.8
+
+    def test_of_a_childs_child_count(self, tree, do):
+        tree.begin()
+        do("other = child()")
+        do("""tell(other, "grandchild = child(); tell(grandchild, 'burn(0.3)')")""")
+        assert 0.25 < tree.end().user_seconds < 0.8
+
+    def test_before_the_phase_do_not_count(self, tree, do):
+        do("burn(0.3)")
+        tree.begin()
+        usage = tree.end()
+        assert usage.user_seconds + usage.system_seconds < 0.1
+
+
+class TestPhases:
+    def test_are_apart(self, tree, do):
+        tree.begin()
+        do("kept = allocate(200); burn(0.3)")
+        busy = tree.end()
+        do("del kept")
+        tree.begin()
+        tree.sample()
+        idle = tree.end()
+        assert busy.user_seconds > 0.25 > idle.user_seconds
+        assert (busy.samples, idle.samples) == (2, 3)
+        assert idle.rss_mean_bytes < 100 * MIB < busy.rss_mean_bytes
+
+    def test_look_for_new_children_once_a_period(self, tree, do, monkeypatch):
+        monkeypatch.setattr(processes, "CHILDREN_PERIOD_SECONDS", 0.0)
+        tree.begin()
+        do("other = child()")
+        do("tell(other, 'kept = allocate(200)')")
+        tree.sample()
+        do("other.kill(); other.wait()")
+        assert tree.end().rss_peak_bytes > 200 * MIB
+
+    def test_cost_next_to_nothing_a_sample(self, tree):
+        tree.begin()
+        began = monotonic()
+        for _ in range(100):
+            tree.sample()
+        # 20 µs were measured. That is a look at one process, not at all of /proc.
+        assert monotonic() - began < 0.5
+
+
+class TestGone:
+    def test_before_the_phase_counts_as_nothing(self, tree, obedient):
+        obedient.kill()
+        obedient.wait()
+        tree.begin()
+        tree.sample()
+        usage = tree.end()
+        assert (usage.samples, usage.rss_mean_bytes, usage.rss_peak_bytes) == (0, 0, 0)
+        assert (usage.user_seconds, usage.system_seconds) == (0, 0)
+
+    def test_during_the_phase_keeps_what_was_seen(self, tree, do, obedient):
+        do("kept = allocate(200)")
+        tree.begin()
+        obedient.kill()
+        obedient.wait()
+        usage = tree.end()
+        assert usage.samples == 1
+        assert usage.rss_peak_bytes == usage.rss_mean_bytes > 200 * MIB
+        assert (usage.user_seconds, usage.system_seconds) == (0, 0)
+
+    def test_and_not_waited_for_has_its_seconds_but_no_memory(self, tree, do, obedient):
+        tree.begin()
+        do("burn(0.3)")
+        obedient.kill()
+        os.waitid(os.P_PID, obedient.pid, os.WEXITED | os.WNOWAIT)
+        usage = tree.end()
+        assert 0.25 < usage.user_seconds < 0.8
+        assert usage.samples == 1
+
+
+def test_the_kernels_peak_of_no_process_is_0():
+    assert processes._kernel_peak_bytes(2**31 - 1) == 0
+
+
+def test_the_kernels_peak_is_that_of_the_program_not_of_who_started_it():
+    kept = bytearray(b"x") * (200 * MIB)
+    command = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        found = processes._kernel_peak_bytes(process.pid)
+        process.communicate()
+    assert found < len(kept)
+    assert Path("/proc/self/status").exists() == bool(found)

@@ -1,0 +1,281 @@
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench import codec
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.storing import BaselineStore
+from pytest_dlbench.storing.files import write_whole
+from tests.doubles import records
+
+CASE, MACHINE = records.case(), records.machine()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return BaselineStore(folder=tmp_path / "baselines")
+
+
+def written(store, baseline=None):
+    return store.write(baseline or records.baseline())
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def complaint(store):
+    with pytest.raises(FileFormatError) as caught:
+        store.read(CASE, MACHINE)
+    return str(caught.value)
+
+
+def spoiled(store, **changes):
+    """What is said of a baseline whose fields were edited by hand."""
+    path = written(store)
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return complaint(store)
+
+
+# Writing
+
+
+def test_a_baseline_is_read_as_it_was_written(store):
+    written(store)
+    assert store.read(CASE, MACHINE) == records.baseline()
+
+
+def test_a_case_without_a_baseline_has_none(store):
+    assert store.read(CASE, MACHINE) is None
+
+
+def test_a_baseline_lies_under_its_machine_and_its_case(store):
+    assert written(store) == store.folder / MACHINE.name / f"{CASE.id}.json"
+
+
+def test_a_baseline_of_another_machine_is_not_read(store):
+    written(store)
+    assert store.read(CASE, records.machine(name="linux-other-64cores")) is None
+
+
+def test_writing_replaces(store):
+    written(store)
+    newer = records.baseline(reason="torch 2.13 is slower")
+    written(store, newer)
+    assert store.read(CASE, MACHINE) == newer
+
+
+def test_writing_twice_gives_the_same_bytes(store):
+    first = written(store).read_bytes()
+    assert written(store).read_bytes() == first
+
+
+def test_the_order_of_the_fields_does_not_show(store):
+    shuffled = records.baseline(recipe=dict(reversed(records.RECIPE.items())))
+    first = written(store).read_bytes()
+    assert written(store, shuffled).read_bytes() == first
+
+
+def test_the_keys_of_the_file_are_sorted(store):
+    keys = list(json.loads(written(store).read_text()))
+    assert keys == sorted(keys)
+
+
+def test_the_file_ends_with_one_line_feed(store):
+    content = written(store).read_bytes()
+    assert content.endswith(b"}\n")
+
+
+def test_nothing_but_the_file_is_left(store):
+    assert names(written(store).parent) == [f"{CASE.id}.json"]
+
+
+def test_the_file_can_be_read_by_others(store):
+    assert written(store).stat().st_mode & 0o777 == 0o644
+
+
+# Whole or not at all
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from pytest_dlbench.storing.files import write_whole
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    write_whole(Path(sys.argv[1]), b"x" * 1000)
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_litter(tmp_path):
+    (tmp_path / "case.json").write_bytes(b"old")
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "case.json")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert (said, names(tmp_path), (tmp_path / "case.json").read_bytes()) == ("OSError\n", ["case.json"], b"old")
+
+
+def test_a_write_of_something_else_than_bytes_leaves_the_old_file_and_no_litter(tmp_path):
+    (tmp_path / "case.json").write_bytes(b"old")
+    with pytest.raises(TypeError):
+        write_whole(tmp_path / "case.json", "text")
+    assert (names(tmp_path), (tmp_path / "case.json").read_bytes()) == (["case.json"], b"old")
+
+
+def test_a_target_that_cannot_be_replaced_leaves_no_litter(tmp_path):
+    (tmp_path / "case.json").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_whole(tmp_path / "case.json", b"new")
+    assert names(tmp_path) == ["case.json"]
+
+
+def test_whoever_has_the_old_file_open_keeps_it(store):
+    path = written(store)
+    with path.open("rb") as before:
+        written(store, records.baseline(reason="newer"))
+        assert codec.decode(before.read(), type(records.baseline()), "here") == records.baseline()
+
+
+# Files that cannot be trusted
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"{", b"not json", b"\xff\xfe{}"])
+def test_what_is_no_json_is_refused(store, content):
+    written(store).write_bytes(content)
+    assert "not complete JSON" in complaint(store)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_truncated_file_is_refused(store, share):
+    path = written(store)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    assert "not complete JSON" in complaint(store)
+
+
+def test_a_file_that_is_not_utf8_is_refused(store):
+    path = written(store, records.baseline(reason="größer"))
+    path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
+    assert str(path) in complaint(store)
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '"text"', "3"])
+def test_json_of_another_kind_is_refused(store, content):
+    written(store).write_text(content)
+    assert "Expected `object`" in complaint(store)
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"metrics": {"step_time": [0.1, "fast", 0.1]}}, "$.metrics[...][1]"),
+        ({"metrics": {"step_time": [0.1, None, 0.1]}}, "$.metrics[...][1]"),
+        ({"seeds": [1, 2.5, 3]}, "$.seeds[1]"),
+        ({"case": "training"}, "$.case"),
+        ({"saved": 20261120}, "$.saved"),
+    ],
+)
+def test_a_wrong_type_is_told_with_its_place(store, changes, place):
+    assert place in spoiled(store, **changes)
+
+
+def test_another_case_is_refused(store):
+    path = written(store)
+    other = replace(records.baseline(), case=records.case("training-jax-mnist-cnn"))
+    path.write_bytes(codec.encode_file(other))
+    assert re.search(r"is of the case 'training-jax-mnist-cnn' @ \$\.case\.id", complaint(store))
+
+
+@pytest.mark.parametrize("number", [0, 2, 99])
+def test_another_format_is_refused(store, number):
+    assert f"format {number}; this version reads 1" in spoiled(store, format=number)
+
+
+def test_another_format_is_told_even_where_all_else_is_different(store):
+    written(store).write_text('{"format": 2, "figures": []}')
+    assert "format 2; this version reads 1" in complaint(store)
+
+
+def test_fewer_values_than_seeds_are_refused(store):
+    assert "2 values for 3 seeds @ $.metrics.step_time" in spoiled(store, metrics={"step_time": [0.1, 0.1]})
+
+
+def test_more_values_than_seeds_are_refused(store):
+    assert "1 values for 0 seeds @ $.metrics.step_time" in spoiled(store, metrics={"step_time": [0.1]}, seeds=[])
+
+
+def test_a_metric_without_values_is_refused(store):
+    assert "0 values for 0 seeds @ $.metrics.step_time" in spoiled(store, metrics={"step_time": []}, seeds=[])
+
+
+def test_a_baseline_without_figures_is_refused(store):
+    assert "@ $.metrics" in spoiled(store, metrics={})
+
+
+def test_a_seed_that_is_there_twice_is_refused(store):
+    assert "@ $.seeds" in spoiled(store, seeds=[1, 1, 2])
+
+
+def test_a_figure_below_zero_is_refused(store):
+    assert "-0.1 @ $.metrics.step_time" in spoiled(store, metrics={"step_time": [0.1, -0.1, 0.1]})
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_figure_that_is_no_number_is_refused(store, number):
+    path = written(store)
+    path.write_text(path.read_text().replace("0.01", number))
+    assert str(path) in complaint(store)
+
+
+def test_a_complaint_names_the_file(store):
+    assert spoiled(store, format=2).startswith(f"{store.path(CASE, MACHINE)}: ")
+
+
+@pytest.mark.parametrize("changes", [{"format": 2}, {"seeds": "1"}, {"metrics": {}}])
+def test_a_complaint_says_what_to_do(store, changes):
+    advice = "restore it from version control, or delete it and save a new one with --dlbench-save"
+    assert spoiled(store, **changes).endswith(f"\n  {advice}")
+
+
+def test_a_file_that_was_refused_can_be_replaced(store):
+    written(store).write_text("{")
+    written(store)
+    assert store.read(CASE, MACHINE) == records.baseline()
+
+
+# Other machines
+
+
+def on(store, *machines, case=CASE):
+    for name in machines:
+        context = records.context(machine=records.machine(name=name))
+        written(store, records.baseline(case=case, context=context))
+
+
+def test_other_machines_with_a_baseline_of_the_case_are_told_in_order(store):
+    on(store, "linux-zeta", "linux-alpha", MACHINE.name)
+    assert store.others(CASE, MACHINE) == ("linux-alpha", "linux-zeta")
+
+
+def test_the_own_machine_is_no_other(store):
+    written(store)
+    assert store.others(CASE, MACHINE) == ()
+
+
+def test_machines_with_baselines_of_other_cases_are_not_told(store):
+    on(store, "linux-alpha", case=records.case("training-jax-mnist-cnn"))
+    assert store.others(CASE, MACHINE) == ()
+
+
+def test_a_folder_that_is_not_there_has_no_others(store):
+    assert store.others(CASE, MACHINE) == ()
+
+
+@pytest.mark.parametrize("name", ["label[1]-pytorch", "label*-pytorch", "label?-pytorch"])
+def test_a_case_with_a_pattern_in_its_name_is_found_elsewhere(store, name):
+    on(store, "linux-alpha", case=records.case(name))
+    assert store.others(records.case(name), MACHINE) == ("linux-alpha",)

@@ -1,0 +1,228 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.storing import Damage, Entry, Journal, read_journal
+from tests.doubles import records
+
+
+def entry(seed=1, **changes):
+    return Entry(run=records.run(seed, **changes), context=records.context())
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return Journal(tmp_path / "journals")
+
+
+@pytest.fixture
+def full(journal):
+    """A journal of three entries."""
+    for seed in (1, 2, 3):
+        journal.append(entry(seed))
+    return journal
+
+
+def kept(path):
+    return [read for read in read_journal(path) if isinstance(read, Entry)]
+
+
+def damages(path):
+    return [read.message for read in read_journal(path) if isinstance(read, Damage)]
+
+
+# Writing
+
+
+def test_there_is_no_file_before_the_first_entry(journal):
+    assert not journal.path.exists()
+
+
+def test_an_entry_is_one_line_of_json(journal):
+    journal.append(entry())
+    (line,) = journal.path.read_text().splitlines(keepends=True)
+    assert line.endswith("}\n")
+    assert json.loads(line)["run"]["seed"] == 1
+
+
+def test_entries_are_read_as_they_were_written(full):
+    assert kept(full.path) == [entry(1), entry(2), entry(3)]
+
+
+def test_a_case_as_it_was_judged_is_read_as_it_was_written(journal):
+    judged = Entry(result=records.case_result(verdicts=(records.verdict(),)))
+    journal.append(judged)
+    assert kept(journal.path) == [judged]
+
+
+@pytest.mark.parametrize("outcome", RunOutcome)
+def test_a_run_is_kept_however_it_ended(journal, outcome):
+    journal.append(entry(outcome=outcome, training=None, evaluation=None, message="line 1\nline 2\r\nline 3\u2028"))
+    assert kept(journal.path)[0].run.outcome is outcome
+
+
+def test_an_entry_is_written_before_it_is_made_durable_and_then_closed(journal):
+    calls = []
+
+    def watch(_frame, event, called):
+        if event == "c_call" and called in (os.write, os.fsync, os.close):
+            calls.append(called.__name__)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        journal.append(entry())
+    finally:
+        sys.setprofile(before)
+    assert calls == ["write", "fsync", "close"]
+
+
+def test_the_name_says_when_and_by_which_process(journal):
+    stamp, process = journal.path.stem.split("-")
+    assert (len(stamp), stamp[8], process) == (15, "T", str(os.getpid()))
+
+
+def test_workers_of_one_session_have_journals_of_their_own(tmp_path):
+    assert Journal(tmp_path, "gw0").path.name.endswith("-gw0.jsonl")
+
+
+# Damage
+
+
+def test_a_journal_that_is_not_there_is_told_with_its_name(tmp_path):
+    with pytest.raises(FileFormatError, match=r"nowhere\.jsonl: No such file"):
+        list(read_journal(tmp_path / "nowhere.jsonl"))
+
+
+def test_an_empty_journal_has_no_entries(tmp_path):
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    assert list(read_journal(path)) == []
+
+
+def cut_last(path):
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def spoil_second(path, line=b'{"format": 1, "run": {"seed": "two"}}'):
+    first, _, third = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([first, line, third, b""]))
+
+
+def test_a_truncated_last_line_is_told_with_the_file_and_its_number(full):
+    cut_last(full.path)
+    (told,) = damages(full.path)
+    assert told.startswith(f"{full.path}, line 3: not complete JSON")
+
+
+def test_the_lines_before_a_truncated_one_are_kept(full):
+    cut_last(full.path)
+    assert kept(full.path) == [entry(1), entry(2)]
+
+
+def test_a_damaged_line_in_the_middle_is_told_with_the_file_and_its_number(full):
+    spoil_second(full.path)
+    (told,) = damages(full.path)
+    assert told.startswith(f"{full.path}, line 2: ")
+
+
+def test_a_damaged_line_is_told_with_the_place_in_it(full):
+    spoil_second(full.path)
+    assert "Expected `int`, got `str` - at `$.run.seed`" in damages(full.path)[0]
+
+
+def test_the_lines_around_a_damaged_one_are_kept(full):
+    spoil_second(full.path)
+    assert kept(full.path) == [entry(1), entry(3)]
+
+
+@pytest.mark.parametrize("line", [b"", b"\x00" * 100, b"\xff\xfe", b"[]", b"null"])
+def test_whatever_stands_in_a_line_damages_only_that(full, line):
+    spoil_second(full.path, line)
+    assert (len(damages(full.path)), kept(full.path)) == (1, [entry(1), entry(3)])
+
+
+def test_a_damage_stands_where_its_line_stood(full):
+    spoil_second(full.path)
+    assert [type(read) for read in read_journal(full.path)] == [Entry, Damage, Entry]
+
+
+def test_a_damage_says_what_becomes_of_the_others(full):
+    cut_last(full.path)
+    assert damages(full.path)[0].endswith("the line is left out, the others are kept")
+
+
+def test_a_line_of_another_format_is_told_with_both_numbers(full):
+    spoil_second(full.path, b'{"format": 2, "all": "is different"}')
+    assert "line 2: format 2; this version reads 1" in damages(full.path)[0]
+
+
+# Real processes
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pytest_dlbench.storing import Entry, Journal
+from tests.doubles import records
+journal = Journal(Path(sys.argv[1]))
+for seed in range(1, 21):
+    journal.append(Entry(run=records.run(seed), context=records.context()))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+# Longer than a pipe or a page holds, so that a write in pieces would show.
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_dlbench.storing import Entry, Journal
+from tests.doubles import records
+path, name = Path(sys.argv[1]), sys.argv[2]
+journal = Journal(path.parent)
+journal.path = path
+print("ready", flush=True)
+sys.stdin.readline()
+for seed in range(1, 31):
+    journal.append(Entry(run=records.run(seed, message=name * 20_000), context=records.context()))
+"""
+
+
+def start(program, *arguments, root):
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
+    )
+
+
+@pytest.fixture
+def root(pytestconfig):
+    return pytestconfig.rootpath
+
+
+def test_a_process_killed_right_after_an_entry_loses_none(tmp_path, root):
+    with start(KILLED, tmp_path, root=root) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    (path,) = tmp_path.iterdir()
+    assert list(read_journal(path)) == [entry(seed) for seed in range(1, 21)]
+
+
+def test_two_processes_that_write_to_one_journal_do_not_mix_their_lines(tmp_path, root):
+    path = tmp_path / "shared.jsonl"
+    with start(WRITER, path, "a", root=root) as one, start(WRITER, path, "b", root=root) as other:
+        for process in (one, other):
+            assert process.stdout.readline() == "ready\n"
+        for process in (one, other):
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        assert (one.wait(60), other.wait(60)) == (0, 0)
+    assert not damages(path)
+    for name in "ab":
+        assert [read.run.seed for read in kept(path) if read.run.message[0] == name] == list(range(1, 31))

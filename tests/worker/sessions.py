@@ -1,0 +1,85 @@
+"""A worker as the driver sees it: started as it starts them, asked one operation after another."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from pytest_dlbench.data import Prepared
+from pytest_dlbench.data.order import batches
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.model import (
+    Network,
+    Recipe,
+)
+from pytest_dlbench.model.initial import initial_weights
+from pytest_dlbench.running import launch, messages
+from pytest_dlbench.running.connection import Worker
+from pytest_dlbench.running.training import recipe_json
+
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+ANSWER_SECONDS = 120.0
+
+
+def double(builder: str) -> Framework:
+    """One of tests/doubles/builders/ as a framework."""
+    return Framework(name=builder.replace("_", "-"), builder=builder, install="nothing", folders=(BUILDERS,))
+
+
+class Session:
+    """One worker process, and the files that it is given. Every answer is parsed as the driver parses it."""
+
+    def __init__(self, worker: Worker, folder: Path, framework: Framework) -> None:
+        self.worker, self._folder, self._framework = worker, folder, framework
+
+    def ask(self, op: str, **fields: Any) -> Any:
+        """The typed answer, or messages.Failed."""
+        return messages.parse(op, self.raw(op, **fields))
+
+    def raw(self, op: str, **fields: Any) -> dict[str, Any]:
+        """The answer as it came."""
+        deadline = monotonic() + ANSWER_SECONDS
+        return self.worker.request(op, deadline=deadline, waiting=lambda: None, period_seconds=1.0, **fields)
+
+    def hello(self, **changes: Any) -> Any:
+        """Import the framework."""
+        usual = {"protocol": messages.PROTOCOL_VERSION, "builder": self._framework.builder, "device": "cpu"}
+        return self.ask("hello", **{**usual, "threads": 1, **changes})
+
+    def build(self, network: Network, recipe: Recipe, *, seed: int = 1) -> Any:
+        """Build, from weights that are shared or from the framework's own."""
+        weights = None
+        if recipe.init == "shared":
+            weights = str(self._folder / "weights.npz")
+            arrays = initial_weights(network, seed=seed)
+            typed: dict[str, Any] = {name: array.astype(recipe.precision) for name, array in arrays.items()}
+            np.savez(weights, allow_pickle=False, **typed)
+        return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)
+
+    def train(self, data: Prepared, recipe: Recipe, steps: int) -> Any:
+        """Train in an order that depends on nothing but the number of steps."""
+        order = self._folder / "order.npy"
+        examples = data.dataset.train_examples
+        np.save(order, batches(examples=examples, batch_size=recipe.batch_size, steps=steps, seed=1))
+        return self.ask("train", **_files(data, "train"), order=str(order))
+
+    def evaluate(self, data: Prepared, batch_size: int = 100) -> Any:
+        """Evaluate on the test split."""
+        return self.ask("evaluate", **_files(data, "test"), batch_size=batch_size)
+
+
+def _files(data: Prepared, split: str) -> dict[str, str]:
+    return {"images": str(data.part(f"{split}_images")), "labels": str(data.part(f"{split}_labels"))}
+
+
+@contextmanager
+def session(framework: Framework, folder: Path, python: str = sys.executable) -> Iterator[Session]:
+    """A fresh worker in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = launch.environment(framework, device="cpu", threads=1)
+    with Worker(launch.command(python), environment, folder) as worker:
+        yield Session(worker, folder, framework)
