@@ -1,6 +1,6 @@
 """Every --dlbench-* option, as one table. Each is also a key of the ini file, such as dlbench_runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.judging import parse_tolerances
+from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
 from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.sampling.cores import usable_cores
 
-MIN_SAVED_RUNS = 3
+# Two runs say nothing of how far runs lie apart.
+MIN_COMPARED_RUNS = 3
+# What a command that repeats a case has to repeat.
+REPEATED = frozenset({"scale", "threads", "runs", "seed", "timeout", "baselines"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class Options:
     seed: int
     baselines: Path
     journals: Path
+    again: tuple[str, ...]
+    """Flags of this command line that one that repeats a case must have, too."""
 
 
 Parse = Callable[[str, str], Any]
@@ -114,7 +119,7 @@ def scale(value: str, where: str) -> str:
 
 def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
     """Outcomes that a gate may be told to accept."""
-    known = {outcome.value: outcome for outcome in CaseOutcome}
+    known = {outcome.value: outcome for outcome in GATE_FAILING}
     for name in names(value, where):
         if name not in known:
             raise OptionError(unknown_name("outcome", name, where, known))
@@ -234,12 +239,22 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
 
     Both callables give the text of a key or None.
     """
-    options = Options(**{option.name: _value(option, command_line, ini) for option in OPTIONS})
+    values = {option.name: _value(option, command_line, ini) for option in OPTIONS}
+    options = Options(**values, again=tuple(_again(values["runs"], command_line)))
     if options.save and not options.reason:
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
-    if options.save and options.runs < MIN_SAVED_RUNS:
-        raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_SAVED_RUNS} or more, got {options.runs}")
+    if options.save and options.runs < MIN_COMPARED_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
     return replace(options, baselines=root / options.baselines, journals=root / options.journals)
+
+
+def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
+    for option in OPTIONS:
+        given = command_line(option.key)
+        # So few runs that nothing can be saved are not what is to be repeated.
+        is_too_few = option.name == "runs" and runs < MIN_COMPARED_RUNS
+        if option.name in REPEATED and given is not None and not is_too_few:
+            yield f"{option.flag}={given}"
 
 
 def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any]) -> Any:

@@ -1,5 +1,6 @@
 """From the values of a cell to the plan of its runs."""
 
+import re
 from dataclasses import dataclass
 
 from pytest_dlbench.data import Dataset, SyntheticData, synthetic
@@ -53,8 +54,11 @@ class Settings:
     def _case(self, label: str, framework: str, model: str, dataset: str, device: str) -> Case:
         # Threads belong to a case, but the usual number does not lengthen its name.
         threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
+        name = "-".join((label, framework, model, dataset, device, self.scale, *threads))
+        if not re.fullmatch(r"[\w.+=-]+", name) or name.startswith("."):
+            raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = - in names and labels")
         return Case(
-            id="-".join((label, framework, model, dataset, device, self.scale, *threads)),
+            id=name,
             framework=framework,
             model=model,
             dataset=dataset,

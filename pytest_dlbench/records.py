@@ -88,6 +88,7 @@ class Usage:
 
     CPU seconds are differences of exact counters at the phase's ends. ``rss_peak_bytes`` is the larger of the highest
     sample of the tree and the kernel's own peak of the worker (VmHWM) at the phase's end, where the kernel has one.
+    ``foreign_cpus`` is what everything else on the machine used meanwhile, stolen time included: 1.0 is one processor.
     """
 
     wall_seconds: float
@@ -96,6 +97,7 @@ class Usage:
     rss_mean_bytes: int
     rss_peak_bytes: int
     samples: int
+    foreign_cpus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +200,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """A case as it is reported. ``message`` says why the outcome is what it is, in full."""
+    """A case as it is reported.
+
+    ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead.
+    """
 
     case: Case
     outcome: CaseOutcome
@@ -206,4 +211,5 @@ class CaseResult:
     runs: int
     figures: Mapping[str, float]
     verdicts: tuple[Verdict, ...] = ()
+    warnings: tuple[str, ...] = ()
     saved: bool = False

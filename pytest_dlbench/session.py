@@ -1,12 +1,13 @@
 """One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
+import shlex
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pytest_dlbench import judging
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging.verdicts import compare
-from pytest_dlbench.options import Options
+from pytest_dlbench.options import MIN_COMPARED_RUNS, Options
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import Baseline, CaseOutcome, CaseResult, Record, Run, Verdict
 from pytest_dlbench.reporting import messages
@@ -43,7 +44,7 @@ class Session:
         runs = self.run(plan, self.options.runs)
         context = self.settings.context(plan)
         record = Record(case=plan.case, context=context, recipe=recipe_json(plan.recipe), runs=runs)
-        result = self._judge(record, plan.framework.install, node)
+        result = self._judge(record, plan.framework.install, shlex.join(["pytest", node, *self.options.again]))
         self.journal.append(Entry(result=result))
         return record, result
 
@@ -55,30 +56,33 @@ class Session:
                 "  tell them apart: dlbench.train(..., label='big-batch')"
             )
 
-    def _judge(self, record: Record, install: str, node: str) -> CaseResult:
+    def _judge(self, record: Record, install: str, again: str) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
             return _result(record, outcome, messages.unfinished(record.runs[-1], install))
-        compared = self._compare(record, node)
+        compared = self._compare(record, again)
         return self._save(record, compared) if self.options.save else compared
 
-    def _compare(self, record: Record, node: str) -> CaseResult:
+    def _compare(self, record: Record, again: str) -> CaseResult:
         try:
             baseline = self.baselines.read(record.case, self.settings.machine)
-            return self._against(baseline, record, node) if baseline else self._without_baseline(record, node)
+            return self._against(baseline, record, again) if baseline else self._without_baseline(record, again)
         except FileFormatError as error:
             return _result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
 
-    def _without_baseline(self, record: Record, node: str) -> CaseResult:
+    def _without_baseline(self, record: Record, again: str) -> CaseResult:
         machine = self.settings.machine
         others = self.baselines.others(record.case, machine)
         outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
-        return _result(record, outcome, messages.no_baseline(machine.name, others, node))
+        return _result(record, outcome, messages.no_baseline(machine.name, others, again))
 
-    def _against(self, baseline: Baseline, record: Record, node: str) -> CaseResult:
+    def _against(self, baseline: Baseline, record: Record, again: str) -> CaseResult:
         if obstacles := judging.obstacles(baseline.context, record.context):
-            return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, node))
+            return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, again))
+        if len(record.runs) < MIN_COMPARED_RUNS:
+            message = messages.too_few(len(record.runs), MIN_COMPARED_RUNS)
+            return _result(record, CaseOutcome.INCONCLUSIVE, message)
         verdicts = compare(baseline, record.runs, self.options.tolerance)
-        message = messages.compared(baseline, record, verdicts, node)
+        message = messages.compared(baseline, record, verdicts, again)
         return _result(record, judging.of_verdicts(verdicts), message, verdicts)
 
     def _save(self, record: Record, compared: CaseResult) -> CaseResult:
@@ -120,4 +124,5 @@ def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=verdicts,
+        warnings=judging.disturbances(record.runs),
     )

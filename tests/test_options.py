@@ -1,4 +1,3 @@
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -7,8 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_dlbench import options
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import parse_tolerances
-from pytest_dlbench.options import OPTIONS, Options
+from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
 from pytest_dlbench.records import CaseOutcome
 
 ROOT = Path("/repository")
@@ -159,6 +157,7 @@ BAD = [
     ("scale", "ful", "known: full, quick, smoke"),
     ("allow", "no_baselin", "did you mean 'no_baseline'?"),
     ("allow", "inconclusive,no_baselin", "unknown outcome 'no_baselin'"),
+    ("allow", "regressed", "known: incomparable, inconclusive, no_baseline, skipped, unsupported"),
     ("compare", "yes", "expected true or false"),
     ("strict", "", "expected true or false"),
 ]
@@ -189,6 +188,16 @@ def test_a_bad_tolerance_is_told_with_the_option_and_the_value():
     assert text.startswith("--dlbench-tolerance: unknown metric 'step_tme'")
 
 
+@pytest.mark.parametrize("outcome", sorted(set(CaseOutcome) - GATE_FAILING))
+def test_an_outcome_on_which_no_gate_fails_of_its_own_cannot_be_allowed(outcome):
+    assert f"unknown outcome {outcome.value!r}" in complaint({"allow": outcome.value})
+
+
+@pytest.mark.parametrize("outcome", sorted(GATE_FAILING))
+def test_an_outcome_on_which_only_a_gate_fails_can_be_allowed(outcome):
+    assert read({"allow": outcome.value}).allow == {outcome}
+
+
 # Saving
 
 
@@ -214,74 +223,18 @@ def test_fewer_runs_can_be_done_without_saving():
     assert read({"runs": "1"}).runs == 1
 
 
-# The table
-
-rows = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+# Again
 
 
-class Declared:
-    """A parser that keeps what it is told."""
-
-    def __init__(self):
-        self.flags, self.keys = {}, {}
-        options.declare(self)
-
-    def getgroup(self, name, description):
-        self.group = (name, description)
-        return self
-
-    def addoption(self, flag, **attributes):
-        self.flags[flag] = attributes
-
-    def addini(self, key, **attributes):
-        self.keys[key] = attributes
+def test_a_case_is_repeated_with_the_flags_that_decide_what_it_is():
+    typed = {"scale": "smoke", "runs": "5", "threads": "2", "seed": "7", "baselines": "figures"}
+    assert set(read(typed).again) == {f"--dlbench-{name}={value}" for name, value in typed.items()}
 
 
-def test_every_field_of_the_options_is_a_row():
-    assert [option.name for option in OPTIONS] == [field.name for field in fields(Options)]
+def test_a_case_is_repeated_without_the_flags_that_say_what_becomes_of_it():
+    typed = {"save": "true", "reason": "because", "compare": "true", "allow": "no_baseline", "models": "mnist-cnn"}
+    assert read({**typed, "tolerance": ["step_time:1%"]}).again == ()
 
 
-@rows
-def test_every_row_is_a_flag_and_an_ini_key(option):
-    declared = Declared()
-    assert option.flag in declared.flags
-    assert option.key in declared.keys
-
-
-@rows
-def test_every_flag_is_kept_under_its_ini_key(option):
-    assert Declared().flags[option.flag]["dest"] == option.key
-
-
-@rows
-def test_every_help_begins_with_a_capital_letter(option):
-    assert option.help[0].isupper()
-
-
-@rows
-def test_every_help_ends_with_a_period(option):
-    assert option.help.endswith(".")
-
-
-@rows
-def test_every_help_on_the_command_line_ends_with_a_period_or_the_default(option):
-    shown = Declared().flags[option.flag]["help"]
-    assert shown.endswith((".", f" [{option.default}]"))
-
-
-@rows
-def test_every_help_can_be_shown_by_argparse(option):
-    assert Declared().flags[option.flag]["help"] % {} == option.help + (
-        f" [{option.default}]" if option.default not in ("", "false") else ""
-    )
-
-
-@rows
-def test_every_option_that_takes_a_value_says_of_what_kind(option):
-    takes_none = option.parse is options.flag
-    assert bool(option.metavar) != takes_none
-
-
-@rows
-def test_every_default_can_be_read(option):
-    option.parse(option.default, option.flag)
+def test_a_case_is_repeated_without_what_the_ini_file_says_again():
+    assert read(ini={"scale": "smoke", "runs": "5"}).again == ()

@@ -1,5 +1,6 @@
 """From the values of a cell to the plan of its runs."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -118,6 +119,24 @@ def test_a_case_is_named_by_label_cell_and_scale():
 
 def test_a_label_starts_the_name_of_a_case():
     assert plan_of(label="equivalence").case.id.startswith("equivalence-pytorch-small-")
+
+
+@pytest.mark.parametrize("label", ["big/batch", "../training", "big batch", ".hidden", "big[bold]", "big\n"])
+def test_a_label_that_names_no_file_is_refused(label):
+    with pytest.raises(ModelError, match="names a file: use letters, digits and"):
+        plan_of(label=label)
+
+
+@pytest.mark.parametrize("name", ["org/small", "small net", "small\\net", "small:1"])
+def test_a_model_whose_name_names_no_file_is_refused_with_the_case(name):
+    case = f"training-pytorch-{name}-synthetic-cpu-quick"
+    with pytest.raises(ModelError, match=f"^case {re.escape(repr(case))} names a file"):
+        plan_of(model=replace(SMALL, name=name))
+
+
+@pytest.mark.parametrize("label", ["big_batch", "lr=1e+3", "v1.2", "größer"])
+def test_a_label_of_what_every_file_system_takes_is_taken(label):
+    assert plan_of(label=label).case.id.startswith(f"{label}-pytorch-small-")
 
 
 def test_another_number_of_threads_than_the_machines_is_in_the_name_of_a_case():

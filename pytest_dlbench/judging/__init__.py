@@ -4,15 +4,18 @@ What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a ses
 """
 
 from pytest_dlbench.judging.comparable import changes, obstacles
+from pytest_dlbench.judging.disturbances import disturbances
 from pytest_dlbench.judging.metrics import METRICS, Metric, read_all, steady_steps, summarise
-from pytest_dlbench.judging.outcomes import SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
 from pytest_dlbench.judging.tolerance import parse_tolerances
 
 __all__ = [
+    "GATE_FAILING",
     "METRICS",
     "SKIPPING",
     "Metric",
     "changes",
+    "disturbances",
     "fails",
     "obstacles",
     "of_runs",

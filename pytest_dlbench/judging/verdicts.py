@@ -1,7 +1,7 @@
 """One verdict for each metric: the interval of the change against the tolerance. "Not significant" is never "fine"."""
 
 from collections.abc import Mapping, Sequence
-from math import exp, isfinite, log
+from math import exp, isfinite, log, sqrt
 
 import numpy as np
 
@@ -52,6 +52,9 @@ def _is_comparable(metric: Metric, value: float) -> bool:
 def _judge(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
     """``old`` and ``new`` are values by seed."""
     if metric.kind == "points":
+        # Runs of one seed belong together. Where every new run has its old one, the old ones without a partner, and
+        # with them the luck of their seeds, are left out; otherwise no run of either side is.
+        old = {seed: old[seed] for seed in new} if new.keys() <= old.keys() else old
         change = _points(metric, old, new)
         limit, shown = tolerance, change
     else:
@@ -95,10 +98,10 @@ def _log_ratio(metric: Metric, old: Values, new: Values) -> Interval:
 
 def _points(metric: Metric, old: Mapping[int, float], new: Mapping[int, float]) -> Interval:
     """Percentage points. Runs of one seed share weights and order, so that their difference leaves the luck out."""
-    shared = sorted(old.keys() & new.keys())
-    if shared == sorted(old) == sorted(new):
-        differences = np.array([100 * (new[seed] - old[seed]) for seed in shared])
-        return paired(differences, run_sd=metric.run_sd, is_robust=metric.is_robust, alpha=ALPHA)
+    if old.keys() == new.keys():
+        differences = np.array([100 * (new[seed] - old[seed]) for seed in new])
+        # The difference of two runs spreads √2 times as far as one.
+        return paired(differences, run_sd=sqrt(2) * metric.run_sd, is_robust=metric.is_robust, alpha=ALPHA)
     return unpaired(
         100 * _array(old),
         100 * _array(new),

@@ -7,9 +7,9 @@ from pytest_dlbench.records import Baseline, Record, Run, RunOutcome, Verdict, V
 from pytest_dlbench.reporting import figures
 
 
-def accept_command(node: str, reason: str = "why the new figure is right") -> str:
-    """The command that makes this session's figures the baseline."""
-    return f"pytest '{node}' --dlbench-save --dlbench-reason \"{reason}\""
+def accept_command(again: str, reason: str = "why the new figure is right") -> str:
+    """The command that makes this session's figures the baseline; ``again`` runs the same case again."""
+    return f'{again} --dlbench-save --dlbench-reason "{reason}"'
 
 
 def unfinished(run: Run, install: str) -> str:
@@ -22,27 +22,27 @@ def unfinished(run: Run, install: str) -> str:
     return "\n".join(lines)
 
 
-def no_baseline(machine: str, others: Sequence[str], node: str) -> str:
+def no_baseline(machine: str, others: Sequence[str], again: str) -> str:
     """Nothing to compare with."""
-    save = accept_command(node, "first baseline")
+    save = accept_command(again, "first baseline")
     if others:
         elsewhere = f"no baseline of {machine}, only of {', '.join(others)}: other machines say nothing here"
         return f"{elsewhere}\n  to save one: {save}"
     return f"no baseline\n  to save one: {save}"
 
 
-def incomparable(baseline: Baseline, obstacles: Sequence[str], node: str) -> str:
+def incomparable(baseline: Baseline, obstacles: Sequence[str], again: str) -> str:
     """A baseline of something else."""
     return "\n".join(
         [
             f"the baseline of {baseline.saved} was measured under other conditions:",
             *(f"  {obstacle}" for obstacle in obstacles),
-            f"  to replace it: {accept_command(node)}",
+            f"  to replace it: {accept_command(again)}",
         ]
     )
 
 
-def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], node: str) -> str:
+def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], again: str) -> str:
     """Every metric against its baseline, what changed in between, and how to accept it."""
     changes = [
         *judging.changes(baseline.versions, record.runs[0].versions),
@@ -52,9 +52,9 @@ def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], no
     lines += ["what changed in between:", *(f"  {change}" for change in changes or ["no version, no recipe setting"])]
     found = {verdict.outcome for verdict in verdicts}
     if VerdictOutcome.INCONCLUSIVE in found:
-        lines.append(_more_runs(baseline, record, verdicts))
+        lines.append(_undecided(baseline, record, verdicts))
     if found & {VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED}:
-        lines.append(f"to accept the new figures: {accept_command(node)}")
+        lines.append(f"to accept the new figures: {accept_command(again)}")
     return "\n".join(lines)
 
 
@@ -64,9 +64,16 @@ def _line(verdict: Verdict) -> str:
     return f"  {verdict.metric:<10} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
-def _more_runs(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:
+def _undecided(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:
     names = [verdict.metric for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
     return (
-        f"inconclusive ({', '.join(names)}): {len(baseline.seeds)} runs then and {len(record.runs)} now cannot tell"
-        " this change from its tolerance; --dlbench-runs N or a wider --dlbench-tolerance can"
+        f"inconclusive ({', '.join(names)}): {len(baseline.seeds)} runs of one session then and {len(record.runs)} of"
+        " another now cannot tell the change from its tolerance.\n"
+        "  --dlbench-runs N narrows what the runs differ by, not what two sessions differ by; --dlbench-tolerance can"
+        " be wider"
     )
+
+
+def too_few(runs: int, needed: int) -> str:
+    """Runs whose spread is not known."""
+    return f"{runs} of {needed} runs that a comparison needs: --dlbench-runs {needed}"

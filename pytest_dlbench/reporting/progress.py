@@ -32,7 +32,7 @@ class Live:
 
     def __init__(self, screen: Screen, cases: Callable[[], int]) -> None:
         self._screen, self._cases = screen, cases
-        self._began = monotonic()
+        self._began: float | None = None
         self._done_runs = self._finished = 0
         self._is_shown = False
         self._seen: dict[str, int] = {}
@@ -43,6 +43,8 @@ class Live:
 
     def run_started(self, case: Case, index: int, runs: int) -> None:
         """Show what is running."""
+        # From the first run on: collection and the preparation of data are no part of a run.
+        self._began = self._began or monotonic()
         if self._screen.is_rewritable:
             self._show(f"{self._position(case, index, runs)} {case.id}{self._left(case, index, runs)}")
 
@@ -70,7 +72,7 @@ class Live:
         return f"case {number} of {max(number, self._cases())}, run {index + 1} of {runs}:"
 
     def _left(self, case: Case, done_of_case: int, runs: int) -> str:
-        if not self._done_runs:
+        if not self._done_runs or self._began is None:
             return ""
         cases_left = max(0, self._cases() - self._seen[case.id])
         runs_left = runs - done_of_case + runs * cases_left
@@ -87,7 +89,7 @@ class Live:
 
 def _summary(run: Run) -> str:
     if run.outcome is not RunOutcome.FINISHED:
-        return f"{run.outcome} ({run.message.splitlines()[0]})"
+        return f"{run.outcome} ({run.message.partition(chr(10))[0]})"
     values = judging.summarise([run])
     shown = ("throughput", "step_time_median", "accuracy")
     return ", ".join(figures.figure(name, values[name]) for name in shown)

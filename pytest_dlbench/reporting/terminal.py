@@ -46,13 +46,14 @@ def grid(*left: str, right: Sequence[str]) -> Table:
 def lines(filled: Table) -> list[str]:
     """A table as text, as wide as it must be: a cut figure helps nobody."""
     target = StringIO()
-    Console(file=target, width=MAX_COLUMNS, no_color=True, highlight=False).print(filled)
+    Console(file=target, width=MAX_COLUMNS, no_color=True, highlight=False, markup=False, emoji=False).print(filled)
     return [line.rstrip() for line in target.getvalue().splitlines()]
 
 
 def _name(case: Case) -> str:
     # What stands above the table, and holds for all of it, is not said again in each row.
-    return case.id.removeprefix("training-").replace(f"-{case.scale}", "")
+    place = f"-{case.dataset}-{case.device}"
+    return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
 
 
 def _cells(result: CaseResult) -> list[str]:
@@ -79,6 +80,7 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
     shown: list[str] = []
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
+    shown += [f"warning: {_name(result.case)}: {warning}" for result in results for warning in result.warnings]
     for outcome in QUIET:
         cases: dict[str, list[str]] = {}
         for result in results:

@@ -43,12 +43,17 @@ def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgrou
     total = 0
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        name = path.lstrip("/")
         if not controllers:
-            total += _count(root / name / "memory.events")
+            total += _count(_group(root, path) / "memory.events")
         elif "memory" in controllers.split(","):
-            total += _count(root / "memory" / name / "memory.oom_control")
+            total += _count(_group(root / "memory", path) / "memory.oom_control")
     return total
+
+
+def _group(mount: Path, path: str) -> Path:
+    """The folder of a control group; inside a container the group that the kernel names is the mount itself."""
+    folder = mount / path.lstrip("/")
+    return folder if folder.is_dir() else mount
 
 
 def _count(file: Path) -> int:

@@ -1,6 +1,7 @@
 """What a worker may answer: the driver's own description of the protocol (the worker's is dlworker/protocol.py)."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from pytest_dlbench import codec
@@ -38,6 +39,12 @@ class Trained:
     losses: tuple[float | str, ...]
     examples: int
 
+    def __post_init__(self) -> None:
+        if not all(seconds > 0 for seconds in self.step_seconds):
+            raise ValueError("the seconds of every step must be above 0")
+        if any(isinstance(loss, float) and not isfinite(loss) for loss in self.losses):
+            raise ValueError("a loss that is not finite must be text")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
@@ -47,6 +54,10 @@ class Evaluated:
     examples: int
     correct: int
     loss: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.correct <= self.examples:
+            raise ValueError(f"{self.correct} correct answers of {self.examples} examples")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

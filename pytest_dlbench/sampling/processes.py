@@ -24,7 +24,7 @@ class ProcessTree:
         self._processes = [self._root]
         self._children_read = 0.0
         self._rss_bytes: list[int] = []
-        self._began = (0.0, 0.0, 0.0)
+        self._began = (0.0, 0.0, 0.0, 0.0)
 
     def begin(self) -> None:
         """Start a phase."""
@@ -41,7 +41,7 @@ class ProcessTree:
 
     def end(self) -> Usage:
         """Stop the phase."""
-        wall, user, system = (now - then for now, then in zip(self._counters(), self._began, strict=True))
+        wall, user, system, busy = (now - then for now, then in zip(self._counters(), self._began, strict=True))
         # After the counters, which have just looked for children: none of them is left out.
         self.sample()
         samples = self._rss_bytes or [0]
@@ -52,6 +52,7 @@ class ProcessTree:
             rss_mean_bytes=round(sum(samples) / len(samples)),
             rss_peak_bytes=max(*samples, _kernel_peak_bytes(self._root.pid)),
             samples=len(self._rss_bytes),
+            foreign_cpus=max(busy - user - system, 0.0) / max(wall, 1e-9),
         )
 
     def _find_children(self) -> None:
@@ -61,8 +62,11 @@ class ProcessTree:
         except psutil.Error:
             self._processes = [self._root]
 
-    def _counters(self) -> tuple[float, float, float]:
-        """Now, and the user and system seconds so far: of live processes, and of the children they have waited for."""
+    def _counters(self) -> tuple[float, float, float, float]:
+        """Now, and the seconds so far: user and system of the tree, and all that this machine's processors were busy.
+
+        The tree's are those of live processes, and of the children they have waited for.
+        """
         self._find_children()
         user = system = 0.0
         for process in self._processes:
@@ -72,7 +76,7 @@ class ProcessTree:
                 continue
             user += times.user + getattr(times, "children_user", 0.0)
             system += times.system + getattr(times, "children_system", 0.0)
-        return monotonic(), user, system
+        return monotonic(), user, system, _busy_seconds()
 
 
 def _rss_bytes(process: psutil.Process) -> int:
@@ -80,6 +84,14 @@ def _rss_bytes(process: psutil.Process) -> int:
         return int(process.memory_info().rss)
     except psutil.Error:
         return 0
+
+
+def _busy_seconds() -> float:
+    """What all processors have worked, for whomever; what a hypervisor took away counts, too."""
+    times = psutil.cpu_times()
+    return float(
+        times.user + times.system + sum(getattr(times, name, 0.0) for name in ("nice", "irq", "softirq", "steal"))
+    )
 
 
 def _kernel_peak_bytes(pid: int) -> int:

@@ -1,10 +1,12 @@
 """Every finished run and case of a session, one JSON line each, on the disk before the next run starts."""
 
+import fcntl
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
@@ -19,6 +21,10 @@ class Entry:
     run: Run | None = None
     context: Context | None = None
     result: CaseResult | None = None
+
+    def __post_init__(self) -> None:
+        if self.run is None and self.result is None:
+            raise ValueError("an entry has a run or a result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +45,33 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """One line, durable when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            line = codec.encode_line(entry)
-            while line:
-                line = line[os.write(descriptor, line) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        is_new = not self.path.exists()
+        with self.path.open("ab+") as file:
+            # Whoever else writes to this file: one entry after the other.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # What a full disk cut short must not swallow the next entry.
+            file.write(b"" if is_new or _ends_whole(file) else b"\n")
+            file.write(codec.encode_line(entry))
+            file.flush()
+            os.fsync(file.fileno())
+        if is_new:
+            _make_durable(self.path.parent)
+
+
+def _ends_whole(file: BinaryIO) -> bool:
+    if not file.seek(0, os.SEEK_END):
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
+def _make_durable(folder: Path) -> None:
+    """The name of a new file is on the disk only when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_journal(path: Path) -> Iterator[Entry | Damage]:

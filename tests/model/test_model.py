@@ -1,5 +1,6 @@
 """A model before it is inferred: its marks, and the models made from it."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -21,6 +22,22 @@ SMALL = Model(
 def test_a_model_without_layers_is_refused():
     with pytest.raises(ModelError, match="model 'small' has no layers"):
         replace(SMALL, layers=())
+
+
+@pytest.mark.parametrize("shape", [(), (8, 8), (1, 1, 8, 8), (0,), (-4,), (1, 0, 8), (1, 8, -8)])
+def test_an_input_that_is_neither_image_nor_vector_is_refused_with_what_was_given(shape):
+    with pytest.raises(ModelError, match=f"'small': input_shape must be .* got {re.escape(str(shape))}$"):
+        replace(SMALL, input_shape=shape)
+
+
+def test_a_model_for_an_input_that_is_neither_image_nor_vector_is_refused():
+    with pytest.raises(ModelError, match="input_shape must be"):
+        SMALL.for_input((8, 8))
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1, 1)])
+def test_the_smallest_vector_and_image_are_inputs(shape):
+    assert replace(SMALL, input_shape=shape).input_shape == shape
 
 
 def test_a_model_is_marked_with_its_family_and_its_sources():

@@ -48,6 +48,19 @@ def test_a_padding_of_an_unknown_name_is_refused_with_what_there_is(layer, paddi
     assert str(caught.value) == f"padding must be 'valid', 'same', a number or a pair of numbers, got {padding!r}"
 
 
+@pytest.mark.parametrize("pool", [MaxPool, AvgPool])
+@pytest.mark.parametrize(("window", "padding"), [(2, 2), (3, 2), (1, 1), ((4, 2), 2), ((2, 4), (1, 3))])
+def test_pooling_padding_of_more_than_half_the_window_is_refused(pool, window, padding):
+    with pytest.raises(ModelError) as caught:
+        pool(window, padding=padding)
+    assert str(caught.value) == f"pooling padding must be at most half the window, got {padding} for {window}"
+
+
+@pytest.mark.parametrize(("window", "padding"), [(2, 1), (3, 1), ((4, 2), (2, 1)), (2, "same"), (1, "valid")])
+def test_pooling_padding_of_up_to_half_the_window_is_taken(window, padding):
+    assert MaxPool(window, padding=padding).padding == padding
+
+
 @pytest.mark.parametrize("units", [0, -10])
 def test_a_dense_layer_without_units_is_refused(units):
     with pytest.raises(ModelError, match=f"Dense units must be 1 or more, got {units}"):

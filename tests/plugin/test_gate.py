@@ -1,6 +1,7 @@
 """Save, compare, and what fails."""
 
 import json
+import shlex
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -49,7 +50,7 @@ def test_a_worse_worker_fails_its_test(suite, builder, line):
             "against the baseline of *(first):",
             line,
             "what changed in between:",
-            "to accept the new figures: pytest 'test_suite.py::test_training*' --dlbench-save --dlbench-reason *",
+            "to accept the new figures: pytest 'test_suite.py::test_training*' --dlbench-scale=smoke --dlbench-save *",
         ]
     )
     (failure,) = ET.parse(suite.path / "junit.xml").iter("failure")
@@ -64,15 +65,36 @@ def test_an_edited_recipe_that_unlearns_fails_and_is_named(suite):
     result.stdout.fnmatch_lines(["*accuracy *regressed*", "*optimizer.learning_rate 0.1 → 0.0001*"])
 
 
+def accept_command(result):
+    """The command that a failure tells to accept the new figures with, as a shell reads it."""
+    (line,) = [line for line in result.stdout.lines if line.startswith("to accept the new figures: ")]
+    program, *arguments = shlex.split(line.removeprefix("to accept the new figures: "))
+    assert program == "pytest"
+    return arguments
+
+
 def test_the_command_of_the_message_accepts_the_new_figures(suite):
     suite.save()
     suite.write(builder="slowed")
-    suite.run(WIDE)
-    accepted = suite.run(
-        "test_suite.py::test_training[numpy-softmax-digits-cpu]", "--dlbench-save", "--dlbench-reason=x"
-    )
-    assert accepted.ret == 0
+    arguments = accept_command(suite.run(WIDE))
+    assert suite.pytester.runpytest_subprocess(*arguments).ret == 0
     assert suite.run(WIDE).ret == 0
+
+
+def test_the_command_of_the_message_repeats_the_flags_that_decide_what_the_case_is(suite):
+    suite.save("--dlbench-baselines=figures")
+    suite.write(builder="slowed")
+    arguments = accept_command(suite.run(WIDE, "--dlbench-baselines=figures"))
+    assert {"--dlbench-scale=smoke", "--dlbench-baselines=figures"} <= set(arguments)
+
+
+def test_fewer_runs_than_a_comparison_needs_are_inconclusive(suite):
+    suite.save()
+    result = suite.run("--dlbench-runs=1", "--dlbench-compare", "--dlbench-allow=inconclusive")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["inconclusive: numpy-softmax-digits-cpu", "  1 of 3 runs that a comparison needs: --dlbench-runs 3"]
+    )
 
 
 def test_an_improvement_is_a_notice_and_fails_only_when_strict(suite):

@@ -8,8 +8,8 @@ from pytest_dlbench.records import RunOutcome, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from tests.doubles import records
 
-NODE = "bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]"
-ACCEPT = f"pytest '{NODE}' --dlbench-save --dlbench-reason"
+AGAIN = "pytest 'bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]' --dlbench-scale=smoke"
+ACCEPT = f"{AGAIN} --dlbench-save --dlbench-reason"
 INSTALL = "pip install 'pytest-dlbench[pytorch]'"
 
 
@@ -17,7 +17,7 @@ def judged(new, baseline=None, **changes):
     """What is said of new runs against a baseline."""
     baseline = baseline or records.baseline()
     verdicts = compare(baseline, new, parse_tolerances([], "--dlbench-tolerance"))
-    return messages.compared(baseline, records.record(new, **changes), verdicts, NODE)
+    return messages.compared(baseline, records.record(new, **changes), verdicts, AGAIN)
 
 
 def line_of(metric, text):
@@ -53,7 +53,7 @@ def test_a_metric_is_told_with_its_tolerance():
 
 
 def test_accuracy_is_told_in_points():
-    assert "95.00 % → 90.00 %, -5.00 pp [-5.18, -4.82], tolerance 1pp" in line_of("accuracy", judged(LESS_ACCURATE))
+    assert "95.00 % → 90.00 %, -5.00 pp [-5.36, -4.64], tolerance 1pp" in line_of("accuracy", judged(LESS_ACCURATE))
 
 
 def test_every_judged_metric_has_a_line():
@@ -85,41 +85,54 @@ def test_an_improvement_is_told_how_to_accept_it():
 
 @pytest.mark.parametrize("outcome", [VerdictOutcome.EQUIVALENT, VerdictOutcome.INCONCLUSIVE])
 def test_what_is_no_finding_is_told_no_command(outcome):
-    text = messages.compared(records.baseline(), records.record(), [records.verdict(outcome=outcome)], NODE)
+    text = messages.compared(records.baseline(), records.record(), [records.verdict(outcome=outcome)], AGAIN)
     assert "--dlbench-save" not in text
 
 
-def test_what_is_inconclusive_is_told_with_the_number_of_runs_and_a_way_out():
-    undecided = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
-    text = messages.compared(records.baseline(), records.record(), [undecided], NODE)
-    assert "inconclusive (step_time): 3 runs then and 3 now" in text
-    assert "--dlbench-runs N or a wider --dlbench-tolerance" in text
+@pytest.fixture
+def undecided():
+    """What is said where nothing can be concluded."""
+    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    return messages.compared(records.baseline(), records.record(), [verdict], AGAIN)
+
+
+def test_what_is_inconclusive_is_told_with_the_number_of_runs_on_both_sides(undecided):
+    assert "\ninconclusive (step_time): 3 runs of one session then and 3 of another now cannot tell" in undecided
+
+
+def test_what_is_inconclusive_is_told_what_helps_and_what_does_not(undecided):
+    assert "--dlbench-runs N narrows what the runs differ by, not what two sessions differ by" in undecided
+    assert undecided.endswith("--dlbench-tolerance can be wider")
+
+
+def test_too_few_runs_are_told_with_both_numbers_and_the_flag():
+    assert messages.too_few(1, 3) == "1 of 3 runs that a comparison needs: --dlbench-runs 3"
 
 
 # No comparison
 
 
 def test_no_baseline_is_told_how_to_save_one():
-    text = messages.no_baseline("linux-acme", (), NODE)
+    text = messages.no_baseline("linux-acme", (), AGAIN)
     assert text == f'no baseline\n  to save one: {ACCEPT} "first baseline"'
 
 
 def test_no_baseline_here_names_the_machines_that_have_one():
-    text = messages.no_baseline("linux-acme", ("linux-beta", "linux-zeta"), NODE)
+    text = messages.no_baseline("linux-acme", ("linux-beta", "linux-zeta"), AGAIN)
     assert text.startswith("no baseline of linux-acme, only of linux-beta, linux-zeta: ")
 
 
 def test_no_baseline_here_is_told_how_to_save_one():
-    assert ACCEPT in messages.no_baseline("linux-acme", ("linux-beta",), NODE)
+    assert ACCEPT in messages.no_baseline("linux-acme", ("linux-beta",), AGAIN)
 
 
 def test_what_cannot_be_compared_tells_every_obstacle():
-    text = messages.incomparable(records.baseline(), ["steps 50 → 51", "batch size 64 → 128"], NODE)
+    text = messages.incomparable(records.baseline(), ["steps 50 → 51", "batch size 64 → 128"], AGAIN)
     assert "\n  steps 50 → 51\n  batch size 64 → 128\n" in text
 
 
 def test_what_cannot_be_compared_is_told_how_to_replace_it():
-    assert f"to replace it: {ACCEPT}" in messages.incomparable(records.baseline(), ["steps 50 → 51"], NODE)
+    assert f"to replace it: {ACCEPT}" in messages.incomparable(records.baseline(), ["steps 50 → 51"], AGAIN)
 
 
 # Runs that did not finish

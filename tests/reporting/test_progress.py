@@ -35,6 +35,22 @@ def pipe():
     return Screen(is_rewritable=False)
 
 
+class Clock:
+    """Stands still until it is set."""
+
+    seconds = 1000.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("pytest_dlbench.reporting.progress.monotonic", clock)
+    return clock
+
+
 def live(screen, cases=2):
     return Live(screen, lambda: cases)
 
@@ -119,6 +135,11 @@ def test_an_unfinished_run_is_told_with_its_outcome_and_first_line(pipe):
     assert "failed (ValueError: no such layer)" in pipe.last
 
 
+def test_an_unfinished_run_that_says_nothing_is_told_with_its_outcome(pipe):
+    live(pipe).run_finished(CASE, records.unfinished(RunOutcome.FAILED, ""), 3)
+    assert f"{CASE.id}: failed ()" in pipe.last
+
+
 @pytest.mark.parametrize("outcome", sorted(set(RunOutcome) - {RunOutcome.FINISHED}))
 def test_every_way_not_to_finish_is_told(pipe, outcome):
     live(pipe).run_finished(CASE, records.unfinished(outcome), 3)
@@ -169,6 +190,16 @@ def test_after_the_first_run_the_time_left_is_told(is_rewritable):
     finish(progress)
     progress.run_started(records.case("training-jax"), 0, 3)
     assert re.search(r", about \d+ s left", screen.last)
+
+
+def test_what_came_before_the_first_run_is_no_part_of_the_time_left(terminal, clock):
+    progress = live(terminal, cases=1)
+    clock.seconds += 500
+    progress.run_started(CASE, 0, 3)
+    clock.seconds += 10
+    progress.run_finished(CASE, records.run(), 3)
+    progress.run_started(CASE, 1, 3)
+    assert terminal.last.endswith(", about 20 s left")
 
 
 def test_after_the_last_run_of_the_last_case_no_time_is_left(pipe):

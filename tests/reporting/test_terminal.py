@@ -21,9 +21,9 @@ def row(**changes):
 
 
 def test_the_table_has_a_heading_and_one_line_a_case():
-    results = [result(f"training-jax-net{number}-digits-cpu-quick") for number in range(5)]
+    results = [result(f"training-jax-net{number}-digits28-cpu-quick") for number in range(5)]
     lines = terminal.table(results)
-    assert [line.split()[0] for line in lines] == ["case", *(f"jax-net{number}-digits-cpu" for number in range(5))]
+    assert [line.split()[0] for line in lines] == ["case", *(f"jax-net{number}-digits28-cpu" for number in range(5))]
 
 
 @pytest.mark.parametrize("outcome", CaseOutcome)
@@ -45,9 +45,29 @@ def test_a_case_without_figures_has_dashes():
 
 
 def test_a_long_name_is_not_cut():
-    name = "pytorch-" + "very-long-" * 20 + "cpu"
+    name = "pytorch-" + "very-long-" * 20 + "digits28-cpu"
     _, line = terminal.table([result(f"training-{name}-quick")])
     assert line.startswith(f"{name} ")
+
+
+@pytest.mark.parametrize(
+    ("case", "shown"),
+    [
+        ("training-pytorch-quickdraw-net-digits28-cpu-quick", "pytorch-quickdraw-net-digits28-cpu"),
+        ("training-pytorch-net-quick-digits28-cpu-quick", "pytorch-net-quick-digits28-cpu"),
+        ("training-pytorch-net-digits28-cpu-quick-threads2", "pytorch-net-digits28-cpu-threads2"),
+        ("quick-pytorch-net-digits28-cpu-quick", "quick-pytorch-net-digits28-cpu"),
+    ],
+)
+def test_a_name_leaves_out_the_scale_and_nothing_that_looks_like_it(case, shown):
+    _, line = terminal.table([result(case)])
+    assert line.startswith(f"{shown} ")
+
+
+@pytest.mark.parametrize("label", ["big[bold]", "x[/red]", ":smile:"])
+def test_a_name_is_text_and_no_markup(label):
+    _, line = terminal.table([result(f"{label}-net-digits28-cpu-quick")])
+    assert line.startswith(f"{label}-net-digits28-cpu ")
 
 
 def test_columns_stand_below_their_headings():
@@ -74,8 +94,9 @@ def test_an_outcome_that_fails_no_test_is_told_with_its_reason(outcome):
 
 @pytest.mark.parametrize("outcome", QUIET)
 def test_cases_with_one_reason_share_its_lines(outcome):
-    results = [result(f"training-net{number}-quick", outcome=outcome, message="because") for number in (1, 2)]
-    assert terminal.notes(results) == [f"{outcome}: net1, net2", "  because"]
+    names = [f"training-net{number}-digits28-cpu-quick" for number in (1, 2)]
+    results = [result(name, outcome=outcome, message="because") for name in names]
+    assert terminal.notes(results) == [f"{outcome}: net1-digits28-cpu, net2-digits28-cpu", "  because"]
 
 
 @pytest.mark.parametrize("outcome", [CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.CRASHED])

@@ -53,6 +53,9 @@ class TestMemoryKills:
     def test_are_read_in_version_1(self, kills):
         assert kills(V1_LINES, {"memory/docker/4f2a/memory.oom_control": CONTROL}) == 5
 
+    def test_are_read_in_a_container_that_sees_only_its_own_group(self, kills):
+        assert kills(V1_LINES, {"memory/memory.oom_control": CONTROL}) == 5
+
     def test_are_read_in_version_1_beside_a_version_2_without_memory(self, kills):
         files = {"memory/docker/4f2a/memory.oom_control": CONTROL, "unified/cgroup.procs": "1\n"}
         assert kills(V1_LINES + "0::/\n", files) == 5

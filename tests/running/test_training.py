@@ -122,19 +122,23 @@ class TestOutOfMemory:
         assert ended.message == "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB"
 
 
+@pytest.fixture(scope="module")
+def late(data_folder) -> Run:
+    return train_once(plan("sleeps", data_folder, steps=60, timeout_seconds=1.5), 0)
+
+
 class TestTimeout:
-    def test_ends_the_run_and_says_how_to_allow_more(self, run):
-        ended = run("sleeps", steps=60, timeout_seconds=1.5)
-        assert ended.outcome is RunOutcome.TIMEOUT
-        assert "no answer to 'train' in time" in ended.message
-        assert "ended after 1.5 s; --dlbench-timeout=SECONDS" in ended.message
-        assert 1.5 <= ended.wall_seconds < 10
+    def test_ends_the_run_and_says_how_to_allow_more(self, late):
+        assert late.outcome is RunOutcome.TIMEOUT
+        assert "no answer to 'train' in time" in late.message
+        assert "ended after 1.5 s; --dlbench-timeout=SECONDS" in late.message
+        assert 1.5 <= late.wall_seconds < 10
 
-    def test_shows_how_far_the_worker_came(self, run):
-        assert "step 0" in run("sleeps", steps=60, timeout_seconds=1.5).log
+    def test_shows_how_far_the_worker_came(self, late):
+        assert "step 0" in late.log
 
-    def test_knows_what_was_used_until_then(self, run):
-        assert run("sleeps", steps=60, timeout_seconds=1.5).usage["train"].samples >= 2
+    def test_knows_what_was_used_until_then(self, late):
+        assert late.usage["train"].samples >= 2
 
 
 class TestCrashed:

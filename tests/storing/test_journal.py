@@ -1,8 +1,10 @@
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,20 +69,46 @@ def test_a_run_is_kept_however_it_ended(journal, outcome):
     assert kept(journal.path)[0].run.outcome is outcome
 
 
-def test_an_entry_is_written_before_it_is_made_durable_and_then_closed(journal):
-    calls = []
+@pytest.fixture
+def made_durable(journal, monkeypatch):
+    """What is made durable, in that order, each with the number of whole entries that the file has by then."""
+    made = []
+    fsync = os.fsync
 
-    def watch(_frame, event, called):
-        if event == "c_call" and called in (os.write, os.fsync, os.close):
-            calls.append(called.__name__)
+    def watch(descriptor):
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        made.append(("folder" if is_folder else "file", len(kept(journal.path))))
+        fsync(descriptor)
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        journal.append(entry())
-    finally:
-        sys.setprofile(before)
-    assert calls == ["write", "fsync", "close"]
+    monkeypatch.setattr(os, "fsync", watch)
+    return made
+
+
+def test_an_entry_is_written_before_it_is_made_durable(journal, made_durable):
+    journal.append(entry(1))
+    made_durable.clear()
+    journal.append(entry(2))
+    assert made_durable == [("file", 2)]
+
+
+def test_a_new_journal_is_made_durable_with_its_name(journal, made_durable):
+    journal.append(entry())
+    assert made_durable == [("file", 1), ("folder", 1)]
+
+
+def open_files():
+    return {path.name for path in Path("/dev/fd").iterdir()}
+
+
+def test_after_an_entry_nothing_is_left_open(journal):
+    before = open_files()
+    journal.append(entry())
+    assert open_files() <= before
+
+
+def test_an_entry_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="an entry has a run or a result"):
+        Entry(context=records.context())
 
 
 def test_the_name_says_when_and_by_which_process(journal):
@@ -142,10 +170,35 @@ def test_the_lines_around_a_damaged_one_are_kept(full):
     assert kept(full.path) == [entry(1), entry(3)]
 
 
-@pytest.mark.parametrize("line", [b"", b"\x00" * 100, b"\xff\xfe", b"[]", b"null"])
+@pytest.mark.parametrize("line", [b"", b"\x00" * 100, b"\xff\xfe", b"[]", b"null", b"{}"])
 def test_whatever_stands_in_a_line_damages_only_that(full, line):
     spoil_second(full.path, line)
     assert (len(damages(full.path)), kept(full.path)) == (1, [entry(1), entry(3)])
+
+
+def test_a_line_of_nothing_is_told_with_what_is_missing(full):
+    spoil_second(full.path, b"{}")
+    assert "line 2: an entry has a run or a result" in damages(full.path)[0]
+
+
+def test_an_entry_behind_a_truncated_line_is_kept(full):
+    cut_last(full.path)
+    full.append(entry(4))
+    assert kept(full.path) == [entry(1), entry(2), entry(4)]
+
+
+def test_an_entry_behind_a_truncated_line_adds_no_damage(full):
+    cut_last(full.path)
+    full.append(entry(4))
+    (told,) = damages(full.path)
+    assert told.startswith(f"{full.path}, line 3: not complete JSON")
+
+
+def test_a_first_entry_in_an_empty_file_stands_in_its_first_line(journal):
+    journal.path.parent.mkdir()
+    journal.path.touch()
+    journal.append(entry())
+    assert list(read_journal(journal.path)) == [entry()]
 
 
 def test_a_damage_stands_where_its_line_stood(full):

@@ -1,0 +1,75 @@
+"""What the worker may import: it runs in environments that hold a framework, NumPy, and nothing of ours."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.running import launch, messages
+
+WORKER = launch.WORKER_FOLDER / "dlworker"
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
+# What a builder may import beside it: its framework, by the names that are installed with it.
+FRAMEWORK_MODULES = {"jax": {"jax", "optax"}, "pytorch": {"torch"}}
+
+
+def imports(file: Path) -> Iterator[str]:
+    """The top-level modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}:{node.lineno}: a relative import"
+            yield node.module.partition(".")[0]
+
+
+def names(files: list[Path]) -> list[str]:
+    return [str(file.relative_to(WORKER)) for file in files]
+
+
+FILES = sorted(WORKER.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=names(FILES))
+def test_imports_the_standard_library_numpy_and_its_own_framework(file):
+    own = FRAMEWORK_MODULES.get(file.stem, set()) if file.parent.name == "frameworks" else set()
+    assert set(imports(file)) <= EVERYWHERE | own
+
+
+@pytest.mark.parametrize("file", sorted(BUILDERS.glob("*.py")), ids=lambda file: file.stem)
+def test_the_doubles_keep_to_it_too(file):
+    others = {double.stem for double in BUILDERS.glob("*.py")} | {"a_framework_that_nobody_has"}
+    frameworks = set().union(*FRAMEWORK_MODULES.values())
+    assert set(imports(file)) <= EVERYWHERE | others | frameworks
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS.values(), ids=list(FRAMEWORKS))
+def test_every_framework_has_a_builder_with_the_whole_contract(framework):
+    file = WORKER.parent.joinpath(*framework.builder.split(".")).with_suffix(".py")
+    tree = ast.parse(file.read_text())
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    (trainer,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Trainer")
+    defined = [node for node in trainer.body if isinstance(node, ast.FunctionDef)]
+    methods = {node.name: [argument.arg for argument in node.args.args] for node in defined}
+    assert {"configure", "versions"} <= functions
+    assert methods["__init__"] == ["self", "network", "recipe", "weights", "device", "seed"]
+    assert methods["parameters"] == methods["describe"] == ["self"]
+    assert methods["load"] == ["self", "images", "labels", "order"]
+    assert methods["step"] == ["self", "number"]
+    assert methods["evaluate"] == ["self", "images", "labels", "batch_size"]
+
+
+def test_driver_and_worker_speak_one_version_of_the_protocol_and_know_the_same_operations():
+    protocol = (WORKER / "protocol.py").read_text()
+    (version,) = re.findall(r"^VERSION = (\d+)$", protocol, re.MULTILINE)
+    assert int(version) == messages.PROTOCOL_VERSION
+    for node in ast.parse((WORKER / "operations.py").read_text()).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "OPERATIONS":
+            assert {key.value for key in node.value.keys} == set(messages.ANSWERS)
+            return
+    pytest.fail("dlworker/operations.py has no table OPERATIONS")
