@@ -28,7 +28,9 @@ class Metric:
     value: Callable[[Run], float]
     tolerance: float | None = None
     run_sd: float = 0.015
-    session_sd: float = 0.015
+    # Two sessions of the same code in a row, on a shared machine of two cores: eight cases differed by 5 %, which is
+    # √2 of this and more.
+    session_sd: float = 0.03
     is_robust: bool = True
 
 

@@ -6,6 +6,10 @@ from pytest_dlbench import judging
 from pytest_dlbench.records import Baseline, Record, Run, RunOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
 
+WAY_OUT = (
+    "--dlbench-runs N narrows what runs differ by, not what two sessions differ by; --dlbench-tolerance can be wider"
+)
+
 
 def accept_command(again: str, reason: str = "why the new figure is right") -> str:
     """The command that makes this session's figures the baseline; ``again`` runs the same case again."""
@@ -48,7 +52,10 @@ def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], ag
         *judging.changes(baseline.versions, record.runs[0].versions),
         *judging.changes(baseline.recipe, record.recipe),
     ]
-    lines = [f"against the baseline of {baseline.saved} ({baseline.reason}):", *map(_line, verdicts)]
+    lines = [
+        f"against the baseline of {baseline.saved} ({baseline.reason}):",
+        *(f"  {line(verdict)}" for verdict in verdicts),
+    ]
     lines += ["what changed in between:", *(f"  {change}" for change in changes or ["no version, no recipe setting"])]
     found = {verdict.outcome for verdict in verdicts}
     if VerdictOutcome.INCONCLUSIVE in found:
@@ -58,19 +65,18 @@ def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], ag
     return "\n".join(lines)
 
 
-def _line(verdict: Verdict) -> str:
+def line(verdict: Verdict) -> str:
+    """One metric: verdict, old and new figure, change with its interval, tolerance."""
     old, new = (figures.figure(verdict.metric, value) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict), figures.tolerance(verdict)
-    return f"  {verdict.metric:<10} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
+    return f"{verdict.metric:<10} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
 def _undecided(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:
     names = [verdict.metric for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
     return (
         f"inconclusive ({', '.join(names)}): {len(baseline.seeds)} runs of one session then and {len(record.runs)} of"
-        " another now cannot tell the change from its tolerance.\n"
-        "  --dlbench-runs N narrows what the runs differ by, not what two sessions differ by; --dlbench-tolerance can"
-        " be wider"
+        f" another now cannot tell the change from its tolerance.\n  {WAY_OUT}"
     )
 
 

@@ -10,16 +10,15 @@ from rich.table import Table
 
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import figures, messages
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
-QUIET = (
-    CaseOutcome.INCONCLUSIVE,
-    CaseOutcome.IMPROVED,
-    CaseOutcome.INCOMPARABLE,
-    CaseOutcome.UNSUPPORTED,
-    CaseOutcome.SKIPPED,
-)
+EXPLAINED = (CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
+# Of these, the metrics that made them so.
+BY_METRIC = {
+    CaseOutcome.INCONCLUSIVE: f"neither regressed nor equivalent; {messages.WAY_OUT}",
+    CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
+}
 MAX_COLUMNS = 500
 
 
@@ -81,7 +80,10 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
     shown += [f"warning: {_name(result.case)}: {warning}" for result in results for warning in result.warnings]
-    for outcome in QUIET:
+    for outcome, meaning in BY_METRIC.items():
+        lines = [line for result in results if result.outcome is outcome for line in _deciding(result)]
+        shown += [f"{outcome}: {meaning}", *lines] if lines else []
+    for outcome in EXPLAINED:
         cases: dict[str, list[str]] = {}
         for result in results:
             if result.outcome is outcome:
@@ -89,6 +91,15 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
         for message, names in cases.items():
             shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
     return shown
+
+
+def _deciding(result: CaseResult) -> list[str]:
+    """The metrics behind an outcome; its message where there are none."""
+    name = _name(result.case)
+    verdicts = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    if not verdicts:
+        return [f"  {name}: {result.message}"]
+    return [f"  {name}: {messages.line(verdict)}" for verdict in verdicts]
 
 
 def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:

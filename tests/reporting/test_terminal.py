@@ -1,11 +1,11 @@
 import pytest
 
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records import CaseOutcome, VerdictOutcome
 from pytest_dlbench.reporting import terminal
 from tests.doubles import records
 
-QUIET = sorted(terminal.QUIET)
+EXPLAINED = sorted(terminal.EXPLAINED)
 
 
 def result(name="training-pytorch-mnist-cnn-digits28-cpu-quick", **changes):
@@ -85,18 +85,39 @@ def test_missing_baselines_are_one_note_with_their_number():
     assert "--dlbench-save --dlbench-reason" in note
 
 
-@pytest.mark.parametrize("outcome", QUIET)
+@pytest.mark.parametrize("outcome", EXPLAINED)
 def test_an_outcome_that_fails_no_test_is_told_with_its_reason(outcome):
     lines = terminal.notes([result(outcome=outcome, message="because\nof this")])
     assert lines[0].startswith(f"{outcome}: ")
     assert lines[1:] == ["  because", "  of this"]
 
 
-@pytest.mark.parametrize("outcome", QUIET)
+@pytest.mark.parametrize("outcome", EXPLAINED)
 def test_cases_with_one_reason_share_its_lines(outcome):
     names = [f"training-net{number}-digits28-cpu-quick" for number in (1, 2)]
     results = [result(name, outcome=outcome, message="because") for name in names]
     assert terminal.notes(results) == [f"{outcome}: net1-digits28-cpu, net2-digits28-cpu", "  because"]
+
+
+def test_an_inconclusive_case_is_told_by_the_metrics_that_made_it_so():
+    verdicts = (
+        records.verdict(metric="accuracy", outcome=VerdictOutcome.EQUIVALENT),
+        records.verdict(metric="step_time", outcome=VerdictOutcome.INCONCLUSIVE),
+    )
+    heading, *lines = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, verdicts=verdicts)])
+    assert heading.startswith("inconclusive: ")
+    assert len(lines) == 1
+    assert lines[0].startswith("  pytorch-mnist-cnn-digits28-cpu: step_time  inconclusive ")
+
+
+def test_an_inconclusive_case_without_a_comparison_is_told_by_its_message():
+    _, line = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, message="too few", verdicts=())])
+    assert line == "  pytorch-mnist-cnn-digits28-cpu: too few"
+
+
+def test_a_warning_is_told_with_its_case():
+    lines = terminal.notes([result(outcome=CaseOutcome.PASSED, warnings=("neighbours",))])
+    assert lines == ["warning: pytorch-mnist-cnn-digits28-cpu: neighbours"]
 
 
 @pytest.mark.parametrize("outcome", [CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.CRASHED])
