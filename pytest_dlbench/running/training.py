@@ -16,10 +16,7 @@ from pytest_dlbench.data import Prepared
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.model import (
-    Network,
-    Recipe,
-)
+from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
 from pytest_dlbench.running import endings, launch, messages
@@ -80,7 +77,8 @@ def train_once(plan: Plan, index: int) -> Run:
         index=index,
         seed=seed,
         outcome=outcome,
-        message=message,
+        # What a framework says may hold bytes that are no text, which no journal could keep.
+        message=message.encode(errors="replace").decode(),
         log=log,
         began=began,
         wall_seconds=monotonic() - started,
@@ -143,7 +141,13 @@ class _Dialogue:
             device=case.device,
             threads=case.threads,
         )
-        self.measured |= {"import_seconds": hello.seconds, "versions": {**hello.versions, **_surroundings()}}
+        surroundings = {
+            "kernel": platform.release(),
+            "pytest-dlbench": metadata.version("pytest-dlbench"),
+            "GLIBC_TUNABLES": launch.allocation(),
+        }
+        # What may change a figure beside the worker's own packages.
+        self.measured |= {"import_seconds": hello.seconds, "versions": {**hello.versions, **surroundings}}
 
     def _build(self, plan: Plan, seed: int, weights: str | None) -> None:
         built: messages.Built = self._ask(
@@ -190,11 +194,6 @@ def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe as the worker gets it and as records keep it."""
     optimizer = {"kind": type(recipe.optimizer).__name__.lower(), **asdict(recipe.optimizer)}
     return {**asdict(recipe), "optimizer": optimizer}
-
-
-def _surroundings() -> dict[str, str]:
-    """What may change a figure beside the worker's own packages."""
-    return {"kernel": platform.release(), "pytest-dlbench": metadata.version("pytest-dlbench")}
 
 
 def _number(text: str) -> float:

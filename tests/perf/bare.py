@@ -10,7 +10,9 @@ from dlworker.frameworks import pytorch
 plan = json.loads(sys.argv[1])
 pytorch.configure(plan["threads"])
 trainer = pytorch.Trainer(plan["network"], plan["recipe"], np.load(plan["weights"]), "cpu", plan["seed"])
-trainer.load(np.load(plan["images"]), np.load(plan["labels"]), np.load(plan["order"]))
+# Memory-mapped, as in the worker: a large array that is freed before training moves glibc's threshold between heap and
+# mapped memory, and PyTorch's speed with it, by a quarter.
+trainer.load(*(np.load(plan[name], mmap_mode="r") for name in ("images", "labels", "order")))
 seconds = []
 for number in range(plan["steps"]):
     began = monotonic()

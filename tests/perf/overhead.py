@@ -89,7 +89,8 @@ def main() -> None:
     found: dict[str, dict[str, list[float]]] = {arm: {name: [] for name in STATISTICS} for arm in arms}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.savez(folder / "weights.npz", **initial_weights(plan.network, seed=1))
+        weights = initial_weights(plan.network, seed=1)
+        np.savez(folder / "weights.npz", **{name: array.astype(np.float32) for name, array in weights.items()})
         order = batches(examples=1437, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1)
         np.save(folder / "order.npy", order)
         for triple in range(asked.triples):

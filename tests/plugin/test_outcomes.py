@@ -83,3 +83,32 @@ def test_more(dlbench):
 """
     )
     suite.run().assert_outcomes(passed=1)
+
+
+def test_others_may_hook_into_a_finished_case(suite):
+    hook = """
+def pytest_dlbench_case_finished(config, record, result):
+    (config.rootpath / "told.txt").write_text(f"{result.case.id} {result.outcome} {len(record.runs)}")
+"""
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(conftest.read_text() + hook)
+    assert suite.run().ret == 0
+    assert (suite.path / "told.txt").read_text() == "training-numpy-softmax-digits-cpu-smoke no_baseline 3"
+
+
+def test_another_number_of_threads_is_another_case(suite):
+    suite.run("--dlbench-threads=1", "--dlbench-save", "--dlbench-reason=x")
+    assert suite.baseline("training-numpy-softmax-digits-cpu-smoke-threads1").is_file()
+
+
+def test_one_run_can_be_had_without_a_verdict(suite):
+    suite.write(
+        test="""
+def test_one(dlbench):
+    run = dlbench.run("numpy", "softmax", "digits", steps=7, seed=5)
+    assert run.seed == 5
+    assert len(run.training.losses) == 7
+    assert run.parameters == {"fc1.weight": (64, 10), "fc1.bias": (10,)}
+"""
+    )
+    suite.run().assert_outcomes(passed=1)

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.running import launch
 from pytest_dlbench.running.training import train_once
 from tests.running.plans import BATCH, CLASSES, STEPS, plan
 
@@ -212,3 +213,10 @@ class TestDriver:
         monkeypatch.setenv("PYTHONWARNINGS", "error::nonsense")
         monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "64")
         assert run("numpy_softmax").outcome is RunOutcome.FINISHED
+
+
+def test_the_allocation_policy_is_on_record_and_a_users_own_goes_before_it(monkeypatch):
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    assert "mmap_threshold" in launch.allocation()
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=3")
+    assert launch.allocation() == "glibc.malloc.arena_max=3"
