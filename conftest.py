@@ -1,3 +1,11 @@
 """Which values this suite gives the axes: one file each under fixtures/."""
 
-pytest_plugins = ["fixtures.framework", "fixtures.model", "fixtures.dataset", "fixtures.device", "fixtures.recipe"]
+pytest_plugins = [
+    "fixtures.framework",
+    "fixtures.model",
+    "fixtures.dataset",
+    "fixtures.device",
+    "fixtures.recipe",
+    # For tests/plugin; pytest wants it named here.
+    "pytester",
+]

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["pytester"]
-
 BUILDERS = Path(__file__).parent.parent / "doubles" / "builders"
 
 CONFTEST = """
