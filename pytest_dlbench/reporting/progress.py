@@ -59,7 +59,8 @@ class Live:
         """Show a case that another process of this session has run."""
         self._finished += 1
         shown = figures.figure("throughput", result.figures["throughput"]) if result.figures else "nothing measured"
-        self._screen.write(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}\n")
+        # pytest-xdist leaves its dots without an end of line.
+        self._screen.write(f"\ncase {self._finished}: {result.case.id}: {result.outcome}, {shown}\n")
 
     def clear(self) -> None:
         """Take the line away, for pytest's own output."""

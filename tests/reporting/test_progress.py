@@ -220,9 +220,9 @@ def test_another_session_on_the_device_is_told(is_rewritable):
 def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):
     progress = live(pipe)
     progress.case_finished(records.case_result())
-    assert pipe.last == f"case 1: {CASE.id}: passed, 5,800 samples/s\n"
+    assert pipe.last == f"\ncase 1: {CASE.id}: passed, 5,800 samples/s\n"
 
 
 def test_a_case_of_another_process_without_figures_is_told(pipe):
     live(pipe).case_finished(records.case_result(figures={}, outcome=CaseOutcome.TIMEOUT))
-    assert pipe.last == f"case 1: {CASE.id}: timeout, nothing measured\n"
+    assert pipe.last == f"\ncase 1: {CASE.id}: timeout, nothing measured\n"
