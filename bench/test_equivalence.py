@@ -25,8 +25,8 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
         label="equivalence",
     )
     assert network.digest == golden.network_digest, "the model has changed: python -m fixtures.make_golden"
+    assert run.training is not None, run.message
     shapes = {name: parameter.shape for name, parameter in network.parameters.items()}
     assert run.parameters == shapes
-    assert run.training is not None, run.message
     differences = [abs(a - b) / b for a, b in zip(run.training.losses, golden.losses, strict=True)]
     assert max(differences) <= LARGEST_DIFFERENCE, differences

@@ -9,7 +9,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.model import Model, Recipe
-from pytest_dlbench.records import CaseResult, Record, Run, RunOutcome
+from pytest_dlbench.records import CaseResult, Record, Run
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.training import Plan
@@ -113,11 +113,12 @@ class Dlbench:
     ) -> Run:
         """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged.
 
-        Skips the test where the framework cannot be imported. ``steps`` and ``seed`` come before the options'.
+        Skips the test where the framework cannot be imported, or cannot build the model. ``steps`` and ``seed`` come
+        before the options'.
         """
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
         (run,) = self._session.run(replace(plan, seed=plan.seed if seed is None else seed), 1)
-        if run.outcome is RunOutcome.MISSING_FRAMEWORK:
+        if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(messages.unfinished(run, plan.framework.install))
         return run
 

@@ -111,9 +111,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
+    stash = session.config.stash
     if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["dlbench_journal"] = str(session_of(session.config).journal.path)
-        output["dlbench_left_out"] = codec.builtins(session.config.stash[parametrization.LEFT_OUT])
+        output["dlbench_left_out"] = codec.builtins(stash[parametrization.LEFT_OUT])
+        if SESSION in stash:
+            output["dlbench_journal"] = str(stash[SESSION].journal.path)
 
 
 @pytest.fixture
@@ -172,7 +174,8 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
 def _settle(asked: Options, result: CaseResult) -> None:
     """Pass, fail or skip, by the outcome."""
-    text = f"{result.outcome}: {result.case.id}\n{result.message}"
+    warnings = "".join(f"\nwarning: {warning}" for warning in result.warnings)
+    text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
     if judging.fails(result.outcome, is_gate=asked.compare, is_strict=asked.strict, allowed=asked.allow):
         pytest.fail(text, pytrace=False)
     if result.outcome in judging.SKIPPING:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
 from pytest_dlbench.reporting import figures, messages
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
@@ -80,9 +80,10 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
     shown += [f"warning: {_name(result.case)}: {warning}" for result in results for warning in result.warnings]
+    shown += [line for result in results if result.saved for line in _accepted(result)]
     for outcome, meaning in BY_METRIC.items():
-        lines = [line for result in results if result.outcome is outcome for line in _deciding(result)]
-        shown += [f"{outcome}: {meaning}", *lines] if lines else []
+        told = [line for result in results if result.outcome is outcome for line in _deciding(result)]
+        shown += [f"{outcome}: {meaning}", *told] if told else []
     for outcome in EXPLAINED:
         cases: dict[str, list[str]] = {}
         for result in results:
@@ -91,6 +92,12 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
         for message, names in cases.items():
             shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
     return shown
+
+
+def _accepted(result: CaseResult) -> list[str]:
+    """What a saved baseline differs by from the one it replaces: whoever accepts a slip should see it."""
+    changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
+    return [f"saved: {_name(result.case)}: {messages.line(verdict)}" for verdict in changed]
 
 
 def _deciding(result: CaseResult) -> list[str]:

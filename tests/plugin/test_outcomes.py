@@ -112,3 +112,8 @@ def test_one(dlbench):
 """
     )
     suite.run().assert_outcomes(passed=1)
+
+
+def test_one_run_of_what_a_builder_does_not_know_is_skipped(suite):
+    suite.write(test="def test_one(dlbench):\n    dlbench.run('numpy', 'unknown-to-the-double', 'digits')\n")
+    suite.run().assert_outcomes(skipped=1)

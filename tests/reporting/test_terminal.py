@@ -184,3 +184,12 @@ def test_only_journals_that_were_written_are_told(tmp_path):
     (tmp_path / "there.jsonl").touch()
     shown = terminal.journals([str(tmp_path / "there.jsonl"), str(tmp_path / "not.jsonl")])
     assert shown == [f"journal: {tmp_path / 'there.jsonl'}"]
+
+
+def test_a_baseline_that_replaces_another_is_told_by_what_it_changes():
+    verdicts = (
+        records.verdict(metric="accuracy", outcome=VerdictOutcome.EQUIVALENT),
+        records.verdict(metric="step_time", outcome=VerdictOutcome.REGRESSED),
+    )
+    (line,) = terminal.notes([result(outcome=CaseOutcome.PASSED, saved=True, verdicts=verdicts)])
+    assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: step_time  regressed ")
