@@ -1,10 +1,11 @@
-"""The ``dlbench`` command: look at models and at what sessions have recorded."""
+"""The ``dlbench`` command: look at models and at what sessions have recorded, and keep environments."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_dlbench import cli_environments
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
 from pytest_dlbench.reporting import listings
@@ -35,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     journal = commands.add_parser("journal", help="Show what sessions have recorded, damaged or cut short as they be.")
     journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
     journal.set_defaults(run=_journal)
+    cli_environments.declare(commands)
     return parser
 
 

@@ -20,6 +20,14 @@ class DataError(DlbenchError):
     """A data set that cannot be prepared or read."""
 
 
+class EnvironmentMissingError(DlbenchError):
+    """A framework whose environment is not here: not built, or without a Python to build it with."""
+
+
+class EnvironmentBuildError(DlbenchError):
+    """An environment that could not be built; the text ends with the end of the installer's log."""
+
+
 class FileFormatError(DlbenchError):
     """A baseline or a journal that is damaged, or was written by a version that this one cannot read."""
 

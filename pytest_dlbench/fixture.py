@@ -119,7 +119,7 @@ class Dlbench:
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
         (run,) = self._session.run(replace(plan, seed=plan.seed if seed is None else seed), 1)
         if judging.of_runs([run]) in judging.SKIPPING:
-            self._skip(messages.unfinished(run, plan.framework.install))
+            self._skip(messages.unfinished(run))
         return run
 
     def _plan(

@@ -62,14 +62,17 @@ class LeftOut:
     reason: str
 
 
-def cells(axes: Mapping[str, Sequence[Value]]) -> tuple[list[Cell], list[LeftOut]]:
-    """All combinations that fit together, and those that do not."""
+def cells(
+    axes: Mapping[str, Sequence[Value]], absent: Mapping[str, str] | None = None
+) -> tuple[list[Cell], list[LeftOut]]:
+    """All combinations that fit together, and those that do not; ``absent`` says of values why they are not here."""
     taken, left_out = [], []
     reasons = _misfits(axes.get("model", ()), axes.get("dataset", ()))
     positions = [list(axes).index(axis) for axis in ("model", "dataset") if axis in axes]
     for values in product(*axes.values()):
         cell = Cell(values=values)
         reason = reasons.get(tuple(values[position].name for position in positions))
+        reason = reason or next((absent[value.name] for value in values if absent and value.name in absent), None)
         if reason:
             left_out.append(LeftOut(id=cell.id, reason=reason))
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
 from pytest_dlbench.matrix import SCALES
@@ -16,7 +17,7 @@ from pytest_dlbench.sampling.cores import usable_cores
 # Two runs say nothing of how far runs lie apart.
 MIN_COMPARED_RUNS = 3
 # What a command that repeats a case has to repeat.
-REPEATED = frozenset({"scale", "threads", "runs", "seed", "timeout", "baselines"})
+REPEATED = frozenset({"scale", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,8 @@ class Options:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     devices: tuple[str, ...]
+    build: bool
+    pythons: Mapping[str, str]
     threads: int
     timeout: float
     seed: int
@@ -58,16 +61,18 @@ class Option:
     help: str
     metavar: str = ""
     repeats: bool = False
+    spelled: str = ""
+    """As it is typed, where that differs from the name."""
 
     @property
     def flag(self) -> str:
         """As it is typed."""
-        return f"--dlbench-{self.name}"
+        return f"--dlbench-{self.spelled or self.name}"
 
     @property
     def key(self) -> str:
         """As it stands in an ini file, and as pytest keeps it."""
-        return f"dlbench_{self.name}"
+        return f"dlbench_{self.spelled or self.name}"
 
 
 def flag(text: str, where: str) -> bool:
@@ -184,6 +189,21 @@ OPTIONS = (
     Option(name="datasets", parse=names, default="", metavar="NAMES", help="Train only on these data sets."),
     Option(name="devices", parse=names, default="", metavar="NAMES", help="Train only on these devices."),
     Option(
+        name="build",
+        parse=flag,
+        default="false",
+        help="Build the environments of frameworks that are not here, as they are needed.",
+    ),
+    Option(
+        name="pythons",
+        spelled="python",
+        parse=parse_choices,
+        default="",
+        metavar="ENVIRONMENT=PATH",
+        repeats=True,
+        help="Build an environment with this Python, such as cntk=/path/to/python3.6; repeatable.",
+    ),
+    Option(
         name="threads",
         parse=positive_int,
         default=str(usable_cores()),
@@ -254,7 +274,7 @@ def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
         # So few runs that nothing can be saved are not what is to be repeated.
         is_too_few = option.name == "runs" and runs < MIN_COMPARED_RUNS
         if option.name in REPEATED and given is not None and not is_too_few:
-            yield f"{option.flag}={given}"
+            yield option.flag if option.parse is flag else f"{option.flag}={given}"
 
 
 def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any]) -> Any:

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.building import EnvironmentStore
+from pytest_dlbench.environments.placing import Places
+from pytest_dlbench.errors import OptionError
 from pytest_dlbench.matrix import AXES, LeftOut, Value, cells
 from pytest_dlbench.options import Options
 from pytest_dlbench.registry import Registry
@@ -33,9 +36,7 @@ def check_names(asked: Options, registry: Registry) -> None:
     """Refuse names on the command line that nobody knows; raises OptionError with the nearest one."""
     for axis, option in OPTION_OF_AXIS.items():
         for name in getattr(asked, option):
-            if name not in registry.values[axis]:
-                where = f"--dlbench-{option}"
-                raise OptionError(unknown_name(axis, name, where, registry.values[axis]))
+            registry.find(axis, name, f"--dlbench-{option}")
 
 
 def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
@@ -56,7 +57,8 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
     axes = [axis for axis in AXES if axis in metafunc.fixturenames and axis not in taken_axes]
     if not axes:
         return []
-    fitting, left_out = cells({axis: _values(metafunc, axis, registry, asked) for axis in axes})
+    values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
+    fitting, left_out = cells(values, {} if asked.frameworks else _absent(values.get("framework", ()), asked))
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
     if not parameters:
@@ -83,6 +85,25 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
         return _named_once(axis, [registry.find(axis, _plain(given), where) for given in definitions[-1].params])
     return list(registry.values[axis].values())
+
+
+def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
+    """Why frameworks are not trained that nobody named on the command line: there is no Python here that has them."""
+    places = Places(store=EnvironmentStore(pythons=asked.pythons))
+    reasons = {}
+    for framework in frameworks:
+        assert isinstance(framework, Framework)
+        if framework.unsupported:
+            reasons[framework.name] = framework.unsupported
+        elif not asked.build and not places.ready(framework):
+            reasons[framework.name] = f"{framework.name} is not here: {_way_here(framework)}"
+    return reasons
+
+
+def _way_here(framework: Framework) -> str:
+    if framework.environments:
+        return f"dlbench env build {framework.name}"
+    return f"pip install {' '.join(framework.needs)}"
 
 
 def _named_once(axis: str, values: Sequence[Value]) -> Sequence[Value]:

@@ -1,11 +1,12 @@
 """From the values of a cell to the plan of its runs."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_dlbench.data import Dataset, SyntheticData, synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.matrix import SCALES, misfit
 from pytest_dlbench.model import Model, Recipe, infer
@@ -22,6 +23,7 @@ class Settings:
     threads: int
     seed: int
     timeout_seconds: float
+    places: Places = field(default_factory=Places)
 
     def plan(
         self,
@@ -43,6 +45,7 @@ class Settings:
         return Plan(
             case=self._case(label, framework.name, model.name, data.name, device.name),
             framework=framework,
+            place=self.places.find(framework),
             network=infer(model),
             recipe=recipe,
             data=prepare(dataset),

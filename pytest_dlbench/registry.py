@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pytest_dlbench.data import ANY_SHAPE, DATASETS, Dataset, SyntheticData
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device, Framework
+from pytest_dlbench.environments.specification import is_specification, specified
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.matrix import Value
 from pytest_dlbench.model import Model
@@ -29,6 +30,8 @@ class Registry:
         """The value of a name; a value that is no name is taken as it is. Raises OptionError."""
         if isinstance(value, KINDS[axis]):
             return cast("Value", value)
+        if axis == "framework" and isinstance(value, str) and is_specification(value):
+            return specified(value, cast("Mapping[str, Framework]", self.values[axis]), where)
         if not isinstance(value, str) or value not in self.values[axis]:
             raise OptionError(unknown_name(axis, str(value), where, self.values[axis]))
         return self.values[axis][value]

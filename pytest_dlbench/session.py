@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pytest_dlbench import judging
+from pytest_dlbench.environments.building import EnvironmentStore
+from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.options import MIN_COMPARED_RUNS, Options
@@ -44,7 +46,7 @@ class Session:
         runs = self.run(plan, self.options.runs)
         context = self.settings.context(plan)
         record = Record(case=plan.case, context=context, recipe=recipe_json(plan.recipe), runs=runs)
-        result = self._judge(record, plan.framework.install, shlex.join(["pytest", node, *self.options.again]))
+        result = self._judge(record, shlex.join(["pytest", node, *self.options.again]))
         self.journal.append(Entry(result=result))
         return record, result
 
@@ -56,9 +58,9 @@ class Session:
                 "  tell them apart: dlbench.train(..., label='big-batch')"
             )
 
-    def _judge(self, record: Record, install: str, again: str) -> CaseResult:
+    def _judge(self, record: Record, again: str) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
-            return _result(record, outcome, messages.unfinished(record.runs[-1], install))
+            return _result(record, outcome, messages.unfinished(record.runs[-1]))
         compared = self._compare(record, again)
         return self._save(record, compared) if self.options.save else compared
 
@@ -111,6 +113,7 @@ def open_session(options: Options, worker: str, progress: Progress) -> Session:
         threads=options.threads,
         seed=options.seed,
         timeout_seconds=options.timeout,
+        places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)
     return Session(options=options, settings=settings, journal=journal, baselines=baselines, progress=progress)

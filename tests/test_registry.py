@@ -56,7 +56,6 @@ def test_an_unknown_name_gives_where_it_stood():
 @pytest.mark.parametrize(
     ("axis", "known"),
     [
-        ("framework", "jax, pytorch"),
         ("model", "gatech-lenet, hkbu-fcn-r, tartu-cifar10-cnn, tartu-mnist-cnn"),
         ("dataset", "digits, digits28, digits32, synthetic"),
         ("device", "cpu"),
@@ -70,7 +69,7 @@ def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
     ("axis", "value", "nearest"),
     [
         ("framework", "pytorhc", "pytorch"),
-        ("framework", "torch", "pytorch"),
+        ("framework", "tensorflow2", "tensorflow"),
         ("model", "tartu-cifar-cnn", "tartu-cifar10-cnn"),
         ("model", "lenet", "gatech-lenet"),
         ("dataset", "digit28", "digits28"),

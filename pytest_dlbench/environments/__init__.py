@@ -1,6 +1,8 @@
-"""Which Python runs which framework, and on what."""
+"""Which Python runs which framework, how such a Python comes to be, and on what device it computes."""
 
 from pytest_dlbench.environments.devices import DEVICES, Device
-from pytest_dlbench.environments.frameworks import FRAMEWORKS, Framework
+from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.known import FRAMEWORKS
 
-__all__ = ["DEVICES", "FRAMEWORKS", "Device", "Framework"]
+__all__ = ["DEVICES", "FRAMEWORKS", "Device", "Environment", "Framework"]

@@ -1,8 +1,10 @@
 """Models and journals as lines of text, for the ``dlbench`` command."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
+from pytest_dlbench.environments import Environment
+from pytest_dlbench.environments.building import Built
 from pytest_dlbench.model import Network
 from pytest_dlbench.model.shapes import show
 from pytest_dlbench.records import Run
@@ -29,6 +31,21 @@ def layers(network: Network) -> list[str]:
         grid.add_row(placed.name, str(placed.layer), output, f"{parameters:,}", f"{work:,}")
     grid.add_row("total", "", "", f"{network.parameter_count:,}", f"{network.multiply_adds:,}")
     return terminal.lines(grid)
+
+
+def environments(
+    rows: Iterable[tuple[Environment, Sequence[str], Built | str]], others: Mapping[str, Built | None]
+) -> list[str]:
+    """One row a declared environment, and what else lies in their folder."""
+    grid = terminal.grid("environment", "frameworks", "state", right=("Python", "size"))
+    for environment, frameworks, state in rows:
+        size = f"{state.bytes / 2**20:,.0f} MiB" if isinstance(state, Built) else ""
+        shown = f"built by {state.tool} in {state.seconds:.0f} s" if isinstance(state, Built) else state
+        grid.add_row(environment.name, ", ".join(frameworks), shown, environment.python, size)
+    lines = terminal.lines(grid)
+    for name, built in others.items():
+        lines.append(f"also there: {name} ({'not finished' if built is None else 'other pins'})")
+    return lines
 
 
 def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:

@@ -16,12 +16,12 @@ def accept_command(again: str, reason: str = "why the new figure is right") -> s
     return f'{again} --dlbench-save --dlbench-reason "{reason}"'
 
 
-def unfinished(run: Run, install: str) -> str:
+def unfinished(run: Run) -> str:
     """A run that did not finish, with the worker's last words."""
-    lines = [f"run {run.index + 1} (seed {run.seed}): {run.message}"]
     if run.outcome is RunOutcome.MISSING_FRAMEWORK:
-        lines = [f"the framework cannot be imported: {run.message}", f"  to install it: {install}"]
-    elif run.log:
+        return run.message
+    lines = [f"run {run.index + 1} (seed {run.seed}): {run.message}"]
+    if run.log:
         lines += ["the worker's last output:", *(f"  | {line}" for line in run.log)]
     return "\n".join(lines)
 

@@ -37,6 +37,10 @@ class Live:
         self._is_shown = False
         self._seen: dict[str, int] = {}
 
+    def building(self, name: str, doing: str) -> None:
+        """An environment is being built, or waited for."""
+        self._show(f"environment {name}: {doing}")
+
     def waiting(self, case: Case, device: str) -> None:
         """Another session measures on this device."""
         self._show(f"{case.id}: waiting, another session measures on {device}")

@@ -1,23 +1,21 @@
 """The command and the environment that a worker starts with."""
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import Place
 
 WORKER_FOLDER = Path(__file__).parent.parent / "worker"
 
 # A short list, never all of os.environ: what is not named here cannot change a figure.
 INHERITED = (
     "PATH",
-    "HOME",
     "LANG",
     "LC_ALL",
     "TMPDIR",
     "TZ",
-    "XDG_CACHE_HOME",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
     "CUDA_HOME",
@@ -45,10 +43,10 @@ THREAD_VARIABLES = (
 ALLOCATION = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1"
 
 
-def command(python: str = sys.executable) -> list[str]:
+def command(python: Path) -> list[str]:
     """The worker's command line, without the two pipe ends."""
     # -s: the packages of the user's home are no part of the environment that is measured.
-    return [python, "-s", "-m", "dlworker"]
+    return [str(python), "-s", "-m", "dlworker"]
 
 
 def allocation() -> str:
@@ -56,12 +54,20 @@ def allocation() -> str:
     return os.environ.get("GLIBC_TUNABLES", ALLOCATION)
 
 
-def environment(framework: Framework, *, device: str, threads: int) -> Mapping[str, str]:
-    """All variables that the worker sees."""
+def environment(framework: Framework, place: Place, *, device: str, threads: int) -> Mapping[str, str]:
+    """All variables that the worker sees. Those of its place are the strongest but for the allocation policy."""
+    place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
     # On the CPU a framework must not find a GPU; JAX is also told not to look for one.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else {}
+    # Frameworks keep settings and compiled code at home: keras.json, compiled graphs, kernels. There each has its own.
+    home = {
+        "HOME": str(place.caches),
+        "XDG_CACHE_HOME": str(place.caches / "cache"),
+        "XDG_CONFIG_HOME": str(place.caches / "config"),
+        "TORCHINDUCTOR_CACHE_DIR": str(place.caches / "inductor"),
+    }
     own = {
         "GLIBC_TUNABLES": allocation(),
         "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
@@ -71,4 +77,4 @@ def environment(framework: Framework, *, device: str, threads: int) -> Mapping[s
         "PYTHONUNBUFFERED": "1",
         "PYTHONHASHSEED": "0",
     }
-    return {**inherited, **threading, **hidden, **own}
+    return {**inherited, **threading, **hidden, **home, **place.variables, **own}

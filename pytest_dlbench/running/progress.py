@@ -8,6 +8,10 @@ from pytest_dlbench.records import Case, Run
 class Progress(Protocol):
     """A listener. Nothing here is called while a worker measures."""
 
+    def building(self, name: str, doing: str) -> None:
+        """An environment is being built, or waited for."""
+        ...
+
     def waiting(self, case: Case, device: str) -> None:
         """Another session measures on this device."""
         ...
@@ -23,6 +27,9 @@ class Progress(Protocol):
 
 class Silent:
     """A listener that shows nothing: for workers of pytest-xdist, and for -q."""
+
+    def building(self, name: str, doing: str) -> None:
+        """Show nothing."""
 
     def waiting(self, case: Case, device: str) -> None:
         """Show nothing."""

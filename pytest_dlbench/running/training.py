@@ -15,6 +15,7 @@ import numpy as np
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
@@ -25,6 +26,12 @@ from pytest_dlbench.sampling.processes import ProcessTree
 
 SAMPLE_PERIOD_SECONDS = 0.2
 EVALUATION_BATCH = 1000
+OF_LACKS = {
+    Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
+    Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
+    Lack.BROKEN: RunOutcome.FAILED,
+    Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,7 @@ class Plan:
 
     case: Case
     framework: Framework
+    place: Place | Absent
     network: Network
     recipe: Recipe
     data: Prepared
@@ -52,21 +60,26 @@ class _NotDoneError(Exception):
 def train_once(plan: Plan, index: int) -> Run:
     """One run in a fresh process. Whatever happens in it is an outcome; only our own faults raise."""
     seed = plan.seed + index
+    if isinstance(plan.place, Absent):
+        return _not_run(plan, plan.place, index, seed)
     began = datetime.now(UTC).isoformat(timespec="milliseconds")
     with tempfile.TemporaryDirectory(prefix="dlbench-run-") as name:
         folder = Path(name)
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
-        environment = launch.environment(plan.framework, device=plan.case.device, threads=plan.case.threads)
+        environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
         kills = endings.memory_kills()
         started = monotonic()
-        with Worker(launch.command(), environment, folder) as worker:
+        with Worker(launch.command(plan.place.python), environment, folder) as worker:
             dialogue = _Dialogue(worker, started + plan.timeout_seconds)
             outcome, message = RunOutcome.FINISHED, ""
             try:
-                dialogue.hold(plan, seed, inputs)
+                dialogue.hold(plan, plan.place.environment, seed, inputs)
             except _NotDoneError as error:
                 outcome, message = error.outcome, str(error)
+                if outcome is RunOutcome.MISSING_FRAMEWORK and plan.place.environment != CURRENT:
+                    # What was built for it or named for it must have it: a skip would hide that it has not.
+                    outcome = RunOutcome.FAILED
             except FileFormatError as error:
                 outcome, message = RunOutcome.BROKEN_PROTOCOL, str(error)
             except WorkerError as error:
@@ -83,6 +96,18 @@ def train_once(plan: Plan, index: int) -> Run:
         began=began,
         wall_seconds=monotonic() - started,
         **dialogue.measured,
+    )
+
+
+def _not_run(plan: Plan, absent: Absent, index: int, seed: int) -> Run:
+    return Run(
+        case=plan.case.id,
+        index=index,
+        seed=seed,
+        outcome=OF_LACKS[absent.lack],
+        message=absent.reason,
+        began=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        wall_seconds=0.0,
     )
 
 
@@ -107,9 +132,9 @@ class _Dialogue:
         self._tree = ProcessTree(worker.pid)
         self.measured: dict[str, Any] = {"usage": {}}
 
-    def hold(self, plan: Plan, seed: int, inputs: dict[str, Any]) -> None:
+    def hold(self, plan: Plan, environment: str, seed: int, inputs: dict[str, Any]) -> None:
         """Import, build, train, evaluate, close."""
-        self._hello(plan)
+        self._hello(plan, environment)
         self._build(plan, seed, inputs["weights"])
         self._train(plan, inputs["order"])
         self._evaluate(plan)
@@ -132,7 +157,7 @@ class _Dialogue:
             raise _NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
         return parsed
 
-    def _hello(self, plan: Plan) -> None:
+    def _hello(self, plan: Plan, environment: str) -> None:
         case = plan.case
         hello: messages.Hello = self._ask(
             "hello",
@@ -142,6 +167,7 @@ class _Dialogue:
             threads=case.threads,
         )
         surroundings = {
+            "environment": environment,
             "kernel": platform.release(),
             "pytest-dlbench": metadata.version("pytest-dlbench"),
             "GLIBC_TUNABLES": launch.allocation(),

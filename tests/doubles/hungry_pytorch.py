@@ -7,4 +7,4 @@ from pytest_dlbench.environments import Framework
 
 def pytest_dlbench_frameworks():
     folder = Path(__file__).parent / "builders"
-    return [Framework(name="pytorch", builder="hungry_pytorch", install="pip install torch==2.13.0", folders=(folder,))]
+    return [Framework(name="pytorch", builder="hungry_pytorch", needs=("torch",), folders=(folder,))]

@@ -20,6 +20,7 @@ import numpy as np
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.model import (
     SGD,
     Recipe,
@@ -42,7 +43,9 @@ STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
 
 def bare(plan: Plan, folder: Path) -> list[float]:
     """Seconds of every step, with nothing of ours around them."""
-    data = plan.data
+    data, place = plan.data, plan.place
+    if isinstance(place, Absent):
+        raise SystemExit(place.reason)
     asked = {
         "network": plan.network.as_json(),
         "recipe": recipe_json(plan.recipe),
@@ -54,8 +57,8 @@ def bare(plan: Plan, folder: Path) -> list[float]:
         "threads": plan.case.threads,
         "seed": plan.seed,
     }
-    environment = launch.environment(plan.framework, device="cpu", threads=plan.case.threads)
-    command = [sys.executable, "-s", str(Path(__file__).parent / "bare.py"), json.dumps(asked)]
+    environment = launch.environment(plan.framework, place, device="cpu", threads=plan.case.threads)
+    command = [str(place.python), "-s", str(Path(__file__).parent / "bare.py"), json.dumps(asked)]
     done = subprocess.run(command, env=dict(environment), capture_output=True, check=True)
     return list(json.loads(done.stdout))
 

@@ -22,7 +22,7 @@ CONV = Model(name="unknown-to-the-double", family="cnn", input_shape=(1, 8, 8), 
              layers=(Conv2D(4, 3), Flatten(), Dense(10)))
 
 def pytest_dlbench_frameworks():
-    return [Framework(name=name, builder=builder, install="pip install " + name, folders=(Path({folder!r}),))
+    return [Framework(name=name, builder=builder, folders=(Path({folder!r}),))
             for name, builder in {frameworks!r}.items()]
 
 def pytest_dlbench_models():

@@ -30,11 +30,13 @@ def test_a_run_that_takes_too_long_is_ended(suite):
     result.stdout.fnmatch_lines(["timeout: training-numpy-*", "*--dlbench-timeout=SECONDS allows more"])
 
 
-def test_a_framework_that_cannot_be_imported_is_skipped_with_the_command_that_installs_it(suite):
+def test_a_framework_that_cannot_be_imported_is_skipped_with_what_is_missing(suite):
     suite.write(more={"absent": "needs_what_is_missing"})
     result = suite.run("-rs")
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines(["skipped: absent-softmax-digits-cpu", "*to install it: pip install absent"])
+    result.stdout.fnmatch_lines(
+        ["skipped: absent-softmax-digits-cpu", "*No module named 'a_framework_that_nobody_has'"]
+    )
 
 
 def test_what_a_builder_does_not_know_is_skipped_as_unsupported(suite):

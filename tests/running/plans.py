@@ -1,11 +1,13 @@
 """Plans of small runs by the doubles of tests/doubles/builders/."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from pytest_dlbench.data import synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.model import SGD, Dense, Flatten, Layer, Model, Recipe, SoftmaxCrossEntropy, infer
 from pytest_dlbench.records import Case
 from pytest_dlbench.running.training import Plan
@@ -33,7 +35,8 @@ def plan(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **ch
     )
     usual = {
         "case": case,
-        "framework": Framework(name=builder, builder=builder, install="nothing", folders=(BUILDERS,)),
+        "framework": Framework(name=builder, builder=builder, folders=(BUILDERS,)),
+        "place": Place(python=Path(sys.executable), environment=CURRENT, caches=folder / "caches"),
         "network": infer(model),
         "recipe": recipe,
         "data": prepare(synthetic(model.input_shape, CLASSES), folder),

@@ -187,7 +187,7 @@ class TestOthers:
     def test_a_framework_that_cannot_be_imported_is_missing(self, run):
         ended = run("needs_what_is_missing")
         assert ended.outcome is RunOutcome.MISSING_FRAMEWORK
-        assert ended.message == "ModuleNotFoundError: No module named 'a_framework_that_nobody_has'"
+        assert ended.message.endswith("cannot import the framework: No module named 'a_framework_that_nobody_has'")
 
     def test_fewer_steps_than_were_asked_for_break_the_protocol(self, run):
         ended = run("skips_steps")

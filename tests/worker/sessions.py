@@ -1,8 +1,8 @@
 """A worker as the driver sees it: started as it starts them, asked one operation after another."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import Place, Places
 from pytest_dlbench.model import (
     Network,
     Recipe,
@@ -27,7 +28,7 @@ ANSWER_SECONDS = 120.0
 
 def double(builder: str) -> Framework:
     """One of tests/doubles/builders/ as a framework."""
-    return Framework(name=builder.replace("_", "-"), builder=builder, install="nothing", folders=(BUILDERS,))
+    return Framework(name=builder.replace("_", "-"), builder=builder, folders=(BUILDERS,))
 
 
 class Session:
@@ -77,9 +78,12 @@ def _files(data: Prepared, split: str) -> dict[str, str]:
 
 
 @contextmanager
-def session(framework: Framework, folder: Path, python: str = sys.executable) -> Iterator[Session]:
-    """A fresh worker in a folder of its own."""
+def session(framework: Framework, folder: Path, python: Path | None = None, threads: int = 1) -> Iterator[Session]:
+    """A fresh worker in a folder of its own, where the framework is trained or under another Python."""
     folder.mkdir(parents=True, exist_ok=True)
-    environment = launch.environment(framework, device="cpu", threads=1)
-    with Worker(launch.command(python), environment, folder) as worker:
+    place = Places().find(framework)
+    assert isinstance(place, Place), place.reason
+    place = replace(place, python=python or place.python, caches=folder / "caches" if python else place.caches)
+    environment = launch.environment(framework, place, device="cpu", threads=threads)
+    with Worker(launch.command(place.python), environment, folder) as worker:
         yield Session(worker, folder, framework)

@@ -11,8 +11,11 @@ import pytest
 
 from pytest_dlbench.data import Prepared, synthetic
 from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments.building import EnvironmentStore
+from pytest_dlbench.environments.interpreters import find
 from pytest_dlbench.model import SGD, Dense, Flatten, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
 from pytest_dlbench.running.messages import Built, Closed, Evaluated, Failed, Hello, Trained
+from pytest_dlbench.running.progress import Silent
 from tests.worker import interpreters
 from tests.worker.sessions import Session, double, session
 
@@ -78,40 +81,40 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory: pytest.TempPathFactory, data: Prepared) -> Conversation:
     """The same conversation with the Python and the NumPy of the tests themselves."""
-    return _converse(tmp_path_factory, data, sys.executable)
+    return _converse(tmp_path_factory, data, Path(sys.executable))
 
 
-@pytest.fixture(scope="session", params=interpreters.PINS)
+@pytest.fixture(scope="session", params=interpreters.NUMPY)
 def version(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture(scope="session")
 def conversation(tmp_path_factory: pytest.TempPathFactory, data: Prepared, version: str) -> Conversation:
-    interpreter = interpreters.find(version)
-    if interpreter is None:
+    if find(version) is None:
         missing = f"Python {version} is not on this machine: no python{version} on PATH, nor among pyenv's versions"
         if version in interpreters.required():
             pytest.fail(f"{missing}; DLBENCH_REQUIRE_PYTHONS asks for it")
         pytest.skip(missing)
-    return _converse(tmp_path_factory, data, str(interpreters.environment(interpreter)))
+    return _converse(
+        tmp_path_factory, data, EnvironmentStore().build(interpreters.ENVIRONMENTS[version], Silent()).python
+    )
 
 
-def _converse(tmp_path_factory: pytest.TempPathFactory, data: Prepared, python: str) -> Conversation:
+def _converse(tmp_path_factory: pytest.TempPathFactory, data: Prepared, python: Path) -> Conversation:
     with session(double("numpy_softmax"), tmp_path_factory.mktemp("worker"), python) as asked:
         return converse(asked, data)
 
 
 def test_no_version_is_required_that_is_not_tried():
-    assert interpreters.required() <= set(interpreters.PINS)
+    assert interpreters.required() <= set(interpreters.NUMPY)
 
 
 def test_a_worker_runs_under_the_python_it_was_started_with(conversation, version):
-    (numpy,) = (pin.removeprefix("numpy==") for pin in interpreters.PINS[version] if pin.startswith("numpy=="))
     assert conversation.hello.versions["python"].startswith(f"{version}.")
-    assert conversation.hello.versions["numpy"] == numpy
+    assert conversation.hello.versions["numpy"] == interpreters.NUMPY[version]
     assert conversation.hello.versions["numpy_softmax"] == "1"
-    assert str(interpreters.STAMP) in {file.name for file in Path(conversation.hello.executable).parents[1].iterdir()}
+    assert interpreters.ENVIRONMENTS[version].folder_name in Path(conversation.hello.executable).parts
 
 
 def test_built_shapes_are_the_inferred_ones(conversation):

@@ -30,8 +30,9 @@ def hello(session, request):
     began = monotonic()
     try:
         session.builder = importlib.import_module(required(request, "builder"))
-    except ImportError as error:
-        raise RequestError("missing_framework", "%s: %s" % (type(error).__name__, error))
+    except ModuleNotFoundError as error:
+        # Any other ImportError is of a framework that is here and broken, such as one that lacks a system library.
+        raise RequestError("missing_framework", "%s cannot import the framework: %s" % (sys.executable, error))
     session.builder.configure(required(request, "threads"))
     seconds = monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}

@@ -1,0 +1,83 @@
+"""The environments that frameworks are trained in: pins that were installed and run together, one for each stack."""
+
+from pytest_dlbench.environments.environment import Environment
+
+# Exactly this version: anything looser takes a build with gigabytes of CUDA on a machine without a GPU.
+_TORCH = "torch==2.13.0"
+_JAX = ("jax==0.10.2", "jaxlib==0.10.2")
+_KERAS = "keras==3.15.1"
+_NUMPY = "numpy==2.4.6"
+# The last NumPy with np.bool and its like, which MXNet and Chainer still use.
+_NUMPY_WITH_ALIASES = "numpy==1.23.5"
+
+PYTORCH = Environment(name="pytorch", python="3.11", requirements=(_TORCH, _NUMPY), since="2.3")
+PYTORCH_1_0 = Environment(
+    name="pytorch-1.0",
+    python="3.6",
+    requirements=("torch==1.0.1", "numpy==1.19.5", "protobuf==3.19.6", "future==1.0.0", "six==1.17.0"),
+    since="1.0",
+    notes="Caffe2, which is inside, needs protobuf, future and six.",
+)
+JAX = Environment(name="jax", python="3.11", requirements=(*_JAX, "optax==0.2.8", _NUMPY), since="0.4.34")
+TENSORFLOW = Environment(
+    name="tensorflow",
+    python="3.11",
+    requirements=("tensorflow-cpu==2.21.0", _KERAS, "h5py==3.14.0", "protobuf==7.36.2", "ml-dtypes==0.6.0", _NUMPY),
+    since="2.16",
+)
+KERAS_JAX = Environment(name="keras-jax", python="3.11", requirements=(*_JAX, _KERAS, _NUMPY), since="3.0")
+KERAS_TORCH = Environment(name="keras-torch", python="3.11", requirements=(_TORCH, _KERAS, _NUMPY), since="3.0")
+PADDLE = Environment(
+    name="paddle",
+    python="3.11",
+    requirements=("paddlepaddle==3.3.1", "setuptools==80.9.0", "protobuf==7.36.2", "opt-einsum==3.3.0", _NUMPY),
+    notes="Paddle imports setuptools and does not declare it.",
+)
+TINYGRAD = Environment(name="tinygrad", python="3.11", requirements=("tinygrad==0.14.0", _NUMPY))
+MLX = Environment(name="mlx", python="3.11", requirements=("mlx==0.32.4", "mlx-cpu==0.32.4", _NUMPY))
+
+TENSORFLOW_1 = Environment(
+    name="tensorflow1",
+    python="3.7",
+    requirements=(
+        "tensorflow==1.15.5",
+        "keras==2.3.1",
+        "h5py==2.10.0",
+        "protobuf==3.20.3",
+        "numpy==1.18.5",
+    ),
+    since="1.15",
+)
+MXNET = Environment(name="mxnet", python="3.11", requirements=("mxnet==1.9.1", _NUMPY_WITH_ALIASES))
+CHAINER = Environment(
+    name="chainer",
+    python="3.11",
+    requirements=("chainer==7.8.1", _NUMPY_WITH_ALIASES, "setuptools==69.5.1"),
+    build_constraints=("setuptools==69.5.1",),
+)
+THEANO = Environment(
+    name="theano",
+    python="3.9",
+    requirements=(
+        "theano==1.0.5",
+        "lasagne==0.1",
+        "keras==2.3.1",
+        "h5py==3.6.0",
+        "numpy==1.22.4",
+        "scipy==1.7.3",
+    ),
+    build_constraints=("setuptools==65.7.0",),
+)
+THEANO_PYMC = Environment(
+    name="theano-pymc",
+    python="3.10",
+    requirements=("theano-pymc==1.1.2", "numpy==1.22.4", "scipy==1.7.3", "setuptools==65.7.0"),
+    build_constraints=("setuptools==65.7.0",),
+)
+CNTK = Environment(
+    name="cntk",
+    python="3.6",
+    requirements=("cntk==2.7.post2", "keras==2.2.4", "h5py==2.10.0", "numpy==1.19.5", "scipy==1.5.4"),
+    steps=("mpi_stub",),
+    notes="CNTK links against Open MPI 1.10, which no system has any more: a stub for one process stands in.",
+)

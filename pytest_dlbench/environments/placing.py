@@ -1,0 +1,137 @@
+"""Which Python runs a framework here: the one that runs pytest, an existing one, a built environment, or none."""
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+
+import platformdirs
+from packaging.requirements import Requirement
+
+from pytest_dlbench.environments.building import BuildProgress, Built, EnvironmentStore
+from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.errors import EnvironmentBuildError, EnvironmentMissingError
+
+CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A Python in which a framework can be imported.
+
+    ``environment`` is its name for records, CURRENT for the Python that runs pytest. ``variables`` are set there;
+    ``caches`` is where whatever runs there may keep what it compiles and downloads: nothing of it belongs into the
+    user's home, or to another framework.
+    """
+
+    python: Path
+    environment: str
+    caches: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+class Lack(StrEnum):
+    """Why there is no place, by what can be done about it."""
+
+    NOT_BUILT = "not built"
+    NO_PYTHON = "no Python"
+    BROKEN = "broken"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """No Python for a framework: why, and what to do."""
+
+    lack: Lack
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Finds places; builds what is missing where ``progress`` is given."""
+
+    store: EnvironmentStore = field(default_factory=EnvironmentStore)
+    progress: BuildProgress | None = None
+    _broken: dict[Environment, Absent] = field(default_factory=dict)
+
+    def find(self, framework: Framework) -> Place | Absent:
+        """Where it runs; builds an environment only if that was asked for."""
+        if ready := self.ready(framework):
+            return ready
+        if framework.unsupported:
+            return Absent(lack=Lack.UNSUPPORTED, reason=framework.unsupported)
+        if not framework.environments:
+            needs = " ".join(f"'{need.partition(' | ')[0]}'" for need in framework.needs)
+            advice = f"{framework.name} is not installed in {sys.executable}\n  to install it: pip install {needs}"
+            return Absent(lack=Lack.NOT_BUILT, reason=advice)
+        environment = framework.environments[0]
+        try:
+            return self._build(framework, environment) if self.progress else self._advise(framework, environment)
+        except EnvironmentMissingError as error:
+            return Absent(lack=Lack.NO_PYTHON, reason=str(error))
+
+    def ready(self, framework: Framework) -> Place | None:
+        """Where it runs as things stand, if anywhere."""
+        if framework.unsupported:
+            return None
+        if framework.python:
+            return _place(framework, framework.python, str(framework.python), _caches(framework.python))
+        if not framework.is_explicit and all(map(_is_here, framework.needs)):
+            return _place(framework, Path(sys.executable), CURRENT, _caches(Path(sys.executable)))
+        for environment in framework.environments[:1]:
+            if built := self.store.find(environment):
+                return _in(framework, environment, built)
+        return None
+
+    def _build(self, framework: Framework, environment: Environment) -> Place | Absent:
+        if environment in self._broken:
+            return self._broken[environment]
+        assert self.progress is not None
+        try:
+            return _in(framework, environment, self.store.build(environment, self.progress))
+        except EnvironmentBuildError as error:
+            # Once a session: the other cases of this framework would fail as slowly.
+            return self._broken.setdefault(environment, Absent(lack=Lack.BROKEN, reason=str(error)))
+
+    def _advise(self, framework: Framework, environment: Environment) -> Absent:
+        self.store.interpreter(environment)
+        advice = (
+            f"the environment {environment.name!r} of {framework.name} is not built here\n"
+            f"  to build it: dlbench env build {framework.name}\n"
+            "  or as it is needed: --dlbench-build"
+        )
+        return Absent(lack=Lack.NOT_BUILT, reason=advice)
+
+
+def _in(framework: Framework, environment: Environment, built: Built) -> Place:
+    return _place(framework, built.python, built.folder.name, built.caches, environment)
+
+
+def _place(
+    framework: Framework, python: Path, name: str, caches: Path, environment: Environment | None = None
+) -> Place:
+    templates = {**dict(environment.variables if environment else ()), **dict(framework.variables)}
+    filled = {key: value.format(caches=caches) for key, value in templates.items()}
+    return Place(python=python, environment=name, caches=caches, variables=filled)
+
+
+def _caches(python: Path) -> Path:
+    digest = hashlib.sha256(str(python).encode()).hexdigest()[:12]
+    return platformdirs.user_cache_path("pytest-dlbench") / "caches" / digest
+
+
+def _is_here(need: str) -> bool:
+    """Whether one of the alternatives is installed in this Python."""
+    return any(_is_installed(Requirement(text)) for text in need.split(" | "))
+
+
+def _is_installed(requirement: Requirement) -> bool:
+    try:
+        return requirement.specifier.contains(metadata.version(requirement.name), prereleases=True)
+    except metadata.PackageNotFoundError:
+        return False

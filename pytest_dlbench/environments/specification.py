@@ -1,0 +1,93 @@
+"""A framework in an environment that the user names: ``pytorch==2.12.0``, ``jax@pins.txt``, ``mine@/bin/python``."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.errors import OptionError, unknown_name
+
+FORMS = "NAME, NAME==VERSION, NAME@REQUIREMENTS.txt or NAME@/path/to/python"
+# What refers to other files, or to a working tree, has no content that a hash could stand for.
+REFERRING = ("-r", "-c", "-e", "--requirement", "--constraint", "--editable")
+
+
+def is_specification(text: str) -> bool:
+    """Whether a name says which environment, too."""
+    return "==" in text or "@" in text
+
+
+def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Framework:
+    """The framework in the environment that was asked for; raises OptionError."""
+    name, separator, rest = re.split(r"(==|@)", text, maxsplit=1)
+    if name not in frameworks:
+        raise OptionError(unknown_name("framework", name, where, frameworks))
+    framework = replace(frameworks[name], is_explicit=True)
+    if separator == "==":
+        return replace(
+            framework, name=text, more_marks=framework.marks, environments=(_of_version(framework, rest, where),)
+        )
+    path = Path(rest).expanduser().absolute()
+    if not path.is_file():
+        raise OptionError(f"{where}: {text!r}: there is no file {path}; an environment is {FORMS}")
+    named = replace(framework, name=f"{name}@{_short(path)}", more_marks=framework.marks)
+    if os.access(path, os.X_OK):
+        # Not resolved: bin/python of a virtual environment is a link, and what it links to is another environment.
+        return replace(named, python=path, environments=())
+    return replace(named, environments=(_of_file(framework, path, where),))
+
+
+def _of_version(framework: Framework, version: str, where: str) -> Environment:
+    if not framework.package or not framework.environments:
+        raise OptionError(f"{where}: no version of {framework.name!r} can be asked for: no package is known for it")
+    try:
+        wanted = Version(version)
+    except InvalidVersion:
+        raise OptionError(
+            f"{where}: {version!r} is no version; expected something like {framework.name}==2.1"
+        ) from None
+    fitting = [environment for environment in framework.environments if wanted >= Version(environment.since)]
+    if not fitting:
+        oldest = min((environment.since for environment in framework.environments), key=Version)
+        raise OptionError(f"{where}: {framework.name} is built from version {oldest} on, not {version}")
+    return pinned(max(fitting, key=lambda environment: Version(environment.since)), framework.package, version)
+
+
+def pinned(environment: Environment, package: str, version: str) -> Environment:
+    """The same environment with another version of one package; with the same version it is the same environment."""
+    is_package = re.compile(rf"{re.escape(package)}\s*(==|$)")
+    requirements = tuple(
+        f"{package}=={version}" if is_package.match(requirement) else requirement
+        for requirement in environment.requirements
+    )
+    return replace(environment, requirements=requirements)
+
+
+def _of_file(framework: Framework, path: Path, where: str) -> Environment:
+    if not framework.environments:
+        raise OptionError(
+            f"{where}: no Python is known for {framework.name!r}; name one: {framework.name}@/path/to/python"
+        )
+    return replace(framework.environments[0], requirements=tuple(_requirements(path, where)))
+
+
+def _requirements(path: Path, where: str) -> Iterator[str]:
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        text = re.sub(r"(^|\s)#.*", "", line).strip()
+        if text.startswith(REFERRING):
+            raise OptionError(
+                f"{where}: {path}:{number}: {text!r} refers to other files; write what they say in this one"
+            )
+        # An option and its value are two words, a requirement is one whatever blanks it has.
+        yield from text.split() if text.startswith("-") else [text] if text else []
+
+
+def _short(path: Path) -> str:
+    """A file as it may stand in an id: its last parts."""
+    parts = path.parts[-3:-2] if path.parent.name == "bin" else (path.stem,)
+    return re.sub(r"[^\w.+-]", "_", "-".join(parts))
