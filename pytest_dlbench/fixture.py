@@ -8,8 +8,9 @@ from typing import cast
 from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Model, Recipe
-from pytest_dlbench.records import CaseResult, Record, Run
+from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.training import Plan
@@ -121,6 +122,33 @@ class Dlbench:
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(messages.unfinished(run))
         return run
+
+    def certify(
+        self,
+        framework: Framework | str,
+        model: Model | str,
+        dataset: Dataset | SyntheticData | str,
+        device: Device | str = "cpu",
+        *,
+        golden: Golden,
+        recipe: Recipe,
+        seed: int,
+    ) -> Certificate:
+        """Train as many steps as there are golden losses, in a fresh process, and say how far it is from them.
+
+        The certificate is kept if it is equal, so that later records of the same network and versions bear it; else an
+        earlier one is revoked. Skips the test where the framework is not here or cannot build the model, and fails it
+        where the run does not finish, evaluates differently the second time, or builds other shapes than inferred.
+        """
+        plan = self._plan(
+            framework, model, dataset, device, recipe=recipe, label="equivalence", steps=len(golden.losses)
+        )
+        run, certificate = self._session.certify(replace(plan, seed=seed), golden)
+        if judging.of_runs([run]) in judging.SKIPPING:
+            self._skip(messages.unfinished(run))
+        if certificate is None:
+            raise DlbenchError(messages.unfinished(run))
+        return certificate
 
     def _plan(
         self,

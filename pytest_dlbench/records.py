@@ -121,8 +121,49 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Golden:
+    """What a network must give that starts from seeded weights and takes seeded batches: computed in float64.
+
+    ``losses`` are each before its step's update, ``evaluation_loss`` is of the test split after the last one.
+    ``difference`` is the largest relative difference between the two frameworks that computed them.
+    """
+
+    network_digest: str
+    dataset_digest: str
+    difference: float
+    losses: tuple[float, ...]
+    evaluation_loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """A framework was seen to train a network as the oracle does.
+
+    ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
+    of the loss on the test split after training; both were within ``bound``. It holds for these versions.
+    """
+
+    format: int = FORMAT_VERSION
+    framework: str
+    model: str
+    dataset: str
+    device: str
+    network_digest: str
+    precision: str
+    steps: int
+    deviation: float
+    evaluation_deviation: float
+    bound: float
+    versions: Mapping[str, str]
+    date: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training in one fresh process: the unit of every statistic."""
+    """One training in one fresh process: the unit of every statistic.
+
+    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell.
+    """
 
     case: str
     index: int
@@ -134,6 +175,7 @@ class Run:
     log: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    threads: int | None = None
     import_seconds: float | None = None
     build_seconds: float | None = None
     training: Training | None = None
@@ -156,12 +198,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """All runs of one case in one session."""
+    """All runs of one case in one session, and the certificate that holds for the versions they ran with."""
 
     case: Case
     context: Context
     recipe: Mapping[str, Any]
     runs: tuple[Run, ...]
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,3 +256,4 @@ class CaseResult:
     verdicts: tuple[Verdict, ...] = ()
     warnings: tuple[str, ...] = ()
     saved: bool = False
+    certificate: Certificate | None = None

@@ -8,16 +8,29 @@ from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.judging import equivalence
 from pytest_dlbench.judging.verdicts import compare
+from pytest_dlbench.model import infer
 from pytest_dlbench.options import MIN_COMPARED_RUNS, Options
 from pytest_dlbench.planning import Settings
-from pytest_dlbench.records import Baseline, CaseOutcome, CaseResult, Record, Run, Verdict
+from pytest_dlbench.records import (
+    Baseline,
+    CaseOutcome,
+    CaseResult,
+    Certificate,
+    Golden,
+    Record,
+    Run,
+    RunOutcome,
+    Verdict,
+)
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.series import train_series
 from pytest_dlbench.running.training import Plan, recipe_json
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
+from pytest_dlbench.storing.certificates import CertificateStore
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +41,7 @@ class Session:
     settings: Settings
     journal: Journal
     baselines: BaselineStore
+    certificates: CertificateStore
     progress: Progress
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
@@ -45,10 +59,42 @@ class Session:
         self._claim(plan, node)
         runs = self.run(plan, self.options.runs)
         context = self.settings.context(plan)
-        record = Record(case=plan.case, context=context, recipe=recipe_json(plan.recipe), runs=runs)
+        record = Record(
+            case=plan.case,
+            context=context,
+            recipe=recipe_json(plan.recipe),
+            runs=runs,
+            certificate=self._certificate(plan, runs[0]),
+        )
         result = self._judge(record, shlex.join(["pytest", node, *self.options.again]))
         self.journal.append(Entry(result=result))
         return record, result
+
+    def certify(self, plan: Plan, golden: Golden) -> tuple[Run, Certificate | None]:
+        """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
+
+        None for a run that did not finish. Raises DlbenchError for golden losses of another network or data set.
+        """
+        given = (plan.network.digest, plan.data.digest, plan.steps)
+        expected = (golden.network_digest, golden.dataset_digest, len(golden.losses))
+        if given != expected:
+            raise DlbenchError(
+                f"{plan.case.id}: network, data set and steps are {given}, the golden losses are of {expected};\n"
+                "  make new golden losses"
+            )
+        (run,) = self.run(replace(plan, evaluations=2), 1)
+        if run.outcome is not RunOutcome.FINISHED:
+            return run, None
+        found = equivalence.certificate(plan.case, self.settings.context(plan), run, golden)
+        keep = self.certificates.write if equivalence.is_equal(found) else self.certificates.revoke
+        keep(found)
+        return run, found
+
+    def _certificate(self, plan: Plan, run: Run) -> Certificate | None:
+        # Dropout draws masks that frameworks cannot share: equivalence is of the network without it.
+        digest = infer(plan.network.model.without_dropout()).digest
+        found = self.certificates.find(plan.case, digest)
+        return found if found and found.versions == equivalence.of_framework(run.versions) else None
 
     def _claim(self, plan: Plan, node: str) -> None:
         other, known = self._claims.setdefault(plan.case.id, (node, plan))
@@ -116,7 +162,14 @@ def open_session(options: Options, worker: str, progress: Progress) -> Session:
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)
-    return Session(options=options, settings=settings, journal=journal, baselines=baselines, progress=progress)
+    return Session(
+        options=options,
+        settings=settings,
+        journal=journal,
+        baselines=baselines,
+        certificates=CertificateStore(folder=options.journals / "certificates"),
+        progress=progress,
+    )
 
 
 def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[Verdict, ...] = ()) -> CaseResult:
@@ -128,4 +181,5 @@ def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[
         figures=judging.summarise(record.runs),
         verdicts=verdicts,
         warnings=judging.disturbances(record.runs),
+        certificate=record.certificate,
     )

@@ -74,6 +74,14 @@ def _first_step(run: Run) -> float:
     return _training(run).step_seconds[0]
 
 
+def _import_time(run: Run) -> float:
+    return run.import_seconds or 0.0
+
+
+def _build_time(run: Run) -> float:
+    return run.build_seconds or 0.0
+
+
 def _accuracy(run: Run) -> float:
     evaluation = _evaluation(run)
     return evaluation.correct / evaluation.examples
@@ -97,6 +105,8 @@ METRICS: Mapping[str, Metric] = {
         Metric(name="step_time_median", unit="s", better="lower", kind="ratio", value=_step_time_median),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=_throughput),
         Metric(name="first_step", unit="s", better="lower", kind="ratio", value=_first_step, run_sd=0.05),
+        Metric(name="import_time", unit="s", better="lower", kind="ratio", value=_import_time, run_sd=0.05),
+        Metric(name="build_time", unit="s", better="lower", kind="ratio", value=_build_time, run_sd=0.05),
         Metric(
             name="accuracy",
             unit="share",

@@ -24,8 +24,8 @@ MAX_COLUMNS = 500
 
 def table(results: Sequence[CaseResult]) -> list[str]:
     """The figures of all cases: medians over their runs."""
-    headings = ("runs", "samples/s", "step median", "step 10 %", "first step", "accuracy", "peak RSS", "CPUs")
-    rows = grid("case", right=headings)
+    times = ("step median", "step 10 %", "import", "build", "first step")
+    rows = grid("case", right=("runs", "samples/s", *times, "accuracy", "peak RSS", "CPUs", "equal to"))
     rows.add_column("verdict", no_wrap=True)
     for result in results:
         rows.add_row(_name(result.case), str(result.runs), *_cells(result), _verdict(result))
@@ -58,15 +58,18 @@ def _name(case: Case) -> str:
 def _cells(result: CaseResult) -> list[str]:
     values = result.figures
     if not values:
-        return ["–"] * 7
+        return ["–"] * 10
     return [
         f"{values['throughput']:,.0f}",
         figures.seconds(values["step_time_median"]),
         figures.seconds(values["step_time"]),
+        # Journals of 0.1.0's first days have neither.
+        *(figures.seconds(values[name]) if name in values else "–" for name in ("import_time", "build_time")),
         figures.seconds(values["first_step"]),
         figures.figure("accuracy", values["accuracy"]),
         figures.figure("peak_rss", values["peak_rss"]),
         f"{values['cpu_use']:.2f}",
+        f"{result.certificate.deviation:.0e}" if result.certificate else "–",
     ]
 
 

@@ -11,11 +11,12 @@ PROTOCOL_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The framework is imported."""
+    """The framework is imported; ``threads`` are those in force, None where the framework cannot tell."""
 
     seconds: float
     versions: dict[str, str]
     executable: str
+    threads: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

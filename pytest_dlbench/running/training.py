@@ -47,6 +47,8 @@ class Plan:
     steps: int
     seed: int
     timeout_seconds: float
+    evaluations: int = 1
+    """How often the test split is evaluated after training; all must give the same to the bit."""
 
 
 class _NotDoneError(Exception):
@@ -173,13 +175,25 @@ class _Dialogue:
             "GLIBC_TUNABLES": launch.allocation(),
         }
         # What may change a figure beside the worker's own packages.
-        self.measured |= {"import_seconds": hello.seconds, "versions": {**hello.versions, **surroundings}}
+        self.measured |= {
+            "import_seconds": hello.seconds,
+            "versions": {**hello.versions, **surroundings},
+            "threads": hello.threads,
+        }
+        if hello.threads not in (None, case.threads):
+            message = f"{case.threads} threads were asked for, {plan.framework.name} computes with {hello.threads}"
+            raise _NotDoneError(RunOutcome.UNSUPPORTED, message)
 
     def _build(self, plan: Plan, seed: int, weights: str | None) -> None:
         built: messages.Built = self._ask(
             "build", network=plan.network.as_json(), recipe=recipe_json(plan.recipe), weights=weights, seed=seed
         )
         self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters}
+        inferred = {name: parameter.shape for name, parameter in plan.network.parameters.items()}
+        if built.parameters != inferred:
+            wrong = sorted(set(built.parameters.items()) ^ set(inferred.items()))
+            message = f"the network that was built has other parameters than {plan.case.model}: {wrong}"
+            raise _NotDoneError(RunOutcome.FAILED, message)
 
     def _train(self, plan: Plan, order: str) -> None:
         data = plan.data
@@ -201,6 +215,19 @@ class _Dialogue:
             raise _NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
 
     def _evaluate(self, plan: Plan) -> None:
+        first, *others = [self._evaluated(plan) for _ in range(plan.evaluations)]
+        for other in others:
+            if (other.loss, other.correct) != (first.loss, first.correct):
+                message = f"evaluated twice: loss {first.loss}, then {other.loss}; is dropout left on?"
+                raise _NotDoneError(RunOutcome.FAILED, message)
+        loss = _number(first.loss)
+        if not isfinite(loss):
+            raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss after training is {loss}")
+        self.measured["evaluation"] = Evaluation(
+            seconds=first.seconds, examples=first.examples, correct=first.correct, loss=loss
+        )
+
+    def _evaluated(self, plan: Plan) -> messages.Evaluated:
         data = plan.data
         evaluated: messages.Evaluated = self._ask(
             "evaluate",
@@ -208,12 +235,7 @@ class _Dialogue:
             labels=str(data.part("test_labels")),
             batch_size=min(EVALUATION_BATCH, data.dataset.test_examples),
         )
-        loss = _number(evaluated.loss)
-        if not isfinite(loss):
-            raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss after training is {loss}")
-        self.measured["evaluation"] = Evaluation(
-            seconds=evaluated.seconds, examples=evaluated.examples, correct=evaluated.correct, loss=loss
-        )
+        return evaluated
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

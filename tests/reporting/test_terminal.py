@@ -41,7 +41,7 @@ def test_a_line_has_every_figure(shown):
 
 
 def test_a_case_without_figures_has_dashes():
-    assert row(figures={}, outcome=CaseOutcome.TIMEOUT).split()[2:] == [*"–" * 7, "timeout"]
+    assert row(figures={}, outcome=CaseOutcome.TIMEOUT).split()[2:] == [*"–" * 10, "timeout"]
 
 
 def test_a_long_name_is_not_cut():

@@ -37,7 +37,8 @@ def hello(session, request):
     seconds = monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     versions.update(session.builder.versions())
-    return {"seconds": seconds, "versions": versions, "executable": sys.executable}
+    threads = session.builder.threads()
+    return {"seconds": seconds, "versions": versions, "executable": sys.executable, "threads": threads}
 
 
 def build(session, request):

@@ -2,9 +2,9 @@
 
 import numpy as np
 from dlworker.frameworks import pytorch
-from dlworker.frameworks.pytorch import configure, versions
+from dlworker.frameworks.pytorch import configure, threads, versions
 
-__all__ = ["Trainer", "configure", "versions"]
+__all__ = ["Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(pytorch.Trainer):

@@ -3,9 +3,9 @@
 import numpy as np
 
 import paced
-from paced import configure, versions
+from paced import configure, threads, versions
 
-__all__ = ["Trainer", "configure", "versions"]
+__all__ = ["Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(paced.Trainer):

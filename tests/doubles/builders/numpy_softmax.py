@@ -11,6 +11,11 @@ def configure(threads):
     """NumPy's threads are set before Python starts."""
 
 
+def threads():
+    """NumPy does not tell."""
+    return
+
+
 def versions():
     """NumPy is in every answer already."""
     return {"numpy_softmax": "1"}

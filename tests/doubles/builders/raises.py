@@ -1,9 +1,9 @@
 """The NumPy double, whose second step raises an error of its own."""
 
 import numpy_softmax
-from numpy_softmax import configure, versions
+from numpy_softmax import configure, threads, versions
 
-__all__ = ["Trainer", "configure", "versions"]
+__all__ = ["Trainer", "configure", "threads", "versions"]
 
 
 def multiply(left, right):

@@ -3,9 +3,9 @@
 import time
 
 import numpy_softmax
-from numpy_softmax import configure, versions
+from numpy_softmax import configure, threads, versions
 
-__all__ = ["Trainer", "configure", "versions"]
+__all__ = ["Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(numpy_softmax.Trainer):

@@ -1,9 +1,9 @@
 """paced.py at half its speed."""
 
 import paced
-from paced import configure, versions
+from paced import configure, threads, versions
 
-__all__ = ["Trainer", "configure", "versions"]
+__all__ = ["Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(paced.Trainer):

@@ -9,9 +9,9 @@ import tempfile
 import time
 
 import numpy_softmax
-from numpy_softmax import configure, versions
+from numpy_softmax import configure, threads, versions
 
-__all__ = ["Trainer", "configure", "versions"]
+__all__ = ["Trainer", "configure", "threads", "versions"]
 
 BEGAN = time.monotonic()
 FOLDER = tempfile.gettempdir()

@@ -3,7 +3,10 @@
 A builder is a module with
 
 ``configure(threads)``
-    Set the number of CPU threads. The usual variables (OMP_NUM_THREADS and its like) are set before Python starts.
+    Set the number of CPU threads, before anything is computed. The usual variables (OMP_NUM_THREADS and its like) are
+    set before Python starts.
+``threads()``
+    The number of CPU threads in force, read back from the framework, or None where it cannot tell.
 ``versions()``
     The versions of the framework and of what it computes with, by name, as text.
 ``Trainer(network, recipe, weights, device, seed)``
@@ -16,6 +19,9 @@ A builder is a module with
     ``step(number)``: one update with the examples of that row of the order; gives the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
     ``evaluate(images, labels, batch_size)``: (correct answers, mean loss) with dropout off and running statistics.
+
+``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module of its own, which takes
+another builder's functions and overrides what is different in its Trainer.
 
 A builder imports its framework and NumPy, nothing of pytest_dlbench, and raises
 ``RequestError("unsupported", reason)`` for what it cannot build exactly.

@@ -15,6 +15,11 @@ def configure(threads):
     """XLA's CPU pool reads NPROC, which the driver set before this Python started."""
 
 
+def threads():
+    """XLA does not tell."""
+    return
+
+
 def versions():
     """JAX, the compiler that comes with jaxlib, and the optimiser library."""
     return {"jax": jax.__version__, "jaxlib": jax.lib.__version__, "optax": optax.__version__}

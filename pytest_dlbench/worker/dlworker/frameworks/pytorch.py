@@ -17,6 +17,11 @@ def configure(threads):
     torch.set_num_threads(threads)
 
 
+def threads():
+    """As PyTorch tells."""
+    return torch.get_num_threads()
+
+
 def versions():
     """PyTorch and, where there are, CUDA and cuDNN."""
     found = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}

@@ -1,0 +1,44 @@
+"""Certificates of equivalence: one small file for each framework, model, data set and device."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_dlbench import codec
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import Case, Certificate
+from pytest_dlbench.storing.files import write_whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateStore:
+    """A folder of certificates."""
+
+    folder: Path
+
+    def _path(self, framework: str, model: str, dataset: str, device: str) -> Path:
+        return self.folder / framework / f"{model}-{dataset}-{device}.json"
+
+    def write(self, certificate: Certificate) -> Path:
+        """Replace the certificate of its pair."""
+        path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
+        write_whole(path, codec.encode_file(certificate))
+        return path
+
+    def revoke(self, certificate: Certificate) -> None:
+        """Take away the certificate of a pair that is no longer equal."""
+        path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
+        path.unlink(missing_ok=True)
+
+    def find(self, case: Case, network_digest: str) -> Certificate | None:
+        """The certificate of a case's network, if there is one that can be read."""
+        path = self._path(case.framework, case.model, case.dataset, case.device)
+        try:
+            found = codec.decode_versioned(path.read_bytes(), Certificate, str(path))
+        except (FileNotFoundError, FileFormatError):
+            return None
+        return found if found.network_digest == network_digest else None
+
+    def all(self) -> list[Certificate]:
+        """All of them; raises FileFormatError for one that is damaged."""
+        paths = sorted(self.folder.glob("*/*.json"))
+        return [codec.decode_versioned(path.read_bytes(), Certificate, str(path)) for path in paths]
