@@ -110,15 +110,17 @@ class Dlbench:
         recipe: Recipe | None = None,
         steps: int | None = None,
         seed: int | None = None,
+        evaluations: int = 1,
         label: str = "run",
     ) -> Run:
         """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged.
 
         Skips the test where the framework cannot be imported, or cannot build the model. ``steps`` and ``seed`` come
-        before the options'.
+        before the options'. With several ``evaluations`` the run fails if they do not give the same to the bit.
         """
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
-        (run,) = self._session.run(replace(plan, seed=plan.seed if seed is None else seed), 1)
+        seeded = replace(plan, seed=plan.seed if seed is None else seed, evaluations=evaluations)
+        (run,) = self._session.run(seeded, 1)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(messages.unfinished(run))
         return run

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import OptionError
@@ -58,7 +58,11 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
     if not axes:
         return []
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
-    fitting, left_out = cells(values, {} if asked.frameworks else _absent(values.get("framework", ()), asked))
+    absent = {} if asked.frameworks else _absent(values.get("framework", ()), asked)
+    if not asked.devices:
+        devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
+        absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_here}
+    fitting, left_out = cells(values, absent)
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
     if not parameters:

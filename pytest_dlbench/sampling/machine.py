@@ -2,6 +2,7 @@
 
 import platform
 import re
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,11 +14,20 @@ from pytest_dlbench.sampling.cores import usable_cores
 
 @lru_cache(maxsize=1)
 def this_machine() -> Machine:
-    """Processor model, cores that may be used, memory and family of the operating system."""
+    """Processor model, cores that may be used, memory, family of the operating system and graphics processors."""
     cpu_model, cores, os_family = _cpu_model(), usable_cores(), platform.system().lower()
     memory_gib = rounded_memory_gib(psutil.virtual_memory().total)
-    name = _slug(f"{os_family} {cpu_model} {cores}cores {memory_gib:g}gib")
-    return Machine(name=name, cpu_model=cpu_model, cores=cores, memory_gib=memory_gib, os_family=os_family)
+    gpus = gpu_models()
+    shown = [f"{count}x {model}" for model, count in sorted(Counter(gpus).items())]
+    name = _slug(" ".join((f"{os_family} {cpu_model} {cores}cores {memory_gib:g}gib", *shown)))
+    return Machine(name=name, cpu_model=cpu_model, cores=cores, memory_gib=memory_gib, os_family=os_family, gpus=gpus)
+
+
+def gpu_models(root: Path = Path("/proc/driver/nvidia/gpus")) -> tuple[str, ...]:
+    """Models of the NVIDIA cards, as their kernel driver tells; empty where there is none."""
+    texts = (file.read_text() for file in sorted(root.glob("*/information")))
+    found = (re.search(r"^Model:\s*(.+)$", text, re.MULTILINE) for text in texts)
+    return tuple(match[1].strip() for match in found if match)
 
 
 def rounded_memory_gib(total_bytes: int) -> float:

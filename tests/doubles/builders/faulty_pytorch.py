@@ -1,0 +1,71 @@
+"""A PyTorch that does one thing otherwise: the one that the variable FAULT names."""
+
+import os
+
+import torch
+from dlworker.frameworks import pytorch
+from dlworker.frameworks.pytorch import configure, threads, versions
+from torch import nn
+
+__all__ = ["Trainer", "configure", "threads", "versions"]
+
+
+def nesterov(trainer):
+    trainer.optimizer.param_groups[0]["nesterov"] = True
+
+
+def dampening(trainer):
+    trainer.optimizer.param_groups[0]["dampening"] = 0.5
+
+
+def unit_gain(trainer):
+    # CNTK's default: the new gradient has the weight 1 - momentum.
+    group = trainer.optimizer.param_groups[0]
+    group["lr"] *= 1 - group["momentum"]
+
+
+def no_weight_decay(trainer):
+    trainer.optimizer.param_groups[0]["weight_decay"] = 0.0
+
+
+def padding_on_the_other_side(trainer):
+    for module in trainer.model.modules():
+        if isinstance(module, nn.ConstantPad2d):
+            left, right, top, bottom = module.padding
+            module.padding = (right, left, bottom, top)
+
+
+def batch_norm_momentum(trainer):
+    for module in trainer.model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = 1 - module.momentum
+
+
+FAULTS = {
+    fault.__name__: fault
+    for fault in (
+        nesterov,
+        dampening,
+        unit_gain,
+        no_weight_decay,
+        padding_on_the_other_side,
+        batch_norm_momentum,
+    )
+}
+
+
+class Trainer(pytorch.Trainer):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.fault = os.environ["FAULT"]
+        FAULTS.get(self.fault, lambda trainer: None)(self)
+
+    def evaluate(self, images, labels, batch_size):
+        if self.fault == "last_batch_dropped":
+            whole = len(labels) - 7
+            correct, loss = super().evaluate(images[:whole], labels[:whole], batch_size)
+            return correct, loss * whole / len(labels)
+        if self.fault == "dropout_left_on":
+            self.model.eval = self.model.train
+            torch.manual_seed(torch.seed())
+        return super().evaluate(images, labels, batch_size)

@@ -1,0 +1,118 @@
+"""What a builder costs against the same network written by hand, as its framework's documentation would.
+
+    python -m tests.perf.builders --pairs 15 pytorch tensorflow …
+
+Every pair is two fresh processes in random order, in the framework's environment: tests/perf/by_hand/<name>.py, and the
+worker with the builder. Both train tartu-mnist-cnn on the digits, float32, with dropout; compared are the median steps
+behind the warm-up. Above 1 the builder is the quicker one.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from pytest_dlbench.data import DATASETS
+from pytest_dlbench.data.order import batches
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
+from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.model import SGD, Recipe
+from pytest_dlbench.planning import Settings
+from pytest_dlbench.running import launch
+from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.zoo import MODELS
+from tests.perf.pairs import median_ratio
+
+BY_HAND = Path(__file__).parent / "by_hand"
+RECIPE = Recipe(batch_size=128, epochs=20, optimizer=SGD(0.01, momentum=0.5))
+WARM_UP_STEPS = 10
+
+
+def script(framework: Framework) -> tuple[Path, str]:
+    """The hand-written program of a framework, and the variant of it that is asked for."""
+    module = framework.builder.rpartition(".")[2]
+    exact = BY_HAND / f"{module}.py"
+    base, _, variant = module.partition("_")
+    return (exact, "") if exact.exists() else (BY_HAND / f"{base}.py", variant)
+
+
+def by_hand(plan: Plan, folder: Path) -> float:
+    """Median seconds of a step without us."""
+    assert not isinstance(plan.place, Absent)
+    program, variant = script(plan.framework)
+    asked = {
+        "images": str(plan.data.part("train_images")),
+        "labels": str(plan.data.part("train_labels")),
+        "order": str(folder / "order.npy"),
+        "steps": plan.steps,
+        "threads": plan.case.threads,
+        "learning_rate": RECIPE.optimizer.learning_rate,
+        "momentum": RECIPE.optimizer.momentum,
+        "device": plan.case.device,
+        "variant": variant,
+    }
+    environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
+    command = [str(plan.place.python), "-s", str(program), json.dumps(asked)]
+    done = subprocess.run(command, env=dict(environment), cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{program} failed:\n{done.stderr[-2000:]}")
+    return median(json.loads(done.stdout.splitlines()[-1])[WARM_UP_STEPS:])
+
+
+def through_the_worker(plan: Plan, _: Path) -> float:
+    """Median seconds of a step in a worker."""
+    run = train_once(plan, 0)
+    if run.training is None:
+        raise SystemExit(f"{plan.case.id}: {run.message}")
+    return median(run.training.step_seconds[WARM_UP_STEPS:])
+
+
+def compare(plan: Plan, pairs: int) -> str:
+    """The ratio of throughputs, builder over by hand, with its interval."""
+    arms = {"by hand": by_hand, "builder": through_the_worker}
+    found: dict[str, list[float]] = {arm: [] for arm in arms}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        examples = plan.data.dataset.train_examples
+        order = batches(examples=examples, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1)
+        np.save(folder / "order.npy", order)
+        for _ in range(pairs):
+            for arm in random.sample(sorted(arms), len(arms)):
+                found[arm].append(arms[arm](plan, folder))
+    return f"{median_ratio(found['by hand'], found['builder'])}  by hand {1e3 * median(found['by hand']):.1f} ms a step"
+
+
+def main() -> None:
+    """One line a framework."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK")
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--threads", type=int, default=this_machine().cores)
+    asked = parser.parse_args()
+    settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
+    print(f"{this_machine().name}, {asked.threads} threads, batch {RECIPE.batch_size}, {asked.steps} steps", flush=True)
+    for name in asked.frameworks or FRAMEWORKS:
+        plan = settings.plan(
+            FRAMEWORKS[name],
+            MODELS["tartu-mnist-cnn"],
+            DATASETS["digits28"],
+            DEVICES["cpu"],
+            recipe=RECIPE,
+            steps=asked.steps,
+        )
+        if isinstance(plan.place, Absent):
+            print(f"{name:<18} left out: {plan.place.reason.splitlines()[0]}", file=sys.stderr)
+            continue
+        print(f"{name:<18} {compare(plan, asked.pairs)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
