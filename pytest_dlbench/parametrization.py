@@ -88,7 +88,7 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
     if definitions and definitions[-1].params is not None:
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
         return _named_once(axis, [registry.find(axis, _plain(given), where) for given in definitions[-1].params])
-    return list(registry.values[axis].values())
+    return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_here]
 
 
 def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:

@@ -58,7 +58,7 @@ def test_an_unknown_name_gives_where_it_stood():
     [
         ("model", "gatech-lenet, hkbu-fcn-r, tartu-cifar10-cnn, tartu-mnist-cnn"),
         ("dataset", "digits, digits28, digits32, synthetic"),
-        ("device", "cpu"),
+        ("device", "cpu, gpu"),
     ],
 )
 def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
@@ -73,7 +73,7 @@ def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
         ("model", "tartu-cifar-cnn", "tartu-cifar10-cnn"),
         ("model", "lenet", "gatech-lenet"),
         ("dataset", "digit28", "digits28"),
-        ("device", "gpu", "cpu"),
+        ("device", "cuda-gpu", "gpu"),
     ],
 )
 def test_an_unknown_name_gives_the_nearest_match(axis, value, nearest):

@@ -138,7 +138,7 @@ def test_other_tests_of_a_repository_are_left_alone(pytester):
         ("--dlbench-frameworks=nunpy", ["*--dlbench-frameworks: unknown framework 'nunpy'", "*did you mean 'numpy'?"]),
         ("--dlbench-models=tartu-mnist", ["*--dlbench-models: unknown model*", "*did you mean 'tartu-mnist-cnn'?"]),
         ("--dlbench-datasets=digit", ["*--dlbench-datasets: unknown dataset 'digit'", "*did you mean 'digits'?"]),
-        ("--dlbench-devices=cpuu", ["*--dlbench-devices: unknown device 'cpuu'", "*known: cpu"]),
+        ("--dlbench-devices=cpuu", ["*--dlbench-devices: unknown device 'cpuu'", "*known: cpu, gpu"]),
         ("--dlbench-tolerance=step-time:5%", ["*--dlbench-tolerance: unknown metric*", "*did you mean 'step_time'?"]),
         ("--dlbench-tolerance=step_time:5ms", ["*unknown unit 'ms' in 'step_time:5ms'*step_time:5%"]),
         ("--dlbench-scale=smok", ["*--dlbench-scale: unknown scale 'smok'", "*did you mean 'smoke'?"]),
