@@ -129,6 +129,15 @@ class _Build:
         self._log_path = _beside(folder, "log")
 
     def run(self) -> Built:
+        try:
+            return self._run()
+        except OSError as error:
+            # A full disk first meets whoever writes first: the installer, its log, or the stamp.
+            raise EnvironmentBuildError(
+                f"environment {self._environment.name!r} could not be built: {error}"
+            ) from error
+
+    def _run(self) -> Built:
         began = monotonic()
         self._log_path.write_text("")
         tool = self._install()

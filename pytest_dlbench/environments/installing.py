@@ -69,14 +69,14 @@ def variables(environment: Environment, folder: Path) -> dict[str, str]:
         found["PIP_CONSTRAINT"] = str(constraints_of(folder))
     if "PIP_CERT" in found:
         found.setdefault("SSL_CERT_FILE", found["PIP_CERT"])
-    elif cert := _pip_settings().get("cert"):
+    elif cert := pip_settings().get("cert"):
         found.setdefault("SSL_CERT_FILE", cert[0])
     return found
 
 
 def _uv_settings() -> Sequence[str]:
     found: list[str] = []
-    for key, values in _pip_settings().items():
+    for key, values in pip_settings().items():
         for value in values:
             if key in UV_FLAGS and not _is_missing_folder(value):
                 found += [UV_FLAGS[key], value]
@@ -91,7 +91,7 @@ def _is_missing_folder(value: str) -> bool:
 
 
 @cache
-def _pip_settings() -> dict[str, tuple[str, ...]]:
+def pip_settings() -> dict[str, tuple[str, ...]]:
     """People's pip configuration by key: files and variables, the stronger ones over the weaker."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

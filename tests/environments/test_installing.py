@@ -1,0 +1,91 @@
+"""People's pip settings, as pip tells them and as uv takes them."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.environments import Environment, installing
+from pytest_dlbench.environments.interpreters import Interpreter
+
+LINES = (
+    "global.index-url='https://mirror.example/simple'",
+    "global.timeout='60'",
+    "install.find-links='/wheels /more'",
+    ":env:.index-url='https://nearer.example/simple'",
+    "global.extra-index-url='https://a.example\\nhttps://b.example'",
+)
+
+
+@pytest.fixture
+def settings(monkeypatch):
+    def settings(lines):
+        monkeypatch.setattr(installing, "pip_settings", lambda: installing.parse_pip_settings(lines))
+
+    return settings
+
+
+def command(python: str = "3.11.7", **changes):
+    environment = Environment(**{"name": "x", "python": python[:-2], "requirements": ("x==1",), **changes})
+    ways = installing.ways(environment, Interpreter(release=python, executable="/python"), Path("/folder"))
+    return {tool: commands[-1] for tool, commands in ways}
+
+
+def test_settings_are_read_by_key_and_variables_are_the_strongest():
+    assert installing.parse_pip_settings(LINES) == {
+        "index-url": ("https://nearer.example/simple",),
+        "timeout": ("60",),
+        "find-links": ("/wheels", "/more"),
+        "extra-index-url": ("https://a.example", "https://b.example"),
+    }
+
+
+def test_settings_of_other_commands_do_not_count():
+    assert installing.parse_pip_settings(["list.format='json'", "freeze.timeout='10'"]) == {}
+
+
+def test_uv_gets_what_pip_is_set_to(settings):
+    settings(LINES)
+    given = command()["uv"]
+    pairs = list(pairwise(given))
+    assert ("--index-url", "https://nearer.example/simple") in pairs
+    assert ("--find-links", "/wheels") in pairs
+    assert ("--find-links", "/more") in pairs
+    assert ("--extra-index-url", "https://b.example") in pairs
+    assert "60" not in given
+
+
+def test_uv_looks_in_no_index_where_pip_does_not(settings):
+    settings([":env:.no-index='1'"])
+    assert "--no-index" in command()["uv"]
+
+
+def test_a_local_index_that_is_not_there_is_passed_over_as_pip_does(settings):
+    settings(["global.extra-index-url='file:///not/there'"])
+    assert "file:///not/there" not in command()["uv"]
+
+
+def test_uv_comes_first_and_pip_is_the_fallback(settings):
+    settings([])
+    assert list(command()) == ["uv", "pip"]
+
+
+@pytest.mark.parametrize("python", ["3.6.15", "3.7.16"])
+def test_a_python_that_uv_does_not_serve_is_served_by_pip(settings, python):
+    settings([])
+    assert list(command(python)) == ["pip"]
+
+
+def test_python_3_6_gets_a_pip_that_sees_its_wheels(settings):
+    environment = Environment(name="x", python="3.6", requirements=("x==1",))
+    interpreter = Interpreter(release="3.6.15", executable="/python")
+    ((_, commands),) = installing.ways(environment, interpreter, Path("/folder"))
+    assert "pip==21.3.1" in commands[1]
+
+
+def test_what_source_distributions_are_built_with_is_pinned_for_both(settings, tmp_path):
+    settings([])
+    environment = Environment(name="x", python="3.11", requirements=("x==1",), build_constraints=("setuptools<66",))
+    assert "--build-constraints" in command(build_constraints=("setuptools<66",))["uv"]
+    given = installing.variables(environment, tmp_path / "x")
+    assert given["PIP_CONSTRAINT"] == str(tmp_path / "x-build-constraints.txt")

@@ -1,0 +1,110 @@
+"""Frameworks in an environment that is named on the spot."""
+
+import pytest
+
+from pytest_dlbench.environments import FRAMEWORKS, Framework, declared
+from pytest_dlbench.environments.specification import specified
+from pytest_dlbench.errors import OptionError
+
+WHERE = "--dlbench-frameworks"
+
+
+def test_the_declared_version_is_the_declared_environment():
+    named = specified("pytorch==2.13.0", FRAMEWORKS, WHERE)
+    assert named.environments == (declared.PYTORCH,)
+    assert named.name == "pytorch==2.13.0"
+    assert named.is_explicit
+
+
+def test_another_version_changes_its_own_pin_only():
+    (environment,) = specified("pytorch==2.12.0", FRAMEWORKS, WHERE).environments
+    assert environment.requirements == tuple(
+        "torch==2.12.0" if pin.startswith("torch==") else pin for pin in declared.PYTORCH.requirements
+    )
+    assert environment.folder_name != declared.PYTORCH.folder_name
+
+
+def test_an_old_version_gets_the_python_and_the_pins_of_its_time():
+    (environment,) = specified("pytorch==1.0.1", FRAMEWORKS, WHERE).environments
+    assert environment == declared.PYTORCH_1_0
+
+
+def test_a_version_of_a_variant_is_one_of_its_framework():
+    named = specified("pytorch-compile==2.12.0", FRAMEWORKS, WHERE)
+    assert "torch==2.12.0" in named.environments[0].requirements
+    assert {"pytorch", "pytorch-compile"} <= set(named.marks)
+
+
+def test_a_version_that_no_pins_serve_is_refused_with_the_oldest_that_is_served():
+    with pytest.raises(OptionError, match=r"pytorch is built from version 1\.0 on, not 0\.4\.1"):
+        specified("pytorch==0.4.1", FRAMEWORKS, WHERE)
+
+
+def test_what_is_no_version_is_refused():
+    with pytest.raises(OptionError, match=r"'newest' is no version; expected something like pytorch==2\.1"):
+        specified("pytorch==newest", FRAMEWORKS, WHERE)
+
+
+def test_an_unknown_framework_is_told_with_the_nearest():
+    with pytest.raises(OptionError, match="did you mean 'pytorch'"):
+        specified("pytorhc==2.12.0", FRAMEWORKS, WHERE)
+
+
+def test_a_version_of_a_framework_that_is_gone_is_refused():
+    with pytest.raises(OptionError, match="no version of 'torch7' can be asked for"):
+        specified("torch7==7.0", FRAMEWORKS, WHERE)
+
+
+def test_a_requirements_file_is_read_into_the_environment(tmp_path):
+    file = tmp_path / "nightly.txt"
+    file.write_text(
+        "# of today\n--find-links /wheels\ntorch == 2.14.0 ; python_version > '3'\n\nnumpy==2.4.6  # as ever\n"
+    )
+    named = specified(f"pytorch@{file}", FRAMEWORKS, WHERE)
+    assert named.name == "pytorch@nightly"
+    (environment,) = named.environments
+    assert environment.python == "3.11"
+    assert environment.requirements == (
+        "--find-links",
+        "/wheels",
+        "torch == 2.14.0 ; python_version > '3'",
+        "numpy==2.4.6",
+    )
+
+
+def test_a_changed_requirements_file_is_another_environment(tmp_path):
+    file = tmp_path / "pins.txt"
+    folders = []
+    for version in ("1.0", "1.1"):
+        file.write_text(f"torch=={version}\n")
+        folders.append(specified(f"pytorch@{file}", FRAMEWORKS, WHERE).environments[0].folder_name)
+    assert len(set(folders)) == 2
+
+
+@pytest.mark.parametrize("line", ["-r other.txt", "-e .", "--constraint pins.txt"])
+def test_a_requirements_file_that_refers_to_others_is_refused(tmp_path, line):
+    file = tmp_path / "pins.txt"
+    file.write_text(f"numpy\n{line}\n")
+    with pytest.raises(OptionError, match=r"pins\.txt:2: .* refers to other files"):
+        specified(f"pytorch@{file}", FRAMEWORKS, WHERE)
+
+
+def test_an_existing_python_is_taken_as_it_is(tmp_path):
+    python = tmp_path / "nightly" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch(0o755)
+    named = specified(f"pytorch@{python}", FRAMEWORKS, WHERE)
+    assert named.python == python
+    assert named.name == "pytorch@nightly"
+    assert not named.environments
+
+
+def test_a_file_that_is_not_there_is_refused_with_the_forms_that_there_are(tmp_path):
+    with pytest.raises(OptionError, match=r"there is no file .*; an environment is NAME, NAME==VERSION"):
+        specified(f"pytorch@{tmp_path}/nothing.txt", FRAMEWORKS, WHERE)
+
+
+def test_a_file_for_a_framework_without_a_known_python_is_refused(tmp_path):
+    (tmp_path / "pins.txt").touch()
+    with pytest.raises(OptionError, match="no Python is known for 'mine'"):
+        specified(f"mine@{tmp_path}/pins.txt", {"mine": Framework(name="mine", builder="mine")}, WHERE)
