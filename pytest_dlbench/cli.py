@@ -8,8 +8,8 @@ from pathlib import Path
 from pytest_dlbench import cli_environments
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
-from pytest_dlbench.reporting import listings
-from pytest_dlbench.storing import read_journal
+from pytest_dlbench.reporting import listings, side_by_side
+from pytest_dlbench.storing import Entry, read_journal
 from pytest_dlbench.zoo import MODELS
 
 
@@ -36,6 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     journal = commands.add_parser("journal", help="Show what sessions have recorded, damaged or cut short as they be.")
     journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
     journal.set_defaults(run=_journal)
+    table = commands.add_parser("table", help="Show frameworks side by side, from journals, as Markdown.")
+    table.add_argument("paths", metavar="FILE", nargs="+", type=Path)
+    table.set_defaults(run=_table)
     cli_environments.declare(commands)
     return parser
 
@@ -59,6 +62,13 @@ def _journal(asked: argparse.Namespace) -> int:
     for damage in damages:
         print(damage, file=sys.stderr)
     return 1 if damages else 0
+
+
+def _table(asked: argparse.Namespace) -> int:
+    entries = [entry for path in asked.paths for entry in read_journal(path)]
+    results = [entry.result for entry in entries if isinstance(entry, Entry) and entry.result]
+    _print(side_by_side.markdown(results))
+    return 0 if results else 1
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Model, Recipe
+from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
@@ -70,13 +71,14 @@ class Dlbench:
         self,
         *,
         session: Session,
+        settings: Settings,
         registry: Registry,
         node: str,
         recipe: Recipe | None,
         settle: Callable[[Record, CaseResult], None],
         skip: Callable[[str], None],
     ) -> None:
-        self._session, self._registry, self._node = session, registry, node
+        self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._recipe, self._settle, self._skip = recipe, settle, skip
 
     def train(
@@ -166,7 +168,7 @@ class Dlbench:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
 
-        return self._session.settings.plan(
+        return self._settings.plan(
             cast("Framework", find("framework", framework)),
             cast("Model", find("model", model)),
             cast("Dataset | SyntheticData", find("dataset", dataset)),

@@ -38,7 +38,7 @@ class Options:
     devices: tuple[str, ...]
     build: bool
     pythons: Mapping[str, str]
-    threads: int
+    threads: tuple[int, ...]
     timeout: float
     seed: int
     baselines: Path
@@ -102,6 +102,14 @@ def positive_int(value: str, where: str) -> int:
     if not value.strip().isdecimal() or int(value) < 1:
         raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
     return int(value)
+
+
+def thread_counts(value: str, where: str) -> tuple[int, ...]:
+    """Whole numbers with commas between them, each once."""
+    counts = tuple(dict.fromkeys(positive_int(text, where) for text in names(value, where)))
+    if not counts:
+        raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
+    return counts
 
 
 def positive_seconds(value: str, where: str) -> float:
@@ -205,10 +213,10 @@ OPTIONS = (
     ),
     Option(
         name="threads",
-        parse=positive_int,
+        parse=thread_counts,
         default=str(usable_cores()),
-        metavar="N",
-        help="CPU threads of a worker; the default is all cores this process may use.",
+        metavar="N[,N…]",
+        help="CPU threads of a worker; several numbers are an axis; the default is all cores this process may use.",
     ),
     Option(
         name="timeout",

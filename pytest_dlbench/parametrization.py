@@ -73,6 +73,12 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
     return left_out
 
 
+def parametrize_threads(metafunc: pytest.Metafunc, counts: Sequence[int]) -> None:
+    """Several numbers of threads are one more axis, which varies the quickest."""
+    if len(counts) > 1:
+        metafunc.parametrize("dlbench", counts, indirect=True, ids=[f"threads{count}" for count in counts])
+
+
 def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
     marks = metafunc.definition.iter_markers("parametrize")
     names = (mark.args[0] if mark.args else mark.kwargs.get("argnames", ()) for mark in marks)

@@ -1,6 +1,7 @@
 """The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
 
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,6 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     config = metafunc.config
     try:
         left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[OPTIONS])
+        parametrization.parametrize_threads(metafunc, config.stash[OPTIONS].threads)
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
@@ -162,8 +164,10 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)
 
+    threads = getattr(request, "param", session.settings.threads)
     return Dlbench(
         session=session,
+        settings=replace(session.settings, threads=threads),
         registry=config.stash[REGISTRY],
         node=node.nodeid,
         recipe=recipe,

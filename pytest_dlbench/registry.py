@@ -32,9 +32,14 @@ class Registry:
             return cast("Value", value)
         if axis == "framework" and isinstance(value, str) and is_specification(value):
             return specified(value, cast("Mapping[str, Framework]", self.values[axis]), where)
-        if not isinstance(value, str) or value not in self.values[axis]:
-            raise OptionError(unknown_name(axis, str(value), where, self.values[axis]))
-        return self.values[axis][value]
+        known = self.values[axis]
+        if axis == "model" and isinstance(value, str) and value not in known:
+            # A source may be left out where that leaves no doubt: mnist-cnn is tartu-mnist-cnn.
+            longer = [name for name in known if name.endswith(f"-{value}")]
+            value = longer[0] if len(longer) == 1 else value
+        if not isinstance(value, str) or value not in known:
+            raise OptionError(unknown_name(axis, str(value), where, known))
+        return known[value]
 
     def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
         """The same with more values; one of a known name takes its place."""

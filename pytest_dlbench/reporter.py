@@ -81,13 +81,14 @@ class Reporter:
         if not self._saw_benchmarks:
             return
         # Late, because of rich: every pytest session with this plugin installed would wait for it.
-        from pytest_dlbench.reporting import terminal  # noqa: PLC0415
+        from pytest_dlbench.reporting import side_by_side, terminal  # noqa: PLC0415
 
         session = self._session()
         settings = session.settings
         terminalreporter.section("dlbench")
-        lines = [terminal.machine(settings.machine, settings.threads, settings.scale)]
+        lines = [terminal.machine(settings.machine, session.options.threads, settings.scale)]
         lines += ["", *terminal.table(self._results), ""] if self._results else []
+        lines += side_by_side.tables(self._results) if len(session.options.threads) > 1 else []
         is_verbose = self._config.getoption("verbose") > 0
         lines += terminal.notes(self._results)
         lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)

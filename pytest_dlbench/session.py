@@ -156,7 +156,7 @@ def open_session(options: Options, worker: str, progress: Progress) -> Session:
     settings = Settings(
         machine=this_machine(),
         scale=options.scale,
-        threads=options.threads,
+        threads=options.threads[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),

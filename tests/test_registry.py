@@ -71,7 +71,7 @@ def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
         ("framework", "pytorhc", "pytorch"),
         ("framework", "tensorflow2", "tensorflow"),
         ("model", "tartu-cifar-cnn", "tartu-cifar10-cnn"),
-        ("model", "lenet", "gatech-lenet"),
+        ("model", "gatech-le-net", "gatech-lenet"),
         ("dataset", "digit28", "digits28"),
         ("device", "cuda-gpu", "gpu"),
     ],
@@ -107,3 +107,21 @@ def test_a_new_value_takes_the_place_of_a_known_one_of_its_name():
 def test_extending_a_registry_leaves_it_as_it_was():
     KNOWN.extended("model", [replace(LENET, name="my-lenet")])
     assert "my-lenet" not in KNOWN.values["model"]
+
+
+def test_the_source_of_a_model_may_be_left_out_where_that_leaves_no_doubt():
+    assert KNOWN.find("model", "mnist-cnn", "here") is KNOWN.values["model"]["tartu-mnist-cnn"]
+    other = replace(KNOWN.values["model"]["tartu-mnist-cnn"], name="mine-mnist-cnn")
+    with pytest.raises(OptionError, match="unknown model 'mnist-cnn'"):
+        KNOWN.extended("model", [other]).find("model", "mnist-cnn", "here")
+
+
+def test_the_first_part_of_a_framework_may_not_be_left_out():
+    with pytest.raises(OptionError, match="unknown framework 'theano-cntk'"):
+        KNOWN.find("framework", "theano-cntk", "here")
+    with pytest.raises(OptionError, match="unknown framework 'imperative'"):
+        KNOWN.find("framework", "imperative", "here")
+
+
+def test_a_framework_in_an_environment_is_found_by_its_specification():
+    assert KNOWN.find("framework", "pytorch==2.12.0", "here").name == "pytorch==2.12.0"

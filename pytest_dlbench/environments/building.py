@@ -12,19 +12,21 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import platformdirs
 
-from pytest_dlbench.environments import installing, interpreters, mpi_stub
+from pytest_dlbench.environments import installing, interpreters
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.interpreters import Interpreter
+from pytest_dlbench.environments.mpi_stub import build_mpi_stub
 from pytest_dlbench.errors import DlbenchError, EnvironmentBuildError
 
 COMMAND_SECONDS = 1800
 LOG_LINES = 20
 STAMP = "dlbench-environment.json"
-STEPS: Mapping[str, Callable[[Path], None]] = {"mpi_stub": mpi_stub.build}
+# What follows the installation: (the environment's Python, the log).
+STEPS: Mapping[str, Callable[[Path, TextIO], None]] = {"mpi_stub": build_mpi_stub}
 
 
 class BuildProgress(Protocol):
@@ -131,7 +133,9 @@ class _Build:
     def run(self) -> Built:
         try:
             return self._run()
-        except OSError as error:
+        except EnvironmentBuildError:
+            raise
+        except (OSError, DlbenchError) as error:
             # A full disk first meets whoever writes first: the installer, its log, or the stamp.
             raise EnvironmentBuildError(
                 f"environment {self._environment.name!r} could not be built: {error}"
@@ -142,8 +146,8 @@ class _Build:
         self._log_path.write_text("")
         tool = self._install()
         for step in self._environment.steps:
-            self._tell(step.replace("_", " "))
-            STEPS[step](installing.python_of(self._folder))
+            with self._log_path.open("a") as log:
+                STEPS[step](installing.python_of(self._folder), log)
         (self._folder / "caches").mkdir()
         return self._stamp(tool, monotonic() - began)
 

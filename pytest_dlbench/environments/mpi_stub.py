@@ -1,7 +1,103 @@
-"""Placeholder until the helper's file arrives."""
+"""A stand-in for Open MPI 1.10, which CNTK is linked against and which no system has any more.
 
+CNTK trains in one process without ever needing another, but the dynamic linker wants every symbol before that. So the
+symbols are read off CNTK's own libraries and compiled into two libraries with the names that CNTK looks for, beside
+CNTK's own, where its RUNPATH ($ORIGIN) finds them. What one process may ask has an answer; anything else aborts.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TextIO
+
+from pytest_dlbench.errors import DlbenchError
+
+# C functions of MPI, its C++ bindings (namespace MPI, mangled), and Open MPI's own functions and handles.
+_MPI_SYMBOL = re.compile(r"MPI_\w+|_ZNK?3MPI\w+|ompi_\w+")
+
+# All that a process needs to find out that it is alone. Handles are pointers in Open MPI, hence void *.
+_ANSWERS = {
+    "MPI_Init": "int MPI_Init(int *argc, char ***argv) { started = 1; return 0; }",
+    "MPI_Init_thread": "int MPI_Init_thread(int *argc, char ***argv, int wanted, int *given)"
+    " { started = 1; *given = wanted; return 0; }",
+    "MPI_Initialized": "int MPI_Initialized(int *flag) { *flag = started; return 0; }",
+    "MPI_Finalize": "int MPI_Finalize(void) { started = 0; return 0; }",
+    "MPI_Comm_rank": "int MPI_Comm_rank(void *comm, int *rank) { *rank = 0; return 0; }",
+    "MPI_Comm_size": "int MPI_Comm_size(void *comm, int *size) { *size = 1; return 0; }",
+    "MPI_Barrier": "int MPI_Barrier(void *comm) { return 0; }",
+}
+
+_INSTALL = "install a C compiler and its tools (Debian: gcc libc6-dev binutils; Fedora: gcc glibc-devel binutils)"
+
+_PREFACE = """\
+extern int dprintf(int, const char *, ...);
+extern void abort(void);
+static int started = 0;
+static void refuse(const char *name) {
+    dprintf(2, "%s was called, but this MPI is a stub of pytest-dlbench for a single process\\n", name);
+    abort();
+}
+"""
+
+# The libraries that CNTK names; the linker looks a symbol up in all that are loaded, so that one of them may be empty.
+_FULL, _EMPTY = "libmpi.so.12", "libmpi_cxx.so.1"
 
 
-def build(python: Path) -> None:
-    raise NotImplementedError
+def build_mpi_stub(python: Path, log: TextIO) -> None:
+    """Make CNTK importable in the environment of this Python; what the compiler says goes to the log."""
+    where = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
+    packages = Path(_output(where).strip())
+    folder = packages / "cntk" / "libs"
+    if not folder.is_dir():
+        raise DlbenchError(f"there is no {folder}: install cntk==2.7.post2 first")
+    libraries = sorted([*folder.glob("*.so*"), *packages.glob("_cntk_py*.so")])
+    own = [path for path in libraries if path.name not in (_FULL, _EMPTY)]
+    build_libraries(wanted_symbols(own), folder, log)
+
+
+def wanted_symbols(libraries: Iterable[Path]) -> set[str]:
+    """The names of MPI that these shared libraries use and do not have."""
+    command = [_tool("nm"), "-D", "--undefined-only", *map(str, libraries)]
+    # Of several files each has its name on a line of its own; a symbol's line begins with the address it has not.
+    names = {line.split()[-1] for line in _output(command).splitlines() if line.startswith(" ")}
+    return {name for name in names if _MPI_SYMBOL.fullmatch(name)}
+
+
+def build_libraries(symbols: Iterable[str], folder: Path, log: TextIO) -> None:
+    """Both libraries, in this folder."""
+    for name, source in ((_FULL, stub_source(symbols)), (_EMPTY, "")):
+        _compile(source, folder / name, log)
+
+
+def stub_source(symbols: Iterable[str]) -> str:
+    """C that defines every symbol. A handle such as ompi_mpi_int is only ever an address: a function has one, too."""
+    return _PREFACE + "".join(
+        _ANSWERS.get(name, f'void {name}(void) {{ refuse("{name}"); }}') + "\n" for name in sorted(symbols)
+    )
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _compile(source: str, target: Path, log: TextIO) -> None:
+    with TemporaryDirectory() as scratch:
+        text, made = Path(scratch, "stub.c"), Path(scratch, target.name)
+        text.write_text(source)
+        soname = f"-Wl,-soname,{target.name}"
+        command = [_tool("cc", "gcc"), "-w", "-O1", "-fPIC", "-shared", soname, "-o", str(made), str(text)]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        log.write(f"$ {' '.join(command)}\n{done.stdout}")
+        if done.returncode:
+            raise DlbenchError(f"{target.name}, a stand-in for MPI, does not compile; {_INSTALL}:\n{done.stdout}")
+        shutil.move(made, target)
+
+
+def _tool(*names: str) -> str:
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise DlbenchError(f"CNTK needs a stand-in for MPI, but there is no {' or '.join(names)} on PATH; {_INSTALL}")
+    return found

@@ -126,6 +126,7 @@ def journals(paths: Iterable[str]) -> list[str]:
     return [f"journal: {path}" for path in sorted(paths) if Path(path).exists()]
 
 
-def machine(machine: Machine, threads: int, scale: str) -> str:
+def machine(machine: Machine, threads: Sequence[int], scale: str) -> str:
     """One line on where and how it was measured."""
-    return f"machine {machine.name} ({machine.cpu_model}), {threads} threads, scale {scale}"
+    shown = " and ".join(map(str, threads))
+    return f"machine {machine.name} ({machine.cpu_model}), {shown} threads, scale {scale}"

@@ -190,7 +190,7 @@ def test_what_is_removed_is_gone(store, small, told):
 
 
 def test_a_step_that_follows_the_installation_is_done_in_the_environment(store, small, told, monkeypatch):
-    monkeypatch.setattr(building, "STEPS", {"touch": lambda python: (python.parent / "touched").touch()})
+    monkeypatch.setattr(building, "STEPS", {"touch": lambda python, _: (python.parent / "touched").touch()})
     built = store.build(replace(small, steps=("touch",)), told)
     assert (built.python.parent / "touched").exists()
     assert built.folder.name != small.folder_name

@@ -175,8 +175,8 @@ def test_nothing_left_out_is_not_told(is_listed):
 
 
 def test_the_machine_is_one_line_with_threads_and_scale():
-    line = terminal.machine(records.machine(), 2, "quick")
-    for part in (records.machine().name, records.machine().cpu_model, "2 threads", "scale quick"):
+    line = terminal.machine(records.machine(), (1, 2), "quick")
+    for part in (records.machine().name, records.machine().cpu_model, "1 and 2 threads", "scale quick"):
         assert part in line
 
 

@@ -15,7 +15,26 @@ WORKER = launch.WORKER_FOLDER / "dlworker"
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
 # What a builder may import beside it: its framework, by the names that are installed with it.
-FRAMEWORK_MODULES = {"jax": {"jax", "optax"}, "pytorch": {"torch"}}
+FRAMEWORK_MODULES = {
+    "caffe2": {"caffe2"},
+    "chainer": {"chainer"},
+    "cntk": {"cntk"},
+    "jax": {"jax", "optax"},
+    "keras": {"keras", "tensorflow", "jax", "torch"},
+    "keras2": {"keras", "tensorflow", "theano", "cntk"},
+    "lasagne": {"lasagne", "theano"},
+    "mlx": {"mlx"},
+    "mxnet": {"mxnet"},
+    "mxnet_imperative": {"mxnet"},
+    "paddle": {"paddle"},
+    "pytorch": {"torch"},
+    "pytorch_compile": {"torch"},
+    "tensorflow": {"tensorflow"},
+    "tensorflow1": {"tensorflow"},
+    "tensorflow_xla": {"tensorflow"},
+    "theano": {"theano"},
+    "tinygrad": {"tinygrad"},
+}
 
 
 def imports(file: Path) -> Iterator[str]:

@@ -1,0 +1,64 @@
+"""Frameworks side by side: one row a framework for each model, data set and device that they all trained."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from pytest_dlbench.records import CaseResult
+from pytest_dlbench.reporting import figures, terminal
+
+Row = list[str]
+
+
+def tables(results: Iterable[CaseResult]) -> list[str]:
+    """Text tables with a heading each, the quickest framework first."""
+    lines = []
+    for title, headings, rows in _grouped(results):
+        grid = terminal.grid(headings[0], right=headings[1:])
+        for row in rows:
+            grid.add_row(*row)
+        lines += [title, *terminal.lines(grid), ""]
+    return lines
+
+
+def markdown(results: Iterable[CaseResult]) -> list[str]:
+    """The same as tables in Markdown."""
+    lines = []
+    for title, headings, rows in _grouped(results):
+        bars = ["---", *["---:"] * (len(headings) - 1)]
+        lines += [f"**{title}**", "", *(f"| {' | '.join(row)} |" for row in (headings, bars, *rows)), ""]
+    return lines
+
+
+def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
+    done = sorted((result for result in results if result.figures), key=_group)
+    for (model, dataset, device, scale), members in groupby(done, key=_group):
+        group = list(members)
+        threads = sorted({result.case.threads for result in group})
+        speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
+        headings = ["framework", *speeds, "first step", "build", "import", "accuracy", "peak RSS", "equal to"]
+        yield f"{model} on {dataset}, {device}, scale {scale}", headings, _rows(group, threads)
+
+
+def _group(result: CaseResult) -> tuple[str, str, str, str]:
+    case = result.case
+    return (case.model, case.dataset, case.device, case.scale)
+
+
+def _rows(group: Sequence[CaseResult], threads: Sequence[int]) -> list[Row]:
+    by_framework: dict[str, dict[int, CaseResult]] = {}
+    for result in group:
+        by_framework.setdefault(result.case.framework, {})[result.case.threads] = result
+    ranked = sorted(by_framework.items(), key=lambda item: -max(r.figures["throughput"] for r in item[1].values()))
+    return [_row(framework, by_threads, threads) for framework, by_threads in ranked]
+
+
+def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int]) -> Row:
+    """Speeds at each number of threads; the other figures at the largest."""
+    result = by_threads[max(by_threads)]
+    speeds = [f"{by_threads[count].figures['throughput']:,.0f}" if count in by_threads else "–" for count in threads]
+    times = [
+        figures.seconds(result.figures[name]) if name in result.figures else "–"
+        for name in ("first_step", "build_time", "import_time")
+    ]
+    shown = [figures.figure(name, result.figures[name]) for name in ("accuracy", "peak_rss")]
+    return [framework, *speeds, *times, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]
