@@ -1,10 +1,13 @@
-"""PyTorch and JAX build and train the same networks: every layer, every setting of the optimiser, in float64.
+"""All frameworks build and train the same networks: every layer, every setting of the optimiser, in float64.
 
-Each network has one fresh worker a framework. All that is asked of it is asked at once, and looked at in the tests.
+Each framework has one fresh worker in its own environment. All that is asked of it is asked at once, and looked at in
+the tests. A framework that is not here is skipped, unless DLBENCH_REQUIRE_FRAMEWORKS names it.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from pytest_dlbench.data import synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.model import (
     SGD,
     AvgPool,
@@ -33,7 +37,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.model import layers as vocabulary
-from pytest_dlbench.running.messages import Built, Evaluated, Trained
+from pytest_dlbench.running.messages import Built, Evaluated, Failed, Trained
 from tests.worker.sessions import Session, double, session
 
 STEPS = 10
@@ -78,8 +82,27 @@ EVERY_LAYER = model(
     Tanh(),
     Dense(CLASSES),
 )
+# Where a builder that leaves padding to its framework is wrong: windows that do not end with the image.
+PADDINGS = model(
+    Conv2D(3, (6, 1), padding=(2, 1)),
+    MaxPool(3, stride=2, padding="same"),
+    Conv2D(4, 3, stride=2, padding="same"),
+    AvgPool(3, stride=2, padding="same"),
+    Flatten(),
+    Dense(CLASSES),
+    name="paddings",
+    shape=(2, 11, 12),
+)
 WITH_DROPOUT = model(Flatten(), Dense(32), ReLU(), Dropout(0.5), Dense(CLASSES), name="dropout")
 LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
+
+TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
+# Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
+SINGLE_PRECISION_ONLY: frozenset[str] = frozenset()
+WITHOUT_BATCH_NORM: frozenset[str] = frozenset()
+# Ten steps of float32 through batch norms of 16 samples: rounding grows by a factor of three a step.
+BOUNDS = {"float64": 1e-9, "float32": 2e-2}
+EXACT = {"float64": 1e-12, "float32": 1e-5}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,51 +126,93 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, *, steps: i
     )
 
 
+def precision_of(framework: str) -> str:
+    return "float32" if framework in SINGLE_PRECISION_ONLY else "float64"
+
+
+def every_layer_of(framework: str) -> Model:
+    if framework not in WITHOUT_BATCH_NORM:
+        return EVERY_LAYER
+    layers = tuple(layer for layer in EVERY_LAYER.layers if not isinstance(layer, BatchNorm))
+    return replace(EVERY_LAYER, layers=layers)
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     return prepare(synthetic(EVERY_LAYER.input_shape, CLASSES), tmp_path_factory.mktemp("data"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one worker of a framework answered."""
+
+    framework: str
+    precision: str
+    every_layer: Mapping[str, Trial]
+    paddings: Trial
+    dropout: Mapping[str, Trial]
+    other_precision: Built | Failed
+
+
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory, data):
-    """What a fresh worker of a framework answers to several trials, as {name: Trial}."""
+    """The answers of a framework's worker; those that others are held against are asked for once."""
 
-    def ask(name: str, trials: Mapping[str, tuple[Model, Recipe]], **options: Any) -> dict[str, Trial]:
-        framework = FRAMEWORKS.get(name) or double(name)
-        with session(framework, tmp_path_factory.mktemp(name)) as asked:
-            asked.hello()
-            found = {what: attempt(asked, *trial, data, **options) for what, trial in trials.items()}
+    @cache
+    def ask(name: str) -> Asked:
+        recipes = {what: replace(recipe, precision=precision_of(name)) for what, recipe in RECIPES.items()}
+        usual = recipes["momentum"]
+        network, without = every_layer_of(name), WITH_DROPOUT.without_dropout()
+        with session(FRAMEWORKS[name], tmp_path_factory.mktemp(name)) as asked:
+            hello = asked.hello()
+            assert not isinstance(hello, Failed), f"{hello.message}\n{hello.traceback}"
+            found = Asked(
+                framework=name,
+                precision=usual.precision,
+                every_layer={what: attempt(asked, network, recipe, data) for what, recipe in recipes.items()},
+                paddings=attempt(asked, PADDINGS, usual, data),
+                dropout={
+                    "on": attempt(asked, WITH_DROPOUT, usual, data, steps=40, again=37),
+                    "on again": attempt(asked, WITH_DROPOUT, usual, data, steps=40, again=37),
+                    "off": attempt(asked, without, usual, data, steps=40, again=37),
+                    "own": attempt(asked, without, OWN, data, steps=40),
+                    "own again": attempt(asked, without, OWN, data, steps=40),
+                    "linear": attempt(asked, LINEAR, recipes["nesterov"], data, steps=40),
+                },
+                other_precision=asked.build(infer(LINEAR), replace(OWN, precision="float64", init="shared")),
+            )
             asked.ask("close")
         return found
 
     return ask
 
 
-@pytest.fixture(scope="module")
-def every_layer(ask):
-    """{framework: {recipe: Trial}}."""
-    trials = {name: (EVERY_LAYER, recipe) for name, recipe in RECIPES.items()}
-    return {framework: ask(framework, trials) for framework in FRAMEWORKS}
+@pytest.fixture(scope="module", params=TRAINED)
+def asked(request, ask) -> Asked:
+    place = Places().find(FRAMEWORKS[request.param])
+    if isinstance(place, Absent):
+        if request.param in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
+            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
+        pytest.skip(place.reason)
+    return ask(request.param)
 
 
 @pytest.fixture(scope="module")
-def dropout(ask):
-    """{framework: {what: Trial}}."""
-    trials = {
-        "on": (WITH_DROPOUT, PRECISE),
-        "on again": (WITH_DROPOUT, PRECISE),
-        "off": (WITH_DROPOUT.without_dropout(), PRECISE),
-        "own": (WITH_DROPOUT.without_dropout(), OWN),
-        "own again": (WITH_DROPOUT.without_dropout(), OWN),
-        "linear": (LINEAR, RECIPES["nesterov"]),
-    }
-    return {framework: ask(framework, trials, steps=40, again=37) for framework in FRAMEWORKS}
+def oracle(ask, asked) -> Asked:
+    """PyTorch in float64; for PyTorch itself JAX."""
+    return ask("jax" if asked.framework == "pytorch" else "pytorch")
 
 
 @pytest.fixture(scope="module")
-def by_hand(ask):
-    """Trial of the network without activations, in plain NumPy."""
-    return ask("numpy_softmax", {"linear": (LINEAR, RECIPES["nesterov"])}, steps=40)["linear"]
+def by_hand(tmp_path_factory, data):
+    """The network without activations, in plain NumPy."""
+    with session(double("numpy_softmax"), tmp_path_factory.mktemp("numpy")) as numpy:
+        numpy.hello()
+        return attempt(numpy, LINEAR, RECIPES["nesterov"], data, steps=40)
+
+
+def near(asked: Asked, expected: Any) -> Any:
+    return pytest.approx(expected, rel=BOUNDS[asked.precision], abs=0)
 
 
 def test_the_model_has_every_layer_of_the_vocabulary():
@@ -161,83 +226,106 @@ def test_the_model_is_padded_unevenly_in_each_way():
     assert uneven == {"conv2d", "max_pool", "avg_pool"}
 
 
+def test_every_framework_that_has_limits_is_known():
+    assert set(TRAINED) >= SINGLE_PRECISION_ONLY | WITHOUT_BATCH_NORM
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 class TestEveryLayer:
-    def test_has_the_same_losses_in_both_frameworks(self, every_layer, recipe):
-        ours, theirs = (every_layer[framework][recipe].trained.losses for framework in ("pytorch", "jax"))
-        assert len(ours) == STEPS
-        assert ours == pytest.approx(theirs, rel=1e-9, abs=0)
+    @pytest.fixture
+    def ours(self, asked, recipe):
+        return asked.every_layer[recipe]
 
-    def test_has_the_same_evaluation_with_its_running_statistics(self, every_layer, recipe):
-        ours, theirs = (every_layer[framework][recipe].evaluated for framework in ("pytorch", "jax"))
-        assert float(ours.loss) == pytest.approx(float(theirs.loss), rel=1e-9, abs=0)
-        assert ours.correct == theirs.correct
+    @pytest.fixture
+    def theirs(self, asked, oracle, recipe):
+        if asked.framework in WITHOUT_BATCH_NORM:
+            pytest.skip("another network, without batch norm: see bench/test_equivalence.py for those of the zoo")
+        return oracle.every_layer[recipe]
 
-    def test_is_evaluated_alike_before_any_training(self, every_layer, recipe):
-        ours, theirs = (float(every_layer[framework][recipe].untrained.loss) for framework in ("pytorch", "jax"))
-        assert ours == pytest.approx(theirs, rel=1e-9, abs=0)
+    def test_has_the_losses_of_the_oracle(self, asked, ours, theirs):
+        assert len(ours.trained.losses) == STEPS
+        assert ours.trained.losses == near(asked, theirs.trained.losses)
+
+    def test_has_the_evaluation_of_the_oracle_with_its_running_statistics(self, asked, ours, theirs):
+        assert float(ours.evaluated.loss) == near(asked, float(theirs.evaluated.loss))
+
+    def test_is_evaluated_as_the_oracle_before_any_training(self, asked, ours, theirs):
+        assert float(ours.untrained.loss) == near(asked, float(theirs.untrained.loss))
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
 class TestOneFramework:
-    def test_builds_the_inferred_shapes(self, every_layer, framework):
-        inferred = {name: parameter.shape for name, parameter in infer(EVERY_LAYER).parameters.items()}
-        assert every_layer[framework]["momentum"].built.parameters == inferred
+    def test_pads_as_the_oracle(self, asked, oracle):
+        assert asked.paddings.trained.losses == near(asked, oracle.paddings.trained.losses)
+        assert float(asked.paddings.evaluated.loss) == near(asked, float(oracle.paddings.evaluated.loss))
 
-    def test_describes_its_native_model(self, every_layer, framework):
-        description = every_layer[framework]["momentum"].built.description
-        assert all(placed.name in description for placed in infer(EVERY_LAYER).layers)
+    def test_builds_the_inferred_shapes(self, asked):
+        network = infer(every_layer_of(asked.framework))
+        inferred = {name: parameter.shape for name, parameter in network.parameters.items()}
+        assert asked.every_layer["momentum"].built.parameters == inferred
 
-    def test_trains_otherwise_with_every_setting_of_the_optimiser(self, every_layer, framework):
-        losses = [trial.trained.losses for trial in every_layer[framework].values()]
+    def test_describes_its_native_model(self, asked):
+        assert asked.every_layer["momentum"].built.description.strip()
+
+    def test_trains_otherwise_with_every_setting_of_the_optimiser(self, asked):
+        losses = [trial.trained.losses for trial in asked.every_layer.values()]
         assert len({series[0] for series in losses}) == 1
         assert len({series[-1] for series in losses}) == len(RECIPES)
 
-    def test_evaluates_twice_the_same(self, every_layer, framework):
-        for trial in every_layer[framework].values():
+    def test_evaluates_twice_the_same(self, asked):
+        for trial in asked.every_layer.values():
             assert trial.evaluated.loss == trial.evaluated_again.loss
             assert trial.evaluated.correct == trial.evaluated_again.correct
 
-    def test_evaluates_alike_whatever_the_batches(self, dropout, framework):
-        once, again = dropout[framework]["off"].evaluated, dropout[framework]["off"].evaluated_again
-        assert float(once.loss) == pytest.approx(float(again.loss), rel=1e-12)
+    def test_evaluates_alike_whatever_the_batches(self, asked):
+        once, again = asked.dropout["off"].evaluated, asked.dropout["off"].evaluated_again
+        assert float(once.loss) == pytest.approx(float(again.loss), rel=EXACT[asked.precision])
         assert (once.examples, once.correct) == (again.examples, again.correct)
 
-    def test_compiles_in_the_first_step_if_at_all(self, every_layer, framework):
-        for trial in every_layer[framework].values():
+    def test_compiles_in_the_first_step_if_at_all(self, asked):
+        for trial in asked.every_layer.values():
             first, second = trial.trained.step_seconds[:2]
             # A second compilation takes as long as the first: a second or two.
-            assert second < max(first / 3, 0.2)
+            assert second < max(first / 2, 0.3)
 
-    def test_drops_out_in_training(self, dropout, framework):
-        on, off = (dropout[framework][what].trained.losses for what in ("on", "off"))
+    def test_drops_out_in_training(self, asked):
+        on, off = (asked.dropout[what].trained.losses for what in ("on", "off"))
         # Before the first update both have the same weights.
         assert on[0] != pytest.approx(off[0], rel=1e-3)
 
-    def test_drops_out_something_else_in_every_step(self, dropout, framework):
-        on, off = (dropout[framework][what].trained.losses for what in ("on", "off"))
+    def test_drops_out_something_else_in_every_step(self, asked):
+        on, off = (asked.dropout[what].trained.losses for what in ("on", "off"))
         ratios = [one / other for one, other in zip(on, off, strict=True)]
         assert len(set(np.round(ratios, 6))) == len(ratios)
 
-    def test_drops_out_the_same_from_the_same_seed(self, dropout, framework):
-        assert dropout[framework]["on"].trained.losses == dropout[framework]["on again"].trained.losses
+    def test_drops_out_the_same_from_the_same_seed(self, asked):
+        assert asked.dropout["on"].trained.losses == asked.dropout["on again"].trained.losses
 
-    def test_drops_out_nothing_in_evaluation(self, dropout, framework):
-        on, off = (dropout[framework][what] for what in ("on", "off"))
-        assert float(on.untrained.loss) == pytest.approx(float(off.untrained.loss), rel=1e-12)
-        assert float(on.evaluated.loss) == pytest.approx(float(on.evaluated_again.loss), rel=1e-12)
+    def test_drops_out_nothing_in_evaluation(self, asked):
+        on, off = (asked.dropout[what] for what in ("on", "off"))
+        assert float(on.untrained.loss) == pytest.approx(float(off.untrained.loss), rel=EXACT[asked.precision])
+        again = float(on.evaluated_again.loss)
+        assert float(on.evaluated.loss) == pytest.approx(again, rel=EXACT[asked.precision])
 
-    def test_trains_from_its_own_weights(self, dropout, framework):
-        own, shared = dropout[framework]["own"], dropout[framework]["off"]
+    def test_trains_from_its_own_weights(self, asked):
+        own, shared = asked.dropout["own"], asked.dropout["off"]
         losses = own.trained.losses
         assert all(isfinite(loss) for loss in losses)
         assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:5])
         assert losses[0] != pytest.approx(shared.trained.losses[0], rel=1e-3)
         assert own.built.parameters == shared.built.parameters
 
-    def test_has_the_same_own_weights_from_the_same_seed(self, dropout, framework):
-        assert dropout[framework]["own"].trained.losses == dropout[framework]["own again"].trained.losses
+    def test_has_the_same_own_weights_from_the_same_seed(self, asked):
+        assert asked.dropout["own"].trained.losses == asked.dropout["own again"].trained.losses
 
-    def test_agrees_with_gradients_that_were_written_by_hand(self, dropout, by_hand, framework):
-        assert dropout[framework]["linear"].trained.losses == pytest.approx(by_hand.trained.losses, rel=1e-9, abs=0)
-        assert float(dropout[framework]["linear"].evaluated.loss) == pytest.approx(float(by_hand.evaluated.loss))
+    def test_agrees_with_gradients_that_were_written_by_hand(self, asked, by_hand):
+        ours = asked.dropout["linear"]
+        assert ours.trained.losses == near(asked, by_hand.trained.losses)
+        assert float(ours.evaluated.loss) == near(asked, float(by_hand.evaluated.loss))
+
+    def test_builds_in_double_precision_or_says_that_it_cannot(self, asked):
+        answer = asked.other_precision
+        if asked.framework in SINGLE_PRECISION_ONLY:
+            assert isinstance(answer, Failed)
+            assert answer.kind == "unsupported"
+        else:
+            assert isinstance(answer, Built)
