@@ -33,8 +33,21 @@ PADDLE = Environment(
     requirements=("paddlepaddle==3.3.1", "setuptools==80.9.0", "protobuf==7.36.2", "opt-einsum==3.3.0", _NUMPY),
     notes="Paddle imports setuptools and does not declare it.",
 )
-TINYGRAD = Environment(name="tinygrad", python="3.11", requirements=("tinygrad==0.14.0", _NUMPY))
-MLX = Environment(name="mlx", python="3.11", requirements=("mlx==0.32.4", "mlx-cpu==0.32.4", _NUMPY))
+TINYGRAD = Environment(
+    name="tinygrad",
+    python="3.11",
+    requirements=("tinygrad==0.14.0", _NUMPY),
+    variables=(("CACHEDB", "{caches}/tinygrad.db"),),
+    notes="Compiles with clang, which must be on PATH (Debian: clang).",
+)
+MLX = Environment(
+    name="mlx",
+    python="3.11",
+    requirements=("mlx==0.32.4", "mlx-cpu==0.32.4", _NUMPY),
+    # Compiled kernels go to the folder for temporary files, where other users' would be found, too.
+    variables=(("TMPDIR", "{caches}"),),
+    notes="Compiles fused kernels with g++ where that is on PATH.",
+)
 
 TENSORFLOW_1 = Environment(
     name="tensorflow1",

@@ -59,7 +59,8 @@ def by_hand(plan: Plan, folder: Path) -> float:
         "variant": variant,
     }
     environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
-    command = [str(plan.place.python), "-s", str(program), json.dumps(asked)]
+    # -I: its folder is not on its path, where paddle.py would be found before Paddle.
+    command = [str(plan.place.python), "-I", str(program), json.dumps(asked)]
     done = subprocess.run(command, env=dict(environment), cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{program} failed:\n{done.stderr[-2000:]}")
