@@ -100,8 +100,8 @@ TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsup
 # Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "mlx"})
 WITHOUT_BATCH_NORM: frozenset[str] = frozenset()
-# Batch norms of 16 samples make rounding grow from step to step, with nesterov to 0.1 at the tenth: of float32 the first
-# six steps are looked at, and the evaluation less closely.
+# Batch norms of 16 samples make rounding grow from step to step, with nesterov to 0.1 at the tenth: of float32 only the
+# first six steps are looked at, and the evaluation less closely.
 COMPARED_STEPS = {"float64": STEPS, "float32": 6}
 BOUNDS = {"float64": 1e-9, "float32": 1e-4}
 EVALUATION_BOUNDS = {"float64": 1e-9, "float32": 0.1}

@@ -1,0 +1,28 @@
+"""Which frameworks can be trained here: all whose environment is built; ``--left-out`` names the others instead.
+
+Ends with 1 if an environment is not built though its Python is here: that is no reason to leave a framework out.
+"""
+
+import sys
+
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Lack, Places
+
+
+def main() -> int:
+    """Print the names, with commas between them."""
+    places = {name: Places().find(framework) for name, framework in FRAMEWORKS.items()}
+    absent = {name: place for name, place in places.items() if isinstance(place, Absent)}
+    if "--left-out" in sys.argv[1:]:
+        for name, place in absent.items():
+            print(f"left out: {name}: {place.reason.splitlines()[0]}")
+        return 0
+    print(",".join(name for name in places if name not in absent))
+    unbuilt = [name for name, place in absent.items() if place.lack not in (Lack.NO_PYTHON, Lack.UNSUPPORTED)]
+    for name in unbuilt:
+        print(f"not built: {name}", file=sys.stderr)
+    return 1 if unbuilt else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
