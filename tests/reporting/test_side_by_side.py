@@ -1,0 +1,80 @@
+"""One row a framework, one column a number of threads."""
+
+from dataclasses import replace
+
+from pytest_dlbench.reporting import side_by_side
+from tests.doubles import records
+from tests.storing.test_certificates import CERTIFICATE
+
+FIGURES = {
+    "throughput": 1000.0,
+    "first_step": 0.5,
+    "import_time": 1.0,
+    "build_time": 0.25,
+    "accuracy": 0.9,
+    "peak_rss": 2.0**29,
+}
+
+
+def result(framework: str, threads: int, speed: float, **changes):
+    case = records.case(framework=framework, threads=threads)
+    return replace(records.case_result(), case=case, figures={**FIGURES, "throughput": speed}, **changes)
+
+
+RESULTS = [
+    result("slow", 1, 100.0),
+    result("slow", 2, 150.0),
+    result("quick", 1, 900.0),
+    result("quick", 2, 1900.0, certificate=CERTIFICATE),
+]
+
+
+def test_frameworks_are_rows_and_numbers_of_threads_are_columns():
+    title, headings, quick, slow, *_ = side_by_side.tables(RESULTS)
+    assert title == "mnist-cnn on digits28, cpu, scale quick"
+    assert headings.startswith("framework  samples/s, 1 thread  samples/s, 2 threads  first step")
+    assert quick.split() == [
+        "quick",
+        "900",
+        "1,900",
+        "500",
+        "ms",
+        "250",
+        "ms",
+        "1.00",
+        "s",
+        "90.00",
+        "%",
+        "512",
+        "MiB",
+        "1e-07",
+    ]
+    assert slow.split()[:3] == ["slow", "100", "150"]
+    assert slow.endswith("–")
+
+
+def test_a_number_of_threads_that_a_framework_did_not_run_with_is_a_dash():
+    *_, slow, _ = side_by_side.tables([RESULTS[0], *RESULTS[2:]])
+    assert slow.split()[:3] == ["slow", "100", "–"]
+
+
+def test_a_case_that_did_not_finish_is_no_row():
+    text = "\n".join(
+        side_by_side.tables([*RESULTS, replace(RESULTS[0], figures={}, case=records.case(framework="broken"))])
+    )
+    assert "broken" not in text
+
+
+def test_each_data_set_has_a_table_of_its_own():
+    other = replace(RESULTS[0], case=records.case(framework="slow", dataset="digits32"))
+    titles = [line for line in side_by_side.tables([*RESULTS, other]) if " on " in line]
+    assert titles == ["mnist-cnn on digits28, cpu, scale quick", "mnist-cnn on digits32, cpu, scale quick"]
+
+
+def test_markdown_has_the_same_rows():
+    title, _, headings, bars, quick, slow, _ = side_by_side.markdown(RESULTS)
+    assert title == "**mnist-cnn on digits28, cpu, scale quick**"
+    assert headings.startswith("| framework | samples/s, 1 thread | samples/s, 2 threads |")
+    assert bars.count("---:") == headings.count("|") - 2
+    assert quick.startswith("| quick | 900 | 1,900 | 500 ms |")
+    assert slow.startswith("| slow | 100 | 150 |")
