@@ -58,8 +58,8 @@ class Settings:
         # Threads belong to a case, but the usual number does not lengthen its name.
         threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
         name = "-".join((label, framework, model, dataset, device, self.scale, *threads))
-        if not re.fullmatch(r"[\w.+=-]+", name) or name.startswith("."):
-            raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = - in names and labels")
+        if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
+            raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
             id=name,
             framework=framework,

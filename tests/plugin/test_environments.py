@@ -1,0 +1,120 @@
+"""Frameworks that are elsewhere, not built, broken, or without a Python: as a suite sees them."""
+
+import sys
+
+import pytest
+
+from tests.environments.conftest import HERE
+
+# One framework that is here, and others whose environments are not.
+CONFTEST = """
+from pathlib import Path
+import pytest
+from pytest_dlbench.environments import Environment, Framework
+
+def elsewhere(name, python, *requirements):
+    environment = Environment(name=name, python=python, requirements=requirements)
+    return Framework(name=name, builder={builder!r}, needs=("nobody-has-this",), folders=(Path({folder!r}),),
+                     environments=(environment,), package="nobody-has-this")
+
+def pytest_dlbench_frameworks():
+    return [elsewhere("broken", {here!r}, "nobody-has-this==1.0"), elsewhere("old", "3.99", "nobody-has-this==1.0")]
+"""
+
+
+@pytest.fixture
+def suite(suite, monkeypatch):
+    suite.write(more={"second": "paced"})
+    conftest = suite.path / "conftest.py"
+    folder = conftest.read_text().split("Path('")[1].split("')")[0]
+    package = suite.path / "elsewhere.py"
+    package.write_text(CONFTEST.format(folder=folder, builder="paced", here=HERE))
+    names = conftest.read_text().replace("params=['numpy', 'second']", "params=['numpy', 'broken', 'old', 'torch7']")
+    conftest.write_text(f"pytest_plugins = ['elsewhere']\n{names}")
+    monkeypatch.setenv("PYTHONPATH", str(suite.path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    return suite
+
+
+def test_what_is_not_here_is_left_out_with_what_brings_it(suite):
+    result = suite.run("-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "left out: 1 × Torch7 has no package*",
+            "left out: 1 × broken is not here: dlbench env build broken",
+            "left out: 1 × old is not here: dlbench env build old",
+        ]
+    )
+
+
+def test_what_was_named_and_is_not_built_is_skipped_with_both_ways_to_build_it(suite):
+    result = suite.run("--dlbench-frameworks=numpy,broken", "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*dlbench env build broken", "*as it is needed: --dlbench-build"])
+
+
+def test_a_gate_fails_on_what_is_not_built(suite):
+    suite.save("--dlbench-frameworks=numpy")
+    result = suite.run("--dlbench-frameworks=numpy,broken", "--dlbench-compare", "--dlbench-tolerance=step_time:90%")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*skipped: training-broken-*"])
+
+
+def test_a_missing_python_is_a_skip_that_says_which_and_three_ways_to_get_it(suite):
+    result = suite.run("--dlbench-frameworks=numpy,old", "--dlbench-build", "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*'old' wants Python 3.99, and there is none here*",
+            "*pyenv install 3.99",
+            "*uv python install 3.99",
+            "*--dlbench-python old=/path/to/python3.99",
+        ]
+    )
+
+
+def test_an_environment_that_cannot_be_built_fails_its_cases_and_others_go_on(suite):
+    result = suite.run("--dlbench-frameworks=broken,numpy", "--dlbench-build")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "environment broken: building with *",
+            "failed: training-broken-*",
+            "*environment 'broken' (Python *) could not be built:",
+            "*requirements: nobody-has-this==1.0",
+            "*| *nobody-has-this*",
+        ]
+    )
+
+
+def test_what_is_gone_is_unsupported_with_the_reason(suite):
+    result = suite.run("--dlbench-frameworks=torch7,numpy", "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*unsupported: *torch7-softmax*", "*Torch7 has no package in today's registries*"])
+
+
+def test_a_framework_is_trained_in_a_python_that_is_named(suite):
+    result = suite.run(f"--dlbench-frameworks=second@{sys.executable}")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["second@*-softmax-digits-cpu *no_baseline"])
+
+
+def test_a_chosen_python_that_is_none_is_refused(suite):
+    result = suite.run("--dlbench-frameworks=broken", "--dlbench-build", f"--dlbench-python=broken={__file__}")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*--dlbench-python broken: *test_environments.py' is no Python that can make*"])
+
+
+def test_numbers_of_threads_are_an_axis_and_the_end_shows_frameworks_side_by_side(suite):
+    result = suite.run("--dlbench-frameworks=numpy,second", "--dlbench-threads=1,2", "--dlbench-runs=1")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "machine *, 1 and 2 threads, scale smoke",
+            "softmax on digits, cpu, scale smoke",
+            "framework  samples/s, 1 thread  samples/s, 2 threads *",
+        ]
+    )
