@@ -27,15 +27,14 @@ def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Fra
     name, separator, rest = re.split(r"(==|@)", text, maxsplit=1)
     if name not in frameworks:
         raise OptionError(unknown_name("framework", name, where, frameworks))
-    framework = replace(frameworks[name], is_explicit=True)
+    marks = frameworks[name].marks
+    framework = replace(frameworks[name], is_explicit=True, more_marks=marks)
     if separator == "==":
-        return replace(
-            framework, name=text, more_marks=framework.marks, environments=(_of_version(framework, rest, where),)
-        )
+        return replace(framework, name=text, environments=(_of_version(framework, rest, where),))
     path = Path(rest).expanduser().absolute()
     if not path.is_file():
         raise OptionError(f"{where}: {text!r}: there is no file {path}; an environment is {FORMS}")
-    named = replace(framework, name=f"{name}@{_short(path)}", more_marks=framework.marks)
+    named = replace(framework, name=f"{name}@{_short(path)}")
     if os.access(path, os.X_OK):
         # Not resolved: bin/python of a virtual environment is a link, and what it links to is another environment.
         return replace(named, python=path, environments=())

@@ -18,7 +18,7 @@ def configure(threads):
 
 
 def threads():
-    """As PyTorch tells."""
+    """The number of CPU threads inside one operator."""
     return torch.get_num_threads()
 
 
@@ -26,6 +26,17 @@ def versions():
     """PyTorch and, where there are, CUDA and cuDNN."""
     found = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     return {name: str(version) for name, version in found.items() if version is not None}
+
+
+class View(nn.Module):
+    """Flattening as it was written before PyTorch 1.2."""
+
+    def forward(self, x):
+        return x.view(len(x), -1)
+
+
+# All that this file needs and PyTorch 1.0 lacks.
+Flatten = getattr(nn, "Flatten", View)
 
 
 class AvgPool2dUneven(nn.Module):
@@ -72,7 +83,7 @@ LAYERS = {
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
     "dense": lambda layer: [nn.Linear(layer["input"][0], layer["output"][0], bias=layer["bias"])],
-    "flatten": lambda layer: [nn.Flatten()],
+    "flatten": lambda layer: [Flatten()],
     "dropout": lambda layer: [nn.Dropout(layer["rate"])],
     "relu": lambda layer: [nn.ReLU()],
     "tanh": lambda layer: [nn.Tanh()],
@@ -117,12 +128,13 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         torch.manual_seed(seed)
-        self.device = torch.device("cuda" if device == "gpu" else device)
+        self.device = torch.device(device.replace("gpu", "cuda"))
         self.dtype = DTYPES[recipe["precision"]]
         self.network = network
         self.model = build(network).to(device=self.device, dtype=self.dtype)
         if weights is not None:
             self._set(weights)
+        self.forward = self.model
         self.optimizer = _optimizer(self.model, recipe["optimizer"])
 
     def _natives(self):
@@ -161,7 +173,7 @@ class Trainer:
     def step(self, number):
         index = self.order[number]
         self.optimizer.zero_grad()
-        loss = F.cross_entropy(self.model(self.images[index]), self.labels[index])
+        loss = F.cross_entropy(self.forward(self.images[index]), self.labels[index])
         loss.backward()
         self.optimizer.step()
         return loss.detach()
@@ -172,7 +184,7 @@ class Trainer:
         correct, total = 0, 0.0
         with torch.no_grad():
             for x, y in zip(images.split(batch_size), labels.split(batch_size)):
-                logits = self.model(x)
+                logits = self.forward(x)
                 correct += int((logits.argmax(1) == y).sum())
                 total += float(F.cross_entropy(logits, y, reduction="sum"))
         self.model.train()

@@ -1,0 +1,12 @@
+"""TensorFlow 2 with its compiler: the step and the evaluation of the TensorFlow builder, each compiled by XLA."""
+
+from dlworker.frameworks import tensorflow
+from dlworker.frameworks.tensorflow import configure, threads, versions
+
+__all__ = ["Trainer", "configure", "threads", "versions"]
+
+
+class Trainer(tensorflow.Trainer):
+    """The same network, compiled."""
+
+    jit_compile = True
