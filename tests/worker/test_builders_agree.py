@@ -98,7 +98,7 @@ LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
 
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
 # Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
-SINGLE_PRECISION_ONLY = frozenset({"caffe2", "mlx"})
+SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "mlx"})
 WITHOUT_BATCH_NORM: frozenset[str] = frozenset()
 # Batch norms of 16 samples make rounding grow from step to step, with nesterov to 0.1 at the tenth: of float32 only the
 # first six steps are looked at, and the evaluation less closely.
@@ -121,12 +121,17 @@ class Trial:
 
 def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, *, steps: int = STEPS, again: int = HALF) -> Trial:
     return Trial(
-        built=asked.build(infer(tried), recipe),
-        untrained=asked.evaluate(data, batch_size=HALF),
-        trained=asked.train(data, recipe, steps),
-        evaluated=asked.evaluate(data, batch_size=HALF),
-        evaluated_again=asked.evaluate(data, batch_size=again),
+        built=_done(asked.build(infer(tried), recipe)),
+        untrained=_done(asked.evaluate(data, batch_size=HALF)),
+        trained=_done(asked.train(data, recipe, steps)),
+        evaluated=_done(asked.evaluate(data, batch_size=HALF)),
+        evaluated_again=_done(asked.evaluate(data, batch_size=again)),
     )
+
+
+def _done(answer: Any) -> Any:
+    assert not isinstance(answer, Failed), f"{answer.message}\n{answer.traceback}"
+    return answer
 
 
 def precision_of(framework: str) -> str:
