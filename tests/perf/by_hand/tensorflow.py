@@ -7,8 +7,8 @@ import time
 # This file bears the framework's name: its own folder must not be searched for it.
 sys.path.pop(0)
 
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import numpy as np
+import tensorflow as tf
 
 plan = json.loads(sys.argv[1])
 tf.config.threading.set_intra_op_parallelism_threads(plan["threads"])
@@ -17,12 +17,16 @@ for gpu in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(gpu, True)
 
 
+def glorot_uniform(shape):
+    limit = np.sqrt(6 / (np.prod(shape[:-2]) * sum(shape[-2:])))
+    return tf.random.uniform(shape, -limit, limit)
+
+
 class CNN(tf.Module):
     def __init__(self):
         super().__init__()
         shapes = [(3, 3, 1, 32), (3, 3, 32, 64), (12 * 12 * 64, 128), (128, 10)]
-        limits = [np.sqrt(6 / (np.prod(shape[:-2]) * sum(shape[-2:]))) for shape in shapes]
-        self.weights = [tf.Variable(tf.random.uniform(s, -limit, limit)) for s, limit in zip(shapes, limits)]
+        self.weights = [tf.Variable(glorot_uniform(shape)) for shape in shapes]
         self.biases = [tf.Variable(tf.zeros(shape[-1])) for shape in shapes]
         self.velocities = [tf.Variable(tf.zeros_like(v), trainable=False) for v in self.trainable_variables]
 
@@ -44,14 +48,15 @@ def train_step(images, labels, rows, number):
     with tf.GradientTape() as tape:
         logits = model(x, number)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    for variable, velocity, gradient in zip(model.trainable_variables, model.velocities, gradients):
+    variables = model.trainable_variables
+    for place, gradient in enumerate(tape.gradient(loss, variables)):
+        velocity = model.velocities[place]
         velocity.assign(plan["momentum"] * velocity + gradient)
-        variable.assign_sub(plan["learning_rate"] * velocity)
+        variables[place].assign_sub(plan["learning_rate"] * velocity)
     return loss
 
 
-with tf.device("/CPU:0" if plan["device"] == "cpu" else "/" + plan["device"].upper()):
+with tf.device({"cpu": "/CPU:0", "gpu": "/GPU:0"}.get(plan["device"], "/" + plan["device"].upper())):
     tf.random.set_seed(1)
     model = CNN()
     images = tf.constant(np.ascontiguousarray(np.load(plan["images"]).transpose(0, 2, 3, 1)))

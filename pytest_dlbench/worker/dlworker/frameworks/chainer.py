@@ -118,6 +118,14 @@ class Network(chainer.Chain):
         return x
 
 
+def _text(step):
+    """A link as it shows itself, a function by its name and what it is called with."""
+    if isinstance(step, chainer.Link):
+        return str(step)
+    function, keywords = getattr(step, "func", step), getattr(step, "keywords", {})
+    return "%s(%s)" % (function.__name__, ", ".join("%s=%s" % pair for pair in keywords.items()))
+
+
 class NesterovRule(chainer.optimizers.momentum_sgd.MomentumSGDRule):
     """The step looks ahead from the new velocity.
 
@@ -163,7 +171,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu":
-            message = "Chainer on %r: its newest CuPy, 7.8, is of CUDA 10.2; this builder is for the CPU" % device
+            message = "device %r: Chainer takes no CuPy after version 7, of 2020; this builder is for the CPU" % device
             raise RequestError("unsupported", message)
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the Chainer builder has no precision %r" % recipe["precision"])
@@ -198,7 +206,7 @@ class Trainer:
         return {name: p.shape[::-1] if t else p.shape for name, p, t in self._natives()}
 
     def describe(self):
-        return "\n".join("%-10s %s" % step for step in self.model.steps)
+        return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
 
     def load(self, images, labels, order):
         self.images, self.labels = self._examples(images, labels)

@@ -121,28 +121,48 @@ def build(network):
 
 
 class RunningStatistics:
-    """Mean and variance of one BatchNorm over all batches.
+    """Mean and variance of every BatchNorm over all batches, in one array.
 
     MXNet's operator moves the running variance towards the batch's biased one, and keeps the decay as a float32.
     """
 
-    def __init__(self, norm, layer):
-        self.norm, self.decay = norm, layer["decay"]
-        self.positions = int(np.prod(layer["input"][1:]))
-        self.mean, self.variance = norm.running_mean.data().copy(), norm.running_var.data().copy()
+    def __init__(self, blocks, layers):
+        self.layers = [layer for layer in layers if layer["kind"] == "batch_norm"]
+        norms = [blocks[layer["name"]] for layer in self.layers]
+        self.parameters = [p for norm in norms for p in (norm.running_mean, norm.running_var)]
+        self.values = self._of_batch() if norms else None
 
-    def move(self, batch_size):
-        """Towards the statistics that the backward pass left in the operator."""
-        count = batch_size * self.positions
-        self.mean *= self.decay
-        self.mean += (1 - self.decay) * self.norm.running_mean.data()
-        self.variance *= self.decay
-        self.variance += (1 - self.decay) * count / (count - 1) * self.norm.running_var.data()
+    def _of_batch(self):
+        return nd.concat(*[parameter.data() for parameter in self.parameters], dim=0)
+
+    def expect(self, batch_size):
+        """Work out what share the old values and those of a batch have from now on."""
+        kept, moved = [], []
+        for layer in self.layers:
+            channels, decay = layer["input"][0], layer["decay"]
+            count = batch_size * int(np.prod(layer["input"][1:]))
+            kept += [decay] * 2 * channels
+            moved += [1 - decay] * channels + [(1 - decay) * count / (count - 1)] * channels
+        if self.layers:
+            self.kept, self.moved = (nd.array(a, self.values.context, self.values.dtype) for a in (kept, moved))
+
+    def move(self):
+        """Towards the statistics that the backward pass left in the operators, once it is known to have ended.
+
+        With static_shape the engine does not know that it writes them: even wait_to_read does not wait for that.
+        """
+        if self.layers:
+            self.values *= self.kept
+            self.values += self.moved * self._of_batch()
+            nd.waitall()
 
     def install(self):
         """Where inference takes them from; the next step writes over them."""
-        self.norm.running_mean.set_data(self.mean)
-        self.norm.running_var.set_data(self.variance)
+        first = 0
+        for parameter in self.parameters:
+            last = first + parameter.shape[0]
+            parameter.set_data(self.values[first:last])
+            first = last
 
 
 class DecayedNAG(mx.optimizer.NAG):
@@ -196,7 +216,7 @@ def _context(device, network):
         message = "device %r: MXNet %s sees %d GPUs" % (device, mx.__version__, mx.context.num_gpus())
         raise RequestError("unsupported", message)
     if any(layer["kind"] == "batch_norm" for layer in network["layers"]):
-        # cuDNN's running variance is the unbiased one, MXNet's own operator's is not; which runs depends on epsilon.
+        # cuDNN moves it towards the unbiased variance, MXNet's own operator does not; MXNet picks one of them.
         raise RequestError("unsupported", "batch_norm on MXNet's GPU: its running variance is not the CPU's")
     return mx.gpu(number)
 
@@ -224,8 +244,7 @@ class Trainer:
             self.net.hybridize(static_alloc=True, static_shape=True)
             self.loss.hybridize()
         self.trainer = gluon.Trainer(self.net.collect_params(), _optimizer(recipe["optimizer"], self.dtype))
-        norms = [layer for layer in self.layers if layer["kind"] == "batch_norm"]
-        self.statistics = [RunningStatistics(self.blocks[layer["name"]], layer) for layer in norms]
+        self.statistics = RunningStatistics(self.blocks, self.layers)
 
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
@@ -252,6 +271,7 @@ class Trainer:
     def load(self, images, labels, order):
         self.images, self.labels = self._examples(images, labels)
         self.order = self._array(order, "int32")
+        self.statistics.expect(self.order.shape[1])
 
     def _examples(self, images, labels):
         return self._array(images, self.dtype), self._array(labels, "int32")
@@ -262,24 +282,14 @@ class Trainer:
         with autograd.record():
             loss = self.loss(self.net(x), y).mean()
         loss.backward()
-        # The loss is a mean already.
-        self.trainer.step(1)
+        self.trainer.step(1)  # The loss is a mean already.
         # The loss is there before the update is: waiting for it alone would end a step in the middle of its work.
         nd.waitall()
-        self._move_statistics(len(index))
+        self.statistics.move()
         return loss.asscalar()
 
-    def _move_statistics(self, batch_size):
-        # Between two waits: with static_shape the engine does not know that a backward pass writes them, so that
-        # what reads them (even behind wait_to_read) may run before it.
-        if self.statistics:
-            for statistics in self.statistics:
-                statistics.move(batch_size)
-            nd.waitall()
-
     def evaluate(self, images, labels, batch_size):
-        for statistics in self.statistics:
-            statistics.install()
+        self.statistics.install()
         images, labels = self._examples(images, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
