@@ -1,10 +1,11 @@
-"""Keras 3: a keras.Sequential, compiled and trained with train_on_batch. The variable KERAS_BACKEND chooses the back end.
+"""Keras 3: a keras.Sequential, compiled and trained with train_on_batch. KERAS_BACKEND chooses the back end.
 
 Keras decides itself how a step is compiled (jit_compile="auto"): on TensorFlow a tf.function, with XLA only where there
 is a GPU; on JAX always jitted; on PyTorch not at all, every operator runs as Python reaches it.
 """
 
-import math
+from functools import reduce
+from operator import mul
 
 import keras
 import numpy as np
@@ -84,7 +85,8 @@ class UnbiasedBatchNormalization(keras.layers.BatchNormalization):
             return super().call(inputs, training=False, mask=mask)
         kept = self.moving_variance * self.momentum
         outputs = super().call(inputs, training=True, mask=mask)
-        count = math.prod(size for axis, size in enumerate(ops.shape(inputs)) if axis != self.axis % inputs.ndim)
+        sizes = [size for axis, size in enumerate(ops.shape(inputs)) if axis != self.axis % inputs.ndim]
+        count = reduce(mul, sizes)
         self.moving_variance.assign(kept + (self.moving_variance - kept) * (count / (count - 1)))
         return outputs
 
