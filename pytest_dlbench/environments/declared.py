@@ -65,8 +65,9 @@ MXNET = Environment(name="mxnet", python="3.11", requirements=("mxnet==1.9.1", _
 CHAINER = Environment(
     name="chainer",
     python="3.11",
-    requirements=("chainer==7.8.1", _NUMPY_WITH_ALIASES, "setuptools==69.5.1"),
-    build_constraints=("setuptools==69.5.1",),
+    requirements=("chainer==7.8.1", _NUMPY_WITH_ALIASES, "protobuf==3.20.3", "setuptools==65.5.1"),
+    build_constraints=("setuptools==65.5.1",),
+    notes="Chainer imports distutils as newer versions of setuptools no longer have it.",
 )
 THEANO = Environment(
     name="theano",
@@ -78,8 +79,10 @@ THEANO = Environment(
         "h5py==3.6.0",
         "numpy==1.22.4",
         "scipy==1.7.3",
+        "setuptools==65.7.0",
     ),
     build_constraints=("setuptools==65.7.0",),
+    notes="Lasagne imports pkg_resources, which is part of setuptools.",
 )
 THEANO_PYMC = Environment(
     name="theano-pymc",

@@ -98,7 +98,7 @@ LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
 
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
 # Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
-SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "mlx"})
+SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
 WITHOUT_BATCH_NORM: frozenset[str] = frozenset()
 # Batch norms of 16 samples make rounding grow from step to step, with nesterov to 0.1 at the tenth: of float32 only the
 # first six steps are looked at, and the evaluation less closely.
