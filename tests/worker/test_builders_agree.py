@@ -99,7 +99,6 @@ LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
 # Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
-WITHOUT_BATCH_NORM: frozenset[str] = frozenset()
 # Batch norms of 16 samples make rounding grow from step to step, with nesterov to 0.1 at the tenth: of float32 only the
 # first six steps are looked at, and the evaluation less closely.
 COMPARED_STEPS = {"float64": STEPS, "float32": 6}
@@ -138,13 +137,6 @@ def precision_of(framework: str) -> str:
     return "float32" if framework in SINGLE_PRECISION_ONLY else "float64"
 
 
-def every_layer_of(framework: str) -> Model:
-    if framework not in WITHOUT_BATCH_NORM:
-        return EVERY_LAYER
-    layers = tuple(layer for layer in EVERY_LAYER.layers if not isinstance(layer, BatchNorm))
-    return replace(EVERY_LAYER, layers=layers)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     return prepare(synthetic(EVERY_LAYER.input_shape, CLASSES), tmp_path_factory.mktemp("data"))
@@ -170,14 +162,14 @@ def ask(tmp_path_factory, data):
     def ask(name: str) -> Asked:
         recipes = {what: replace(recipe, precision=precision_of(name)) for what, recipe in RECIPES.items()}
         usual = recipes["momentum"]
-        network, without = every_layer_of(name), WITH_DROPOUT.without_dropout()
+        without = WITH_DROPOUT.without_dropout()
         with session(FRAMEWORKS[name], tmp_path_factory.mktemp(name)) as asked:
             hello = asked.hello()
             assert not isinstance(hello, Failed), f"{hello.message}\n{hello.traceback}"
             found = Asked(
                 framework=name,
                 precision=usual.precision,
-                every_layer={what: attempt(asked, network, recipe, data) for what, recipe in recipes.items()},
+                every_layer={what: attempt(asked, EVERY_LAYER, recipe, data) for what, recipe in recipes.items()},
                 paddings=attempt(asked, PADDINGS, usual, data),
                 dropout={
                     "on": attempt(asked, WITH_DROPOUT, usual, data, steps=40, again=37),
@@ -235,7 +227,7 @@ def test_the_model_is_padded_unevenly_in_each_way():
 
 
 def test_every_framework_that_has_limits_is_known():
-    assert set(TRAINED) >= SINGLE_PRECISION_ONLY | WITHOUT_BATCH_NORM
+    assert set(TRAINED) >= SINGLE_PRECISION_ONLY
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -246,8 +238,6 @@ class TestEveryLayer:
 
     @pytest.fixture
     def theirs(self, asked, oracle, recipe):
-        if asked.framework in WITHOUT_BATCH_NORM:
-            pytest.skip("another network, without batch norm: see bench/test_equivalence.py for those of the zoo")
         return oracle.every_layer[recipe]
 
     def test_has_the_losses_of_the_oracle(self, asked, ours, theirs):
@@ -265,11 +255,14 @@ class TestEveryLayer:
 
 class TestOneFramework:
     def test_pads_as_the_oracle(self, asked, oracle):
-        assert asked.paddings.trained.losses == near(asked, oracle.paddings.trained.losses)
-        assert float(asked.paddings.evaluated.loss) == near(asked, float(oracle.paddings.evaluated.loss))
+        # Where several values of a window are the largest, Caffe2 gives each of them the whole gradient.
+        bound = 1e-2 if asked.framework == "caffe2" else BOUNDS[asked.precision]
+        ours, theirs = asked.paddings, oracle.paddings
+        assert ours.trained.losses == pytest.approx(theirs.trained.losses, rel=bound, abs=0)
+        assert float(ours.evaluated.loss) == pytest.approx(float(theirs.evaluated.loss), rel=bound, abs=0)
 
     def test_builds_the_inferred_shapes(self, asked):
-        network = infer(every_layer_of(asked.framework))
+        network = infer(EVERY_LAYER)
         inferred = {name: parameter.shape for name, parameter in network.parameters.items()}
         assert asked.every_layer["momentum"].built.parameters == inferred
 

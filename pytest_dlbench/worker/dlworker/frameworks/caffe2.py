@@ -52,6 +52,8 @@ def conv2d(model, layer, x, training):
 
 
 def max_pool(model, layer, x, training):
+    # Where several values of a window are the largest, Caffe2 gives each of them the whole gradient, not one of them.
+    # It has no other pooling with a gradient on the CPU: MaxPoolWithIndex is for GPUs only.
     return brew.max_pool(model, x, layer["name"], kernels=list(layer["window"]), **_window(layer))
 
 

@@ -1,6 +1,8 @@
 """JAX: pure functions over a dictionary of arrays, one jitted step, optax for the update. Images are channels last."""
 
+from contextlib import suppress
 from functools import partial
+from glob import glob
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +18,19 @@ def configure(threads):
 
 
 def threads():
-    """XLA does not tell."""
-    return
+    """The threads of XLA's CPU pool, counted among those of this process by their name; None if there are none.
+
+    Neither JAX nor XLA has a function that tells their number. They start with the first device, and stay.
+    """
+    jax.devices()
+    return sum(name.endswith("XLAEigen") for name in _thread_names()) or None
+
+
+def _thread_names():
+    for path in glob("/proc/self/task/*/comm"):
+        # A thread may have ended since.
+        with suppress(OSError), open(path) as file:
+            yield file.read().strip()
 
 
 def versions():
@@ -174,7 +187,8 @@ class Trainer:
         for layer in self.layers:
             if layer["kind"] not in LAYERS and layer["kind"] != "batch_norm":
                 raise RequestError("unsupported", "the JAX builder has no layer %r" % layer["kind"])
-        self.device = jax.devices(device)[0]
+        platform, _, number = device.partition(":")
+        self.device = jax.devices(platform)[int(number or 0)]
         self.key = jax.random.key(seed)
         native = _own_weights(self.layers, self.key) if weights is None else _to_native(self.layers, weights)
         # All of a step is put on the device here: what was not would make the second step compile anew.
