@@ -237,7 +237,7 @@ class TestEveryLayer:
         return asked.every_layer[recipe]
 
     @pytest.fixture
-    def theirs(self, asked, oracle, recipe):
+    def theirs(self, oracle, recipe):
         return oracle.every_layer[recipe]
 
     def test_has_the_losses_of_the_oracle(self, asked, ours, theirs):
