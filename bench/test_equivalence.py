@@ -6,9 +6,13 @@ Certificates of those that do lie in .dlbench/certificates/; the records of late
 import pytest
 
 from fixtures import golden_losses
-from pytest_dlbench.judging.equivalence import is_equal
+from pytest_dlbench.judging.equivalence import BOUND, is_equal
 
 pytestmark = pytest.mark.equivalence
+
+# oneDNN's float32 convolutions round otherwise with AVX-512 instructions, by which two nearly equal values of a pooling
+# window change places: 1.5e-5 at the eighth step, less than 1e-7 with ONEDNN_MAX_CPU_ISA=AVX2, and 2e-16 in float64.
+LOOSER = {("tensorflow", "gatech-lenet"): 1e-4, ("keras-tensorflow", "gatech-lenet"): 1e-4}
 
 
 def test_trains_the_same_network(dlbench, framework, model, dataset, device):
@@ -20,6 +24,7 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
         golden=golden_losses.read(model.name, dataset.name),
         recipe=golden_losses.RECIPE,
         seed=golden_losses.SEED,
+        bound=LOOSER.get((framework.name, model.name), BOUND),
     )
     assert is_equal(certificate), certificate
     if model.without_dropout() != model:

@@ -9,6 +9,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import Model, Recipe
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
@@ -137,8 +138,11 @@ class Dlbench:
         golden: Golden,
         recipe: Recipe,
         seed: int,
+        bound: float = BOUND,
     ) -> Certificate:
         """Train as many steps as there are golden losses, in a fresh process, and say how far it is from them.
+
+        Equal is what differs by no more than ``bound``, relatively, in every loss and in the evaluation after them.
 
         The certificate is kept if it is equal, so that later records of the same network and versions bear it; else an
         earlier one is revoked. Skips the test where the framework is not here or cannot build the model, and fails it
@@ -147,7 +151,7 @@ class Dlbench:
         plan = self._plan(
             framework, model, dataset, device, recipe=recipe, label="equivalence", steps=len(golden.losses)
         )
-        run, certificate = self._session.certify(replace(plan, seed=seed), golden)
+        run, certificate = self._session.certify(replace(plan, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(messages.unfinished(run))
         if certificate is None:

@@ -70,7 +70,7 @@ class Session:
         self.journal.append(Entry(result=result))
         return record, result
 
-    def certify(self, plan: Plan, golden: Golden) -> tuple[Run, Certificate | None]:
+    def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
         """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
 
         None for a run that did not finish. Raises DlbenchError for golden losses of another network or data set.
@@ -85,7 +85,7 @@ class Session:
         (run,) = self.run(replace(plan, evaluations=2), 1)
         if run.outcome is not RunOutcome.FINISHED:
             return run, None
-        found = equivalence.certificate(plan.case, self.settings.context(plan), run, golden)
+        found = equivalence.certificate(plan.case, self.settings.context(plan), run, golden, bound)
         keep = self.certificates.write if equivalence.is_equal(found) else self.certificates.revoke
         keep(found)
         return run, found

@@ -11,7 +11,7 @@ BOUND = 1e-5
 SURROUNDINGS = frozenset({"kernel", "pytest-dlbench", "GLIBC_TUNABLES", "environment"})
 
 
-def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: float = BOUND) -> Certificate:
+def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: float) -> Certificate:
     """How far a finished run is from the golden losses."""
     assert run.training is not None
     assert run.evaluation is not None

@@ -100,7 +100,7 @@ def certificate(plan, golden):
         asked = plan(fault)
         run = train_once(asked, 0)
         assert run.outcome is RunOutcome.FINISHED, run.message
-        return equivalence.certificate(asked.case, _context(asked), run, golden)
+        return equivalence.certificate(asked.case, _context(asked), run, golden, equivalence.BOUND)
 
     return certificate
 

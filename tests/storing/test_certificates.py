@@ -74,7 +74,7 @@ def certify(losses=(2.0, 1.0), evaluation_loss=0.5, **changes):
     training = replace(run.training, losses=losses, step_seconds=(0.1, 0.1))
     evaluation = replace(run.evaluation, loss=evaluation_loss)
     ended = replace(run, training=training, evaluation=evaluation, **changes)
-    return equivalence.certificate(records.case(), records.context(), ended, GOLDEN)
+    return equivalence.certificate(records.case(), records.context(), ended, GOLDEN, equivalence.BOUND)
 
 
 def test_the_same_losses_are_equal():
