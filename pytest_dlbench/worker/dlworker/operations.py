@@ -43,6 +43,8 @@ def hello(session, request):
 
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
+    # Should this one fail, nothing may be trained that was built before.
+    session.trainer = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     began = monotonic()
@@ -116,7 +118,10 @@ def _perform(session, request):
 def _is_out_of_memory(error):
     # Frameworks have classes of their own for this, with no common base; their texts agree better.
     text = ("%s %s" % (type(error).__name__, error)).lower()
-    return any(sign in text for sign in ("out of memory", "outofmemory", "can't allocate memory", "resource_exhausted"))
+    return any(
+        sign in text
+        for sign in ("out of memory", "outofmemory", "can't allocate memory", "resource_exhausted", "oom when")
+    )
 
 
 def _failed(kind, message):
