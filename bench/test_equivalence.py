@@ -10,9 +10,16 @@ from pytest_dlbench.judging.equivalence import BOUND, is_equal
 
 pytestmark = pytest.mark.equivalence
 
-# oneDNN's float32 convolutions round otherwise with AVX-512 instructions, by which two nearly equal values of a pooling
-# window change places: 1.5e-5 at the eighth step, less than 1e-7 with ONEDNN_MAX_CPU_ISA=AVX2, and 2e-16 in float64.
-LOOSER = {("tensorflow", "gatech-lenet"): 1e-4, ("keras-tensorflow", "gatech-lenet"): 1e-4}
+# By model and framework, with the reason.
+LOOSER = {
+    # In the second step two values of a pooling window differ by 1e-7 in float64, and the float32 convolutions of
+    # TensorFlow and XLA make the other one the larger; in float64 all three agree to 2e-16.
+    "gatech-lenet": {"tensorflow": 1e-4, "tensorflow-xla": 1e-4, "keras-tensorflow": 1e-4, "caffe2": 5e-3},
+    # Where several values of a pooling window are the largest, as in the empty margin of a digit, Caffe2 gives each of
+    # them the whole gradient, and has no other pooling on a CPU.
+    "tartu-mnist-cnn": {"caffe2": 5e-3},
+    "tartu-cifar10-cnn": {"caffe2": 5e-3},
+}
 
 
 def test_trains_the_same_network(dlbench, framework, model, dataset, device):
@@ -24,9 +31,10 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
         golden=golden_losses.read(model.name, dataset.name),
         recipe=golden_losses.RECIPE,
         seed=golden_losses.SEED,
-        bound=LOOSER.get((framework.name, model.name), BOUND),
+        bound=LOOSER.get(model.name, {}).get(framework.name, BOUND),
     )
-    assert is_equal(certificate), certificate
+    found = f"losses {certificate.deviation:.1e}, evaluation {certificate.evaluation_deviation:.1e}"
+    assert is_equal(certificate), f"{found}; the bound is {certificate.bound:.0e}"
     if model.without_dropout() != model:
         # Certificates are of networks without dropout; that it is off in evaluation shows when that is repeated.
         run = dlbench.run(framework, model, dataset, device, steps=2, evaluations=2, label="evaluation")

@@ -142,7 +142,8 @@ class Dlbench:
     ) -> Certificate:
         """Train as many steps as there are golden losses, in a fresh process, and say how far it is from them.
 
-        Equal is what differs by no more than ``bound``, relatively, in every loss and in the evaluation after them.
+        Equal is what differs by no more than ``bound``, relatively, in every loss, and by no more than ten times of it
+        in the evaluation after them.
 
         The certificate is kept if it is equal, so that later records of the same network and versions bear it; else an
         earlier one is revoked. Skips the test where the framework is not here or cannot build the model, and fails it

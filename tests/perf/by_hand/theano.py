@@ -22,12 +22,15 @@ os.environ["THEANO_FLAGS"] = ",".join([*FLAGS, os.environ.get("THEANO_FLAGS", ""
 import theano  # noqa: E402 - it reads the flags above
 import theano.tensor as T  # noqa: E402, N812
 from theano.sandbox import rng_mrg  # noqa: E402
+from theano.tensor.elemwise import Elemwise  # noqa: E402
 from theano.tensor.signal.pool import pool_2d  # noqa: E402
 
-rng = np.random.RandomState(1)
-streams = getattr(rng_mrg, "MRG_RandomStreams", None) or rng_mrg.MRG_RandomStream
-srng = streams(seed=1)
-params = []
+# Theano-PyMC 1.1.2 forgot the f of an f-string here: nothing would compile with OpenMP.
+code, unformatted = Elemwise.c_code, "{int(config.openmp_elemwise_minsize)}"
+Elemwise.c_code = lambda *given: code(*given).replace(unformatted, str(theano.config.openmp_elemwise_minsize))
+
+srng = (getattr(rng_mrg, "MRG_RandomStreams", None) or rng_mrg.MRG_RandomStream)(seed=1)
+rng, params = np.random.RandomState(1), []
 
 
 def parameter(shape, bound):
@@ -45,8 +48,7 @@ def conv(x, filters, channels):
     return T.nnet.relu(x + parameter(filters, 0).dimshuffle("x", 0, "x", "x"))
 
 
-def hidden(x, inputs, outputs):
-    return T.dot(x, weights((inputs, outputs))) + parameter(outputs, 0)
+hidden = lambda x, inputs, outputs: T.dot(x, weights((inputs, outputs))) + parameter(outputs, 0)  # noqa: E731
 
 
 def dropout(x, rate):
@@ -54,8 +56,8 @@ def dropout(x, rate):
 
 
 images, labels, order = (np.load(plan[name]) for name in ("images", "labels", "order"))
-images, labels = theano.shared(images.astype("float32")), theano.shared(labels.astype("int32"))
-order = theano.shared(order.astype("int32"))
+images = theano.shared(images.astype("float32"))
+labels, order = theano.shared(labels.astype("int32")), theano.shared(order.astype("int32"))
 x, y, step = T.tensor4("x"), T.ivector("y"), T.lscalar("step")
 
 h = conv(conv(x, 32, 1), 64, 32)
@@ -68,8 +70,7 @@ for param, grad in zip(params, T.grad(loss, params)):  # noqa: B905 - Python 3.6
     velocity = theano.shared(np.zeros_like(param.get_value()))
     change = np.float32(plan["momentum"]) * velocity - np.float32(plan["learning_rate"]) * grad
     updates += [(velocity, change), (param, param + change)]
-batch = {x: images[order[step]], y: labels[order[step]]}
-train = theano.function([step], loss, updates=updates, givens=batch)
+train = theano.function([step], loss, updates=updates, givens={x: images[order[step]], y: labels[order[step]]})
 
 seconds = []
 for number in range(plan["steps"]):

@@ -42,10 +42,21 @@ import theano.tensor as T  # noqa: E402, N812 - the name it has in Theano's own 
 from theano.configdefaults import gcc_version_str  # noqa: E402
 from theano.gradient import DisconnectedType  # noqa: E402
 from theano.sandbox import rng_mrg  # noqa: E402
+from theano.tensor.elemwise import Elemwise  # noqa: E402
 from theano.tensor.signal import pool  # noqa: E402
 
 # Theano-PyMC has renamed it.
 RandomStreams = getattr(rng_mrg, "MRG_RandomStreams", None) or rng_mrg.MRG_RandomStream
+_elementwise_code = Elemwise.c_code
+
+
+def _formatted(self, *arguments):
+    """Theano-PyMC 1.1.2 forgot the f of an f-string, so that nothing compiles with OpenMP. Theano has no such text."""
+    least = str(theano.config.openmp_elemwise_minsize)
+    return _elementwise_code(self, *arguments).replace("{int(config.openmp_elemwise_minsize)}", least)
+
+
+Elemwise.c_code = _formatted
 
 
 def configure(threads):
