@@ -13,8 +13,14 @@ pytestmark = pytest.mark.equivalence
 # By model and framework, with the reason.
 LOOSER = {
     # In the second step two values of a pooling window differ by 1e-7 in float64, and the float32 convolutions of
-    # TensorFlow and XLA make the other one the larger; in float64 all three agree to 2e-16.
-    "gatech-lenet": {"tensorflow": 1e-4, "tensorflow-xla": 1e-4, "keras-tensorflow": 1e-4, "caffe2": 5e-3},
+    # TensorFlow, XLA and inductor make the other one the larger; in float64 all agree to 2e-16.
+    "gatech-lenet": {
+        "pytorch-compile": 1e-4,
+        "tensorflow": 1e-4,
+        "tensorflow-xla": 1e-4,
+        "keras-tensorflow": 1e-4,
+        "caffe2": 5e-3,
+    },
     # Where several values of a pooling window are the largest, as in the empty margin of a digit, Caffe2 gives each of
     # them the whole gradient, and has no other pooling on a CPU.
     "tartu-mnist-cnn": {"caffe2": 5e-3},
