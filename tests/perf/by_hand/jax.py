@@ -45,8 +45,8 @@ def initial(key, shapes):
 def main(asked):
     kind, _, which = asked["device"].partition(":")
     jax.config.update("jax_default_device", jax.devices(kind)[int(which or 0)])
-    images = jnp.asarray(np.load(asked["images"]).transpose(0, 2, 3, 1))
-    labels = jnp.asarray(np.load(asked["labels"]).astype(np.int32))
+    images = np.load(asked["images"]).transpose(0, 2, 3, 1)
+    data = jnp.asarray(images), jnp.asarray(np.load(asked["labels"]).astype(np.int32))
     order = np.load(asked["order"]).astype(np.int32)
     height, width, channels = images.shape[1:]
     features = 64 * ((height - 4) // 2) * ((width - 4) // 2)
@@ -58,7 +58,8 @@ def main(asked):
     def loss_fn(params, x, y, key):
         return optax.softmax_cross_entropy_with_integer_labels(predict(params, x, key), y).mean()
 
-    def update(params, opt_state, key, images, labels, index):
+    def update(params, opt_state, key, data, index):
+        images, labels = data
         key, own = jax.random.split(key)
         loss, grads = jax.value_and_grad(loss_fn)(params, images[index], labels[index], own)
         updates, opt_state = optimizer.update(grads, opt_state, params)
@@ -69,7 +70,7 @@ def main(asked):
     seconds = []
     for number in range(asked["steps"]):
         began = time.monotonic()
-        params, opt_state, key, loss = update(params, opt_state, key, images, labels, order[number])
+        params, opt_state, key, loss = update(params, opt_state, key, data, order[number])
         float(loss)
         seconds.append(time.monotonic() - began)
     print(json.dumps(seconds))

@@ -8,6 +8,11 @@ from dlworker.protocol import RequestError
 
 __all__ = ["Trainer", "configure", "threads", "versions"]
 
+# Convolutions as channels last, the default, are miscompiled by PyTorch 2.13.0: behind convolution, activation, max
+# pooling, flattening and dense, the activation's backward reads the pooling's gradient before it is written, so that
+# the convolution's gradient is exactly zero.
+OPTIONS = {"layout_optimization": False}
+
 
 class Trainer(pytorch.Trainer):
     """The eager trainer with a compiled model.
@@ -23,7 +28,7 @@ class Trainer(pytorch.Trainer):
         torch._dynamo.reset()
         super().__init__(network, recipe, weights, device, seed)
         # A second size of batch would else make all later graphs dynamic: training's, too, if it came after.
-        self.forward = torch.compile(self.model, dynamic=False)
+        self.forward = torch.compile(self.model, dynamic=False, options=OPTIONS)
 
     def describe(self):
         return "torch.compile:\n%s" % super().describe()
