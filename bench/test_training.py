@@ -7,5 +7,5 @@ pytestmark = pytest.mark.training
 
 def test_training(dlbench, framework, model, dataset, device):
     result = dlbench.train(framework, model, dataset, device)
-    # Guessing gives 10 %, and three standard deviations more 15 %: a network that learns nothing is no benchmark.
-    assert result.accuracy.mean > 0.15
+    # Far above the 10 % of guessing, whatever the scale: a network that learns nothing is no benchmark.
+    assert result.accuracy.mean > 0.2

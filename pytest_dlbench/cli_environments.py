@@ -38,7 +38,7 @@ def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         action.set_defaults(run=run, python=[])
         if name in ("build", "remove"):
             action.add_argument("names", metavar="NAME", nargs="*")
-            action.add_argument("--all", action="store_true", help="All that are declared and not built yet.")
+            action.add_argument("--all", action="store_true", help="All that are declared.")
         if name == "build":
             action.add_argument("--jobs", type=int, default=2, metavar="N", help="How many at a time [2].")
             action.add_argument(

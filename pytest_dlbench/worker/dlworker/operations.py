@@ -34,10 +34,11 @@ def hello(session, request):
         # Any other ImportError is of a framework that is here and broken, such as one that lacks a system library.
         raise RequestError("missing_framework", "%s cannot import the framework: %s" % (sys.executable, error))
     session.builder.configure(required(request, "threads"))
+    # Some start their pool of threads only now, which is part of the import.
+    threads = session.builder.threads()
     seconds = monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     versions.update(session.builder.versions())
-    threads = session.builder.threads()
     return {"seconds": seconds, "versions": versions, "executable": sys.executable, "threads": threads}
 
 
