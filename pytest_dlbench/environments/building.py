@@ -77,9 +77,13 @@ class EnvironmentStore:
         folder = self.root / environment.folder_name
         built = _read(folder)
         is_there = built and os.access(built.python, os.X_OK)
+        if not (built and is_there):
+            return None
         wanted = self.pythons.get(environment.name)
-        is_other = built and wanted and not built.python.resolve().samefile(wanted)
-        return built if is_there and not is_other else None
+        # Started, not compared as paths: what was chosen may be a shim, or not there at all.
+        chosen = interpreters.probe(wanted) if wanted else None
+        is_other = wanted and (chosen is None or not built.python.resolve().samefile(chosen.executable))
+        return None if is_other else built
 
     def interpreter(self, environment: Environment) -> Interpreter:
         """The Python that it would be built with; raises EnvironmentMissingError, or OptionError for a wrong choice."""

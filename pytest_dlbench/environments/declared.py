@@ -18,6 +18,13 @@ PYTORCH_1_0 = Environment(
     since="1.0",
     notes="Caffe2, which is inside, needs protobuf, future and six.",
 )
+PYTORCH_1_11 = Environment(
+    name="pytorch-1.11",
+    python="3.10",
+    requirements=("torch==1.12.1", _NUMPY_WITH_ALIASES),
+    since="1.11",
+    notes="Serves the versions from 1.11, the first for Python 3.10, to 2.2, the last before NumPy 2.",
+)
 JAX = Environment(name="jax", python="3.11", requirements=(*_JAX, "optax==0.2.8", _NUMPY), since="0.4.34")
 TENSORFLOW = Environment(
     name="tensorflow",

@@ -17,7 +17,7 @@ _CURRENT = (
         builder=_builder("pytorch"),
         package="torch",
         needs=("torch>=1.0.1",),
-        environments=(declared.PYTORCH, declared.PYTORCH_1_0),
+        environments=(declared.PYTORCH, declared.PYTORCH_1_11, declared.PYTORCH_1_0),
     ),
     Framework(
         name="pytorch-compile",

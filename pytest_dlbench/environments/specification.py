@@ -58,11 +58,15 @@ def _of_version(framework: Framework, version: str, where: str) -> Environment:
 
 
 def pinned(environment: Environment, package: str, version: str) -> Environment:
-    """The same environment with another version of one package; with the same version it is the same environment."""
-    is_package = re.compile(rf"{re.escape(package)}\s*(==|$)")
+    """The same environment with another version of one package; with the same version it is the same environment.
+
+    What is released together with it, such as jaxlib with jax or mlx-cpu with mlx, gets the same version.
+    """
+    pins = {name: release for name, _, release in (pin.partition("==") for pin in environment.requirements)}
+    together = {name for name, release in pins.items() if name.startswith(package) and release == pins.get(package)}
     requirements = tuple(
-        f"{package}=={version}" if is_package.match(requirement) else requirement
-        for requirement in environment.requirements
+        f"{name}=={version}" if name in together else pin
+        for name, pin in zip(pins, environment.requirements, strict=True)
     )
     return replace(environment, requirements=requirements)
 

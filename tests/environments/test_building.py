@@ -176,6 +176,23 @@ def test_a_chosen_python_is_the_one_that_it_is_built_with(store, small, told):
     assert chosen.find(small) is not None
 
 
+def test_a_shim_is_the_python_that_it_starts(store, small, told, tmp_path):
+    shim = tmp_path / "python"
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    shim.chmod(0o755)
+    chosen = replace(store, pythons={"small": str(shim)})
+    chosen.build(small, told)
+    assert chosen.find(small) is not None
+
+
+def test_with_a_chosen_python_that_is_not_there_nothing_is_found_and_building_says_so(store, small, told, tmp_path):
+    store.build(small, told)
+    chosen = replace(store, pythons={"small": str(tmp_path / "gone")})
+    assert chosen.find(small) is None
+    with pytest.raises(OptionError, match="is no Python that can make an environment"):
+        chosen.build(small, told)
+
+
 def test_a_chosen_python_of_another_version_is_refused(store, small, told):
     chosen = replace(store, pythons={"small": sys.executable})
     with pytest.raises(OptionError, match=r"Python 3\.6 is wanted"):

@@ -24,6 +24,25 @@ def test_another_version_changes_its_own_pin_only():
     assert environment.folder_name != declared.PYTORCH.folder_name
 
 
+@pytest.mark.parametrize(
+    ("text", "pins"),
+    [
+        ("jax==0.9.0", {"jax==0.9.0", "jaxlib==0.9.0"}),
+        ("mlx==0.30.1", {"mlx==0.30.1", "mlx-cpu==0.30.1"}),
+        ("keras-jax==3.14.0", {"keras==3.14.0", "jax==0.10.2", "jaxlib==0.10.2"}),
+    ],
+)
+def test_what_is_released_together_gets_one_version(text, pins):
+    (environment,) = specified(text, FRAMEWORKS, WHERE).environments
+    assert pins <= set(environment.requirements)
+
+
+@pytest.mark.parametrize("version", ["1.11.0", "1.12.1", "2.2.2"])
+def test_versions_between_get_a_python_that_has_wheels_for_them(version):
+    (environment,) = specified(f"pytorch=={version}", FRAMEWORKS, WHERE).environments
+    assert (environment.name, environment.python) == ("pytorch-1.11", "3.10")
+
+
 def test_an_old_version_gets_the_python_and_the_pins_of_its_time():
     (environment,) = specified("pytorch==1.0.1", FRAMEWORKS, WHERE).environments
     assert environment == declared.PYTORCH_1_0
