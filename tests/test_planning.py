@@ -110,7 +110,7 @@ def test_synthetic_data_take_the_shape_and_classes_of_the_model():
 
 
 def test_the_data_of_a_plan_are_prepared():
-    assert plan_of().data.part("train_images").is_file()
+    assert plan_of().data.part("train_inputs").is_file()
 
 
 def test_a_case_is_named_by_label_cell_and_scale():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pytest_dlbench.errors import DataError
 from pytest_dlbench.model import Shape
@@ -12,28 +12,39 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-PARTS = ("train_images", "train_labels", "test_images", "test_labels")
+PARTS = ("train_inputs", "train_labels", "test_inputs", "test_labels")
+
+
+Task = Literal["class", "flags", "tokens"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrays:
-    """A data set in memory: images N×C×H×W as float32 in [0, 1] (or N×features), labels as int64."""
+    """A data set in memory.
 
-    train_images: "NDArray[np.float32]"
-    train_labels: "NDArray[np.int64]"
-    test_images: "NDArray[np.float32]"
-    test_labels: "NDArray[np.int64]"
+    Inputs are images N×C×H×W as float32 in [0, 1], vectors N×features as float32, or tokens N×steps as int32. Labels
+    are int64: N for one class each, N×steps for a token each; or float32 N×classes for flags that are 0 or 1.
+    """
+
+    train_inputs: "NDArray[np.float32 | np.int32]"
+    train_labels: "NDArray[np.int64 | np.float32]"
+    test_inputs: "NDArray[np.float32 | np.int32]"
+    test_labels: "NDArray[np.int64 | np.float32]"
 
     def __post_init__(self) -> None:
         for split in ("train", "test"):
-            images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
-            if len(images) != len(labels) or not len(labels):
-                raise DataError(f"the {split} split has {len(images)} images and {len(labels)} labels")
+            inputs, labels = getattr(self, f"{split}_inputs"), getattr(self, f"{split}_labels")
+            if len(inputs) != len(labels) or not len(labels):
+                raise DataError(f"the {split} split has {len(inputs)} examples and {len(labels)} labels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """A data set that can be prepared. ``version`` changes when ``make`` would give other arrays."""
+    """A data set that can be prepared. ``version`` changes when ``make`` would give other arrays.
+
+    ``shape`` is one input. ``vocabulary`` is how many tokens there are where inputs are tokens, from 0. ``task`` says
+    what a label is: a class, one token of ``classes`` for each step (``label_shape``), or a flag for each class.
+    """
 
     name: str
     version: int
@@ -43,6 +54,9 @@ class Dataset:
     test_examples: int
     make: Callable[[], Arrays]
     marks: tuple[str, ...] = ()
+    task: Task = "class"
+    vocabulary: int | None = None
+    label_shape: Shape = ()
 
     @property
     def folder_name(self) -> str:

@@ -34,8 +34,8 @@ def enlarged(*, scale: int, margin: int, channels: int) -> Arrays:
     is_test = np.zeros(len(labels), dtype=bool)
     is_test[held_out_index()] = True
     return Arrays(
-        train_images=images[~is_test],
+        train_inputs=images[~is_test],
         train_labels=labels[~is_test],
-        test_images=images[is_test],
+        test_inputs=images[is_test],
         test_labels=labels[is_test],
     )

@@ -5,11 +5,13 @@ import shutil
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import filelock
 import msgspec
 import numpy as np
 import platformdirs
+from numpy.typing import NDArray
 
 from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared
 from pytest_dlbench.errors import DataError
@@ -18,7 +20,7 @@ MANIFEST = "hashes.json"
 
 
 def cache_folder() -> Path:
-    """Where prepared data lie: the user's cache (XDG_CACHE_HOME moves it)."""
+    """Where data lie: the user's cache (XDG_CACHE_HOME moves it)."""
     return platformdirs.user_cache_path("pytest-dlbench") / "data"
 
 
@@ -28,7 +30,7 @@ def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
 
     Safe for several processes at once: one makes it, the others wait for its lock.
     """
-    root = root or cache_folder()
+    root = root or cache_folder() / "prepared"
     folder = root / dataset.folder_name
     root.mkdir(parents=True, exist_ok=True)
     with filelock.FileLock(root / f"{dataset.folder_name}.lock"):
@@ -80,12 +82,21 @@ def _write(dataset: Dataset, folder: Path) -> None:
 
 def _check(dataset: Dataset, arrays: Arrays) -> None:
     """What was made is what was declared, for models were fitted to the declaration."""
-    declared = ((dataset.train_examples, *dataset.shape), (dataset.test_examples, *dataset.shape))
-    made = (arrays.train_images.shape, arrays.test_images.shape)
+    counts = (dataset.train_examples, dataset.test_examples)
+    label_shape = (dataset.classes,) if dataset.task == "flags" else dataset.label_shape
+    declared = [(count, *shape) for shape in (dataset.shape, label_shape) for count in counts]
+    made = [getattr(arrays, part).shape for part in ("train_inputs", "test_inputs", "train_labels", "test_labels")]
     if made != declared:
-        raise DataError(f"data set {dataset.name!r}: declared as {declared} (train, test), made as {made}")
-    labels = np.concatenate([arrays.train_labels, arrays.test_labels])
-    if labels.min() < 0 or labels.max() >= dataset.classes:
         raise DataError(
-            f"data set {dataset.name!r}: labels from {labels.min()} to {labels.max()}, not {dataset.classes}"
+            f"data set {dataset.name!r}: declared as {declared} (inputs of both splits, then labels), made as {made}"
         )
+    for split in ("train", "test"):
+        top = 2 if dataset.task == "flags" else dataset.classes
+        _check_range(f"data set {dataset.name!r}: labels", getattr(arrays, f"{split}_labels"), top)
+        if dataset.vocabulary:
+            _check_range(f"data set {dataset.name!r}: tokens", getattr(arrays, f"{split}_inputs"), dataset.vocabulary)
+
+
+def _check_range(what: str, values: NDArray[Any], top: int) -> None:
+    if values.min() < 0 or values.max() >= top:
+        raise DataError(f"{what} from {values.min()} to {values.max()}, not 0 to {top - 1}")

@@ -18,4 +18,4 @@ def prototypes_under_noise(shape: Shape, classes: int, *, examples: tuple[int, i
         return (prototypes[labels] + noise) / np.float32(2), labels
 
     train, test = (split(count) for count in examples)
-    return Arrays(train_images=train[0], train_labels=train[1], test_images=test[0], test_labels=test[1])
+    return Arrays(train_inputs=train[0], train_labels=train[1], test_inputs=test[0], test_labels=test[1])

@@ -198,7 +198,7 @@ class _Dialogue:
     def _train(self, plan: Plan, order: str) -> None:
         data = plan.data
         trained: messages.Trained = self._ask(
-            "train", images=str(data.part("train_images")), labels=str(data.part("train_labels")), order=order
+            "train", inputs=str(data.part("train_inputs")), labels=str(data.part("train_labels")), order=order
         )
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
         self.measured["training"] = Training(
@@ -231,7 +231,7 @@ class _Dialogue:
         data = plan.data
         evaluated: messages.Evaluated = self._ask(
             "evaluate",
-            images=str(data.part("test_images")),
+            inputs=str(data.part("test_inputs")),
             labels=str(data.part("test_labels")),
             batch_size=min(EVALUATION_BATCH, data.dataset.test_examples),
         )

@@ -32,9 +32,9 @@ class Counted:
     @staticmethod
     def arrays(*, brightness=0.5, label=1) -> Arrays:
         return Arrays(
-            train_images=np.full((8, *SHAPE), brightness, dtype=np.float32),
+            train_inputs=np.full((8, *SHAPE), brightness, dtype=np.float32),
             train_labels=np.full(8, label, dtype=np.int64),
-            test_images=np.full((4, *SHAPE), brightness, dtype=np.float32),
+            test_inputs=np.full((4, *SHAPE), brightness, dtype=np.float32),
             test_labels=np.full(4, label, dtype=np.int64),
         )
 

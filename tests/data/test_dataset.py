@@ -9,9 +9,9 @@ from pytest_dlbench.errors import DataError
 
 def arrays_of(*, train=(8, 8), test=(4, 4)):
     return Arrays(
-        train_images=np.zeros((train[0], 1, 2, 2), dtype=np.float32),
+        train_inputs=np.zeros((train[0], 1, 2, 2), dtype=np.float32),
         train_labels=np.zeros(train[1], dtype=np.int64),
-        test_images=np.zeros((test[0], 1, 2, 2), dtype=np.float32),
+        test_inputs=np.zeros((test[0], 1, 2, 2), dtype=np.float32),
         test_labels=np.zeros(test[1], dtype=np.int64),
     )
 

@@ -41,7 +41,7 @@ def test_the_embedded_data_sets_are_the_digits_in_three_shapes():
 
 @every_dataset
 def test_1437_images_train_and_360_test(made, name):
-    assert (len(made[name].train_images), len(made[name].test_images)) == (1437, 360)
+    assert (len(made[name].train_inputs), len(made[name].test_inputs)) == (1437, 360)
 
 
 @every_dataset
@@ -52,12 +52,12 @@ def test_a_data_set_has_the_examples_that_it_declares(made, name):
 
 @every_dataset
 def test_images_have_the_shape_that_the_data_set_declares(made, name):
-    assert {made[name].train_images.shape[1:], made[name].test_images.shape[1:]} == {DATASETS[name].shape}
+    assert {made[name].train_inputs.shape[1:], made[name].test_inputs.shape[1:]} == {DATASETS[name].shape}
 
 
 @every_dataset
 def test_images_are_float32_from_0_to_1(made, name):
-    images = made[name].train_images
+    images = made[name].train_inputs
     assert (images.dtype, images.min(), images.max()) == (np.float32, 0, 1)
 
 
@@ -72,7 +72,7 @@ def test_no_test_image_is_chosen_twice():
 
 
 def test_every_scan_is_in_exactly_one_split(made, scans):
-    both = np.concatenate([made["digits"].train_images, made["digits"].test_images]).reshape(1797, 64) * 16
+    both = np.concatenate([made["digits"].train_inputs, made["digits"].test_inputs]).reshape(1797, 64) * 16
     assert Counter(map(bytes, both.astype(np.uint8))) == Counter(map(bytes, scans.data.astype(np.uint8)))
 
 
@@ -88,21 +88,21 @@ def test_labels_keep_the_order_of_the_scans(made, scans, is_test, name):
 
 
 def test_digits_are_the_scans_over_16(made, scans, is_test):
-    np.testing.assert_array_equal(made["digits"].test_images[:, 0], scans.images[is_test] / 16)
+    np.testing.assert_array_equal(made["digits"].test_inputs[:, 0], scans.images[is_test] / 16)
 
 
 def test_digits28_are_three_by_three_pixels_with_a_margin_of_two(made, scans, is_test):
-    for image, scan in zip(made["digits28"].test_images[:20], scans.images[is_test], strict=False):
+    for image, scan in zip(made["digits28"].test_inputs[:20], scans.images[is_test], strict=False):
         np.testing.assert_array_equal(image[0], np.pad(np.kron(scan / 16, np.ones((3, 3))), 2))
 
 
 def test_digits32_are_four_by_four_pixels(made, scans, is_test):
-    for image, scan in zip(made["digits32"].train_images[:20], scans.images[~is_test], strict=False):
+    for image, scan in zip(made["digits32"].train_inputs[:20], scans.images[~is_test], strict=False):
         np.testing.assert_array_equal(image[0], np.kron(scan / 16, np.ones((4, 4))))
 
 
 def test_digits32_have_three_equal_channels(made):
-    images = made["digits32"].train_images
+    images = made["digits32"].train_inputs
     assert np.array_equal(images[:, 0], images[:, 1])
     assert np.array_equal(images[:, 0], images[:, 2])
 

@@ -10,14 +10,14 @@ from pytest_dlbench.errors import DataError
 
 
 def change_a_bit(folder):
-    file = folder / "train_images.npy"
+    file = folder / "train_inputs.npy"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
 
 
 def cut_short(folder):
-    file = folder / "test_images.npy"
+    file = folder / "test_inputs.npy"
     file.write_bytes(file.read_bytes()[:-4])
 
 
@@ -46,7 +46,7 @@ every_damage = pytest.mark.parametrize(
         pytest.param(write_a_manifest(b""), id="manifest empty"),
         pytest.param(write_a_manifest(b"[1, 2]"), id="manifest of another form"),
         pytest.param(write_a_manifest(b"{}"), id="manifest of no parts"),
-        pytest.param(write_a_manifest(b'{"train_images": "\xff"}'), id="manifest not in UTF-8"),
+        pytest.param(write_a_manifest(b'{"train_inputs": "\xff"}'), id="manifest not in UTF-8"),
     ],
 )
 
@@ -71,8 +71,8 @@ def test_what_is_made_again_has_the_digest_that_it_had(root, counted, damage):
 def test_what_is_made_again_can_be_read(root, counted, damage):
     damage(prepare(counted.dataset(), root).folder)
     prepare.cache_clear()
-    images = np.load(prepare(counted.dataset(), root).part("train_images"))
-    np.testing.assert_array_equal(images, counted.arrays().train_images)
+    images = np.load(prepare(counted.dataset(), root).part("train_inputs"))
+    np.testing.assert_array_equal(images, counted.arrays().train_inputs)
 
 
 def fails(error):
@@ -83,8 +83,8 @@ def fails(error):
 
 
 def gives_objects(arrays):
-    objects = np.full(arrays.test_images.shape, object())
-    return lambda: replace(arrays, test_images=objects)
+    objects = np.full(arrays.test_inputs.shape, object())
+    return lambda: replace(arrays, test_inputs=objects)
 
 
 def leftovers(root):
@@ -118,4 +118,4 @@ def test_what_is_made_must_be_what_is_declared(root, counted, declared, reason):
 def test_an_error_is_not_remembered(root, counted):
     with pytest.raises(OSError, match="not today"):
         prepare(replace(counted.dataset(), make=fails(OSError("not today"))), root)
-    assert prepare(counted.dataset(), root).part("train_images").is_file()
+    assert prepare(counted.dataset(), root).part("train_inputs").is_file()

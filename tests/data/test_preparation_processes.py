@@ -28,7 +28,7 @@ def make():
     if deed == "die":
         os._exit(7)
     images, labels = np.random.default_rng(1).random((800, 3, 32, 32), dtype=np.float32), np.zeros(800, np.int64)
-    return Arrays(train_images=images, train_labels=labels, test_images=images, test_labels=labels)
+    return Arrays(train_inputs=images, train_labels=labels, test_inputs=images, test_labels=labels)
 
 
 dataset = Dataset(
@@ -96,4 +96,4 @@ def test_a_process_that_dies_while_making_blocks_nobody(start, root, counted):
     dying = start("die")
     digests_of(dying)
     assert dying.returncode == 7
-    assert prepare(counted.dataset(), root).part("train_images").is_file()
+    assert prepare(counted.dataset(), root).part("train_inputs").is_file()

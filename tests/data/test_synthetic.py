@@ -13,7 +13,7 @@ shapes = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 
 def nearest_prototype(arrays, classes):
     """Labels of the test images by the nearest mean of the training images."""
-    train, test = (images.reshape(len(images), -1) for images in (arrays.train_images, arrays.test_images))
+    train, test = (images.reshape(len(images), -1) for images in (arrays.train_inputs, arrays.test_inputs))
     means = np.stack([train[arrays.train_labels == label].mean(axis=0) for label in range(classes)])
     squares = (means**2).sum(axis=1) - 2 * test @ means.T
     return squares.argmin(axis=1)
@@ -23,7 +23,7 @@ def nearest_prototype(arrays, classes):
 @given(shapes, st.integers(1, 12))
 def test_any_shape_can_be_made(shape, classes):
     arrays = synthetic(shape, classes).make()
-    assert (arrays.train_images.shape, arrays.test_images.shape) == ((1280, *shape), (320, *shape))
+    assert (arrays.train_inputs.shape, arrays.test_inputs.shape) == ((1280, *shape), (320, *shape))
 
 
 @law
@@ -45,7 +45,7 @@ def test_every_class_has_its_share_of_the_examples(shape, classes):
 @law
 @given(shapes)
 def test_images_are_float32_from_0_to_1(shape):
-    images = synthetic(shape, 10).make().train_images
+    images = synthetic(shape, 10).make().train_inputs
     assert images.dtype == np.float32
     assert images.min() >= 0
     assert images.max() <= 1
@@ -53,13 +53,13 @@ def test_images_are_float32_from_0_to_1(shape):
 
 def test_the_same_is_made_every_time():
     one, other = (synthetic((1, 8, 8), 10).make() for _ in range(2))
-    for part in ("train_images", "train_labels", "test_images", "test_labels"):
+    for part in ("train_inputs", "train_labels", "test_inputs", "test_labels"):
         np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
 
 
 def test_training_and_test_images_differ():
     arrays = synthetic((1, 8, 8), 10).make()
-    assert not {bytes(image) for image in arrays.train_images} & {bytes(image) for image in arrays.test_images}
+    assert not {bytes(image) for image in arrays.train_inputs} & {bytes(image) for image in arrays.test_inputs}
 
 
 @pytest.mark.parametrize(("shape", "classes"), [((1, 28, 28), 10), ((3, 16, 16), 100), ((64,), 10)])

@@ -48,7 +48,7 @@ def by_hand(plan: Plan, folder: Path) -> float:
     assert not isinstance(plan.place, Absent)
     program, variant = script(plan.framework)
     asked = {
-        "images": str(plan.data.part("train_images")),
+        "images": str(plan.data.part("train_inputs")),
         "labels": str(plan.data.part("train_labels")),
         "order": str(folder / "order.npy"),
         "steps": plan.steps,

@@ -50,7 +50,7 @@ def bare(plan: Plan, folder: Path) -> list[float]:
         "network": plan.network.as_json(),
         "recipe": recipe_json(plan.recipe),
         "weights": str(folder / "weights.npz"),
-        "images": str(data.part("train_images")),
+        "images": str(data.part("train_inputs")),
         "labels": str(data.part("train_labels")),
         "order": str(folder / "order.npy"),
         "steps": plan.steps,

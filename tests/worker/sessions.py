@@ -75,7 +75,7 @@ class Session:
 
 
 def _files(data: Prepared, split: str) -> dict[str, str]:
-    return {"images": str(data.part(f"{split}_images")), "labels": str(data.part(f"{split}_labels"))}
+    return {"inputs": str(data.part(f"{split}_inputs")), "labels": str(data.part(f"{split}_labels"))}
 
 
 @contextmanager

@@ -59,10 +59,10 @@ def build(session, request):
 
 def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row a step."""
-    images, labels = _examples(request)
+    inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     began = monotonic()
-    session.trainer.load(images, labels, order)
+    session.trainer.load(inputs, labels, order)
     load_seconds = monotonic() - began
     seconds, losses = timed_steps(session.trainer, len(order))
     examples = len(seconds) * order.shape[1]
@@ -71,15 +71,15 @@ def train(session, request):
 
 def evaluate(session, request):
     """Count correct answers, and average the loss, over a whole split."""
-    images, labels = _examples(request)
+    inputs, labels = _examples(request)
     began = monotonic()
-    correct, loss = session.trainer.evaluate(images, labels, required(request, "batch_size"))
+    correct, loss = session.trainer.evaluate(inputs, labels, required(request, "batch_size"))
     seconds = monotonic() - began
     return {"seconds": seconds, "examples": len(labels), "correct": int(correct), "loss": repr(float(loss))}
 
 
 def _examples(request):
-    paths = (required(request, "images"), required(request, "labels"))
+    paths = (required(request, "inputs"), required(request, "labels"))
     return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
 
 
