@@ -1,42 +1,80 @@
 """The neutral vocabulary: a model is written once, here, and built by every framework in its own idiom."""
 
+from pytest_dlbench.model.heads import Head, SequenceCrossEntropy, SigmoidCrossEntropy, SoftmaxCrossEntropy
 from pytest_dlbench.model.layers import (
+    GRU,
+    LSTM,
+    Add,
     AvgPool,
     BatchNorm,
+    Branch,
+    Concat,
+    Conditioned,
     Conv2D,
+    Cut,
     Dense,
     Dropout,
+    Embedding,
     Flatten,
+    GlobalAvgPool,
     Layer,
+    LocalResponseNorm,
+    LogSoftmax,
     MaxPool,
+    PadChannels,
     Parameter,
     ReLU,
     Sigmoid,
     Tanh,
 )
-from pytest_dlbench.model.model import Model, SoftmaxCrossEntropy
+from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.network import Network, infer
-from pytest_dlbench.model.recipe import SGD, Recipe
+from pytest_dlbench.model.optimizers import SGD, Adadelta, Adam, Optimizer, RMSprop
+from pytest_dlbench.model.recipe import Recipe
+from pytest_dlbench.model.schedules import Cosine, InverseTime, Schedule, StepDecay
 from pytest_dlbench.model.shapes import Shape
 
 __all__ = [
+    "GRU",
+    "LSTM",
     "SGD",
+    "Adadelta",
+    "Adam",
+    "Add",
     "AvgPool",
     "BatchNorm",
+    "Branch",
+    "Concat",
+    "Conditioned",
     "Conv2D",
+    "Cosine",
+    "Cut",
     "Dense",
     "Dropout",
+    "Embedding",
     "Flatten",
+    "GlobalAvgPool",
+    "Head",
+    "InverseTime",
     "Layer",
+    "LocalResponseNorm",
+    "LogSoftmax",
     "MaxPool",
     "Model",
     "Network",
+    "Optimizer",
+    "PadChannels",
     "Parameter",
+    "RMSprop",
     "ReLU",
     "Recipe",
+    "Schedule",
+    "SequenceCrossEntropy",
     "Shape",
     "Sigmoid",
+    "SigmoidCrossEntropy",
     "SoftmaxCrossEntropy",
+    "StepDecay",
     "Tanh",
     "infer",
 ]

@@ -1,10 +1,12 @@
 """A model of the field: its layers, the input it was made for, and where it comes from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.layers import Dropout, Layer
+from pytest_dlbench.model.heads import Head
+from pytest_dlbench.model.layers import Add, Branch, Concat, Conditioned, Dropout, Layer
 from pytest_dlbench.model.recipe import Recipe
 from pytest_dlbench.model.shapes import Shape
 
@@ -12,41 +14,37 @@ Family = Literal["cnn", "fcn", "rnn", "detection"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoftmaxCrossEntropy:
-    """The head: softmax over ``classes`` logits, the mean over the batch of minus the log-probability of the label."""
-
-    classes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A network, written once for all frameworks.
 
-    ``input_shape`` is one sample of the data it was made for, channels first. ``sources`` name the studies that
-    trained it and become pytest marks, as ``family`` does. ``recipe`` is the source's own.
+    ``input_shape`` is one sample of the data it was made for: an image with its channels first, a vector, or a row of
+    tokens from 0 to before ``vocabulary``. ``sources`` name the studies that trained it and become pytest marks, as
+    ``family`` does; ``more_marks`` are such as "slow". ``recipe`` is the source's own.
     """
 
     name: str
     family: Family
     input_shape: Shape
-    layers: tuple[Layer, ...]
-    head: SoftmaxCrossEntropy
+    layers: Branch
+    head: Head
     recipe: Recipe
+    vocabulary: int | None = None
     sources: tuple[str, ...] = ()
+    more_marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.layers:
             raise ModelError(f"model {self.name!r} has no layers")
         if len(self.input_shape) not in (1, 3) or any(size < 1 for size in self.input_shape):
             raise ModelError(
-                f"model {self.name!r}: input_shape must be (channels, height, width) or (features,), each 1 or more,"
-                f" got {self.input_shape}"
+                f"model {self.name!r}: input_shape must be (channels, height, width), (features,) or (steps,), each"
+                f" 1 or more, got {self.input_shape}"
             )
 
     @property
     def marks(self) -> tuple[str, ...]:
         """The pytest marks of its cells."""
-        return (self.family, *self.sources)
+        return (self.family, *self.sources, *self.more_marks)
 
     def for_input(self, shape: Shape) -> "Model":
         """The same layers for another input; its name says so."""
@@ -54,4 +52,17 @@ class Model:
 
     def without_dropout(self) -> "Model":
         """The same model with no random masks, which frameworks cannot share."""
-        return replace(self, layers=tuple(layer for layer in self.layers if not isinstance(layer, Dropout)))
+        return replace(self, layers=_kept(self.layers, lambda layer: not isinstance(layer, Dropout)))
+
+
+def _kept(layers: Branch, is_kept: Callable[[Layer], bool]) -> Branch:
+    """The layers, and those in their branches, that are kept."""
+    return tuple(_thinned(layer, is_kept) for layer in layers if is_kept(layer))
+
+
+def _thinned(layer: Layer, is_kept: Callable[[Layer], bool]) -> Layer:
+    if isinstance(layer, Add | Concat):
+        return layer.with_branches(*(_kept(branch, is_kept) for branch in layer.branches))
+    if isinstance(layer, Conditioned):
+        return replace(layer, start=_kept(layer.start, is_kept), sequence=_kept(layer.sequence, is_kept))
+    return layer

@@ -6,22 +6,43 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.layers import DoesNotFit, Inferred, Layer, Parameter
+from pytest_dlbench.model.heads import SequenceCrossEntropy
+from pytest_dlbench.model.layers import (
+    Add,
+    Branch,
+    Chained,
+    Concat,
+    Conditioned,
+    DoesNotFit,
+    Embedding,
+    Inferred,
+    Layer,
+    Parameter,
+)
 from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.shapes import Shape, show
+
+INPUT = "input"
+"""What the network's own input is called among the inputs of layers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A layer at its place in a network."""
+    """A layer at its place in a network. ``inputs`` are names of layers before it, or INPUT.
+
+    ``more`` is what the place gives a builder to know: which embedding says how long sequences are (``lengths``), in
+    which layer's last state a recurrent layer starts (``start``).
+    """
 
     name: str
     layer: Layer
+    inputs: tuple[str, ...]
     input: Shape
     inferred: Inferred
+    more: dict[str, Any]
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -31,7 +52,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The layers with their shapes, parameters and multiply-adds for one sample."""
+    """The layers with their shapes, parameters and multiply-adds for one sample, each behind all of its inputs."""
 
     model: Model
     layers: tuple[Placed, ...]
@@ -51,14 +72,31 @@ class Network:
         """Multiply-adds of one forward pass of one sample; training costs about three times as much."""
         return sum(placed.inferred.multiply_adds for placed in self.layers)
 
+    @property
+    def output(self) -> Shape:
+        """What the last layer makes of one sample."""
+        return self.layers[-1].inferred.output
+
+    @property
+    def label_shape(self) -> Shape:
+        """What a label is: () for a class, (steps,) for a token at each step, (flags,) for flags."""
+        if self.model.head.task == "class":
+            return ()
+        return self.output[:1]
+
     def as_json(self) -> dict[str, Any]:
-        """What the worker gets: every size resolved, so that a builder infers nothing."""
-        return {
-            "input": list(self.model.input_shape),
-            "classes": self.model.head.classes,
-            "loss": "softmax_cross_entropy",
-            "layers": [_layer_json(placed) for placed in self.layers],
-        }
+        """What the worker gets: every size resolved, so that a builder infers nothing.
+
+        A layer's ``inputs`` are left out where they are the layer before it, or the network's input for the first.
+        """
+        head = self.model.head
+        told = {"input": list(self.model.input_shape), "classes": head.classes, "loss": head.loss}
+        if self.model.vocabulary:
+            told["vocabulary"] = self.model.vocabulary
+        if isinstance(head, SequenceCrossEntropy):
+            told["ignored"] = head.ignored
+        before = [INPUT, *(placed.name for placed in self.layers)]
+        return {**told, "layers": [_layer_json(*pair) for pair in zip(self.layers, before, strict=False)]}
 
     @property
     def digest(self) -> str:
@@ -67,34 +105,91 @@ class Network:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _layer_json(placed: Placed) -> dict[str, Any]:
+def _layer_json(placed: Placed, before: str) -> dict[str, Any]:
     shapes = {"input": placed.input, "output": placed.inferred.output}
-    return {"kind": placed.layer.kind, "name": placed.name, **shapes, **placed.inferred.geometry}
+    inputs = {} if placed.inputs == (before,) else {"inputs": placed.inputs}
+    named = {"kind": placed.layer.kind, "name": placed.name, **shapes}
+    return {**named, **inputs, **placed.inferred.geometry, **placed.more}
 
 
 @lru_cache(maxsize=4096)
 def infer(model: Model) -> Network:
     """The network that the model is for its own input shape; raises ModelError with the layer that does not fit."""
-    seen: Counter[str] = Counter()
-    placed: list[Placed] = []
-    shape = model.input_shape
-    for position, layer in enumerate(model.layers, start=1):
-        seen[layer.prefix] += 1
-        name = f"{layer.prefix}{seen[layer.prefix]}"
-        try:
-            inferred = layer.infer(shape)
-        except DoesNotFit as error:
-            where = f"model {model.name!r}, input {show(model.input_shape)}: layer {position} ({name}, {layer})"
-            raise ModelError(f"{where} does not fit: {error}") from error
-        placed.append(Placed(name=name, layer=layer, input=shape, inferred=inferred))
-        shape = inferred.output
-    _check_head(model, shape)
-    return Network(model=model, layers=tuple(placed))
-
-
-def _check_head(model: Model, shape: Shape) -> None:
-    if shape != (model.head.classes,):
+    placing = _Placing(model)
+    end = placing.chain(model.layers, _Value(INPUT, model.input_shape))
+    head = model.head
+    if not head.fits(end.shape):
         raise ModelError(
-            f"model {model.name!r}: the last layer gives {show(shape)}, but its softmax head has"
-            f" {model.head.classes} classes; end with Dense({model.head.classes})"
+            f"model {model.name!r}: the last layer gives {show(end.shape)}, which is not what its head,"
+            f" {type(head).__name__}, takes; end with Dense({head.logits})"
         )
+    return Network(model=model, layers=tuple(placing.placed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a layer makes: its name, the shape of a sample, and the embedding that says how long sequences are."""
+
+    name: str
+    shape: Shape
+    lengths: str | None = None
+
+
+class _Placing:
+    """Walks through the layers and their branches and places each behind what it needs."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._seen: Counter[str] = Counter()
+        self.placed: list[Placed] = []
+
+    def chain(self, layers: Branch, value: _Value) -> _Value:
+        for layer in layers:
+            value = self._layer(layer, value)
+        return value
+
+    def _layer(self, layer: Layer, value: _Value) -> _Value:
+        if isinstance(layer, Add | Concat):
+            return self._merge(layer, value)
+        if isinstance(layer, Conditioned):
+            return self._conditioned(layer, value)
+        return self._chained(cast("Chained", layer), value)
+
+    def _chained(self, layer: Chained, value: _Value, start: str | None = None) -> _Value:
+        inferred = self._inferred(layer, value.shape)
+        more = {"start": start} if start else {}
+        is_recurrent = "sequence" in inferred.geometry
+        if is_recurrent and value.lengths:
+            more["lengths"] = value.lengths
+        name = self._place(layer, (value,), inferred, more)
+        if isinstance(layer, Embedding) and layer.padding is not None:
+            return _Value(name, inferred.output, name)
+        return _Value(name, inferred.output, value.lengths)
+
+    def _merge(self, layer: Add | Concat, value: _Value) -> _Value:
+        ends = tuple(self.chain(branch, value) for branch in layer.branches)
+        inferred = self._inferred(layer, tuple(end.shape for end in ends))
+        return _Value(self._place(layer, ends, inferred, {}), inferred.output, ends[0].lengths)
+
+    def _conditioned(self, layer: Conditioned, value: _Value) -> _Value:
+        start = self.chain(layer.start, value)
+        return self._chained(layer.layer, self.chain(layer.sequence, value), start.name)
+
+    def _inferred(self, layer: Any, shape: Any) -> Inferred:
+        try:
+            inferred: Inferred = layer.merge(shape) if isinstance(layer, Add | Concat) else layer.infer(shape)
+        except DoesNotFit as error:
+            position = f"{layer.prefix}{self._seen[layer.prefix] + 1}"
+            where = f"layer {len(self.placed) + 1} ({position}, {layer})"
+            raise ModelError(
+                f"model {self._model.name!r}, input {show(self._model.input_shape)}: {where} does not fit: {error}"
+            ) from error
+        return inferred
+
+    def _place(self, layer: Layer, inputs: tuple[_Value, ...], inferred: Inferred, more: dict[str, Any]) -> str:
+        self._seen[layer.prefix] += 1
+        name = f"{layer.prefix}{self._seen[layer.prefix]}"
+        names = tuple(value.name for value in inputs)
+        placed = Placed(name=name, layer=layer, inputs=names, input=inputs[0].shape, inferred=inferred, more=more)
+        self.placed.append(placed)
+        return name

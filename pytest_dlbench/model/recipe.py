@@ -1,37 +1,16 @@
 """How a model is trained: the optimiser, the batch, the number of epochs."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.layers.layer import require_positive, require_share
+from pytest_dlbench.model.layers.layer import require_positive
+from pytest_dlbench.model.optimizers import Optimizer
+from pytest_dlbench.model.schedules import Moment, Schedule
 
 Precision = Literal["float32", "float64"]
 Initialisation = Literal["shared", "framework"]
-
-
-@dataclass(frozen=True, slots=True)
-class SGD:
-    """Stochastic gradient descent with classical momentum.
-
-    ``velocity = momentum·velocity + gradient + weight_decay·parameter``, then ``parameter -= learning_rate·velocity``;
-    with ``nesterov`` the step is ``gradient + momentum·velocity`` (Sutskever et al. 2013, in the form that PyTorch and
-    optax have).
-    """
-
-    learning_rate: float
-    _: KW_ONLY
-    momentum: float = 0.0
-    nesterov: bool = False
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_share(self.momentum, "SGD momentum")
-        if not (0 < self.learning_rate < inf and 0 <= self.weight_decay < inf):
-            raise ModelError(f"SGD needs a learning rate above 0 and no negative weight decay, got {self}")
-        if self.nesterov and not self.momentum:
-            raise ModelError("SGD with nesterov needs a momentum above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +18,28 @@ class Recipe:
     """The training settings of one case.
 
     ``epochs`` is the source's own number (scale full); every epoch is a new seeded order of which only whole batches
-    are used. ``init="shared"`` starts every framework from the same seeded arrays (Glorot uniform weights, zero
-    biases); ``"framework"`` from its own defaults.
+    are used. ``schedule`` changes the learning rate from step to step. ``clip_norm`` shortens the gradient of all
+    parameters together to this Euclidean length where it is longer (Pascanu et al. 2013). ``init="shared"`` starts
+    every framework from the same seeded arrays (``model.initial``); ``"framework"`` from its own defaults.
     """
 
     batch_size: int
     epochs: int
-    optimizer: SGD
+    optimizer: Optimizer
+    schedule: Schedule | None = None
+    clip_norm: float | None = None
     precision: Precision = "float32"
     init: Initialisation = "shared"
 
     def __post_init__(self) -> None:
         require_positive((self.batch_size, self.epochs), "batch size and epochs")
+        if self.clip_norm is not None and not 0 < self.clip_norm < inf:
+            raise ModelError(f"clip_norm must be above 0 and finite, got {self.clip_norm!r}")
+
+    def learning_rates(self, *, steps: int, steps_per_epoch: int) -> tuple[float, ...]:
+        """The learning rate of every step."""
+        rate = self.optimizer.learning_rate
+        if self.schedule is None:
+            return (rate,) * steps
+        moments = (Moment(step=step, epoch=step / steps_per_epoch, share=step / steps) for step in range(steps))
+        return tuple(rate * self.schedule.at(moment) for moment in moments)

@@ -1,23 +1,39 @@
 """The layers of the neutral vocabulary, one file for each family."""
 
-from pytest_dlbench.model.layers.activation import ReLU, Sigmoid, Tanh
+from pytest_dlbench.model.layers.activation import LogSoftmax, ReLU, Sigmoid, Tanh
 from pytest_dlbench.model.layers.convolution import Conv2D
-from pytest_dlbench.model.layers.dense import Dense, Flatten
-from pytest_dlbench.model.layers.layer import DoesNotFit, Inferred, Layer, Parameter
-from pytest_dlbench.model.layers.pooling import AvgPool, MaxPool
-from pytest_dlbench.model.layers.regularization import BatchNorm, Dropout
+from pytest_dlbench.model.layers.dense import Dense
+from pytest_dlbench.model.layers.layer import Chained, DoesNotFit, Inferred, Layer, Parameter
+from pytest_dlbench.model.layers.merging import Add, Branch, Concat
+from pytest_dlbench.model.layers.pooling import AvgPool, GlobalAvgPool, MaxPool
+from pytest_dlbench.model.layers.recurrent import GRU, LSTM, Conditioned, Embedding
+from pytest_dlbench.model.layers.regularization import BatchNorm, Dropout, LocalResponseNorm
+from pytest_dlbench.model.layers.shaping import Cut, Flatten, PadChannels
 
 __all__ = [
+    "GRU",
+    "LSTM",
+    "Add",
     "AvgPool",
     "BatchNorm",
+    "Branch",
+    "Chained",
+    "Concat",
+    "Conditioned",
     "Conv2D",
+    "Cut",
     "Dense",
     "DoesNotFit",
     "Dropout",
+    "Embedding",
     "Flatten",
+    "GlobalAvgPool",
     "Inferred",
     "Layer",
+    "LocalResponseNorm",
+    "LogSoftmax",
     "MaxPool",
+    "PadChannels",
     "Parameter",
     "ReLU",
     "Sigmoid",

@@ -36,3 +36,11 @@ class Sigmoid(_Activation):
 
     kind: ClassVar[str] = "sigmoid"
     prefix: ClassVar[str] = "sigmoid"
+
+
+@dataclass(frozen=True, slots=True)
+class LogSoftmax(_Activation):
+    """The logarithm of the softmax over the classes. Before a softmax head it changes nothing, and costs time."""
+
+    kind: ClassVar[str] = "log_softmax"
+    prefix: ClassVar[str] = "log_softmax"

@@ -3,7 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from pytest_dlbench.model.layers.layer import Inferred, Parameter, require_image, require_positive
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model.layers.layer import DoesNotFit, Inferred, Parameter, require_image, require_positive
 from pytest_dlbench.model.layers.window import Padding, require_padding, resolve_pads, slide
 from pytest_dlbench.model.shapes import Pair, Shape, pair
 
@@ -12,10 +13,10 @@ from pytest_dlbench.model.shapes import Pair, Shape, pair
 class Conv2D:
     """A two-dimensional convolution (a cross-correlation, as every framework computes it).
 
-    ``padding`` is "valid" (none), "same" (``ceil(size / stride)`` outputs), or rows and columns on each side.
+    ``padding`` is "valid" (none), "same" (``ceil(size / stride)`` outputs), or rows and columns on each side. With
+    ``groups`` channels and filters are divided into as many, each of which sees its own channels only.
     """
 
-    kind: ClassVar[str] = "conv2d"
     prefix: ClassVar[str] = "conv"
     filters: int
     kernel: int | Pair
@@ -23,10 +24,19 @@ class Conv2D:
     stride: int | Pair = 1
     padding: Padding = "valid"
     bias: bool = True
+    groups: int = 1
 
     def __post_init__(self) -> None:
-        require_positive((self.filters, *pair(self.kernel), *pair(self.stride)), "Conv2D filters, kernel and stride")
+        sizes = (self.filters, *pair(self.kernel), *pair(self.stride), self.groups)
+        require_positive(sizes, "Conv2D filters, kernel, stride and groups")
         require_padding(self.padding)
+        if self.filters % self.groups:
+            raise ModelError(f"Conv2D: {self.filters} filters cannot be divided into {self.groups} groups")
+
+    @property
+    def kind(self) -> str:
+        """Grouped convolution is a kind of its own, which not every framework has."""
+        return "conv2d" if self.groups == 1 else "grouped_conv2d"
 
     def infer(self, shape: Shape) -> Inferred:
         """An image with one channel for each filter."""
@@ -34,17 +44,21 @@ class Conv2D:
         kernel, stride = pair(self.kernel), pair(self.stride)
         pads = resolve_pads(self.padding, shape, kernel, stride)
         rows, columns = slide(shape, kernel, stride, pads)
+        if channels % self.groups:
+            raise DoesNotFit(f"{channels} channels cannot be divided into {self.groups} groups")
+        inputs, outputs = channels // self.groups, self.filters // self.groups
         window = kernel[0] * kernel[1]
         weight = Parameter(
             role="weight",
-            shape=(self.filters, channels, *kernel),
-            fan_in=channels * window,
-            fan_out=self.filters * window,
+            shape=(self.filters, inputs, *kernel),
+            fan_in=inputs * window,
+            fan_out=outputs * window,
         )
         bias = (Parameter(role="bias", shape=(self.filters,)),) if self.bias else ()
+        grouped = {} if self.groups == 1 else {"groups": self.groups}
         return Inferred(
             output=(self.filters, rows, columns),
             parameters=(weight, *bias),
-            multiply_adds=self.filters * channels * window * rows * columns,
-            geometry={"kernel": kernel, "stride": stride, "padding": pads, "bias": self.bias},
+            multiply_adds=self.filters * inputs * window * rows * columns,
+            geometry={"kernel": kernel, "stride": stride, "padding": pads, "bias": self.bias, **grouped},
         )

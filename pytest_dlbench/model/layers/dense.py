@@ -1,4 +1,4 @@
-"""Fully connected layers, and the flattening before them."""
+"""Fully connected layers."""
 
 from dataclasses import dataclass
 from math import prod
@@ -10,7 +10,7 @@ from pytest_dlbench.model.shapes import Shape, show
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Every output is a weighted sum of every input."""
+    """Every output is a weighted sum of every input; of a sequence, at each step with the same weights."""
 
     kind: ClassVar[str] = "dense"
     prefix: ClassVar[str] = "fc"
@@ -21,24 +21,16 @@ class Dense:
         require_positive((self.units,), "Dense units")
 
     def infer(self, shape: Shape) -> Inferred:
-        """A vector of ``units``."""
-        if len(shape) != 1:
-            raise DoesNotFit(f"Dense needs a vector, got {show(shape)}; put Flatten() before it")
-        inputs, units = shape[0], self.units
+        """A vector of ``units``, or one for each step."""
+        if len(shape) > 2:
+            raise DoesNotFit(f"Dense needs a vector or a sequence, got {show(shape)}; put Flatten() before it")
+        *steps, inputs = shape
+        units = self.units
         weight = Parameter(role="weight", shape=(inputs, units), fan_in=inputs, fan_out=units)
         bias = (Parameter(role="bias", shape=(units,)),) if self.bias else ()
         return Inferred(
-            output=(units,), parameters=(weight, *bias), multiply_adds=inputs * units, geometry={"bias": self.bias}
+            output=(*steps, units),
+            parameters=(weight, *bias),
+            multiply_adds=prod(steps) * inputs * units,
+            geometry={"bias": self.bias},
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Flatten:
-    """An image as one vector, in channel, row, column order."""
-
-    kind: ClassVar[str] = "flatten"
-    prefix: ClassVar[str] = "flatten"
-
-    def infer(self, shape: Shape) -> Inferred:
-        """A vector of all values."""
-        return Inferred(output=(prod(shape),), geometry={})

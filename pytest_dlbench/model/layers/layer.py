@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.shapes import Shape, show
+from pytest_dlbench.model.shapes import Pair, Shape, show
 
-Role = Literal["weight", "bias", "scale", "shift"]
+Role = Literal["weight", "bias", "scale", "shift", "recurrent", "recurrent_bias"]
 
 
 class DoesNotFit(ModelError):  # noqa: N818 - reads as a sentence where it is raised
@@ -17,14 +17,18 @@ class DoesNotFit(ModelError):  # noqa: N818 - reads as a sentence where it is ra
 class Parameter:
     """One trainable array in the canonical layout.
 
-    Dense weights are ``(inputs, outputs)``, convolution weights ``(outputs, inputs, height, width)``; the inputs of a
-    dense layer behind a flatten are in channel, row, column order.
+    Dense weights are ``(inputs, outputs)``, convolution weights ``(outputs, inputs, height, width)``, where the inputs
+    are those of one group; the inputs of a dense layer behind a flatten are in channel, row, column order. Weights
+    start within Glorot's bounds for their fans or within ±``limit``; everything else at 0, but scales and what lies
+    from ``ones[0]`` to before ``ones[1]`` at 1.
     """
 
     role: Role
     shape: Shape
     fan_in: int = 0
     fan_out: int = 0
+    limit: float = 0.0
+    ones: Pair | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +46,21 @@ class Inferred:
 
 
 class Layer(Protocol):
-    """One step of a model. ``kind`` names it in the worker's JSON, ``prefix`` starts its name in the model."""
+    """One step of a model. ``prefix`` starts its name in the model.
 
-    kind: ClassVar[str]
+    Merges (``merging``) and ``Conditioned`` are layers, too, which ``network`` takes apart.
+    """
+
     prefix: ClassVar[str]
+
+    @property
+    def kind(self) -> str:
+        """Its name in the worker's JSON: what a builder must know to build it."""
+        ...
+
+
+class Chained(Layer, Protocol):
+    """A layer with one input."""
 
     def infer(self, shape: Shape) -> Inferred:
         """Output, parameters and multiply-adds for one sample of this shape; raises DoesNotFit."""

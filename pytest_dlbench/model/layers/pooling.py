@@ -5,19 +5,23 @@ from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import Inferred, require_image, require_positive
-from pytest_dlbench.model.layers.window import Padding, require_padding, resolve_pads, slide
+from pytest_dlbench.model.layers.window import Padding, fill_last_windows, require_padding, resolve_pads, slide
 from pytest_dlbench.model.shapes import Pair, Shape, pair
 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """A window that slides over each channel alone. Without a stride, windows stand side by side."""
+    """A window that slides over each channel alone. Without a stride, windows stand side by side.
+
+    With ``ceil`` the rows and columns that are left over at the end get a window, too, as in Caffe.
+    """
 
     prefix: ClassVar[str] = "pool"
     window: int | Pair
     _: KW_ONLY
     stride: int | Pair | None = None
     padding: Padding = "valid"
+    ceil: bool = False
 
     def __post_init__(self) -> None:
         stride = self.window if self.stride is None else self.stride
@@ -28,11 +32,13 @@ class _Pool:
             raise ModelError(f"pooling padding must be at most half the window, got {self.padding} for {self.window}")
 
     def infer(self, shape: Shape) -> Inferred:
-        """An image with as many channels; rows and columns that fill no window are left out."""
+        """An image with as many channels; rows and columns that fill no window are left out without ``ceil``."""
         channels, _, _ = require_image(shape, type(self).__name__)
         window = pair(self.window)
         stride = window if self.stride is None else pair(self.stride)
         pads = resolve_pads(self.padding, shape, window, stride)
+        if self.ceil:
+            pads = fill_last_windows(shape, window, stride, pads)
         output = (channels, *slide(shape, window, stride, pads))
         return Inferred(output=output, geometry={"window": window, "stride": stride, "padding": pads})
 
@@ -49,3 +55,16 @@ class AvgPool(_Pool):
     """The mean of each window; padding is neither summed nor counted."""
 
     kind: ClassVar[str] = "avg_pool"
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAvgPool:
+    """The mean of each channel, as an image of one row and one column."""
+
+    kind: ClassVar[str] = "avg_pool"
+    prefix: ClassVar[str] = "pool"
+
+    def infer(self, shape: Shape) -> Inferred:
+        """One value for each channel."""
+        _, height, width = require_image(shape, "GlobalAvgPool")
+        return AvgPool((height, width)).infer(shape)

@@ -1,11 +1,17 @@
-"""Layers that behave differently in training and in evaluation."""
+"""Dropout and normalisation."""
 
 from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.layers.layer import Inferred, Parameter, require_share
+from pytest_dlbench.model.layers.layer import (
+    Inferred,
+    Parameter,
+    require_image,
+    require_positive,
+    require_share,
+)
 from pytest_dlbench.model.shapes import Shape
 
 
@@ -23,6 +29,34 @@ class Dropout:
     def infer(self, shape: Shape) -> Inferred:
         """The same shape."""
         return Inferred(output=shape, geometry={"rate": self.rate})
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResponseNorm:
+    """``x / (k + alpha / size · Σ x²)^beta``, the sum over ``size`` neighbouring channels around each.
+
+    Krizhevsky et al. 2012, section 3.3, with alpha divided by the size as in Caffe and PyTorch (the paper and
+    TensorFlow do not divide). Channels beyond the first and the last count as zeros.
+    """
+
+    kind: ClassVar[str] = "local_response_norm"
+    prefix: ClassVar[str] = "lrn"
+    size: int = 5
+    _: KW_ONLY
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_positive((self.size,), "LocalResponseNorm size")
+        if not self.size % 2 or not all(0 < value < inf for value in (self.alpha, self.beta, self.k)):
+            raise ModelError(f"LocalResponseNorm needs an odd size and alpha, beta and k above 0, got {self}")
+
+    def infer(self, shape: Shape) -> Inferred:
+        """The same shape."""
+        require_image(shape, "LocalResponseNorm")
+        geometry = {"size": self.size, "alpha": self.alpha, "beta": self.beta, "k": self.k}
+        return Inferred(output=shape, geometry=geometry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,23 @@ def _same(size: int, kernel: int, stride: int) -> Pair:
     return total // 2, total - total // 2
 
 
+def fill_last_windows(image: Shape, kernel: Pair, stride: Pair, pads: Pads) -> Pads:
+    """More padding at the ends, so that rows and columns that are left over get a window that begins among them.
+
+    A window that would lie in the padding alone is left out (Caffe's and PyTorch's rule).
+    """
+    vertical, horizontal = (_fill(*sizes) for sizes in zip(image[1:], kernel, stride, pads, strict=True))
+    return vertical, horizontal
+
+
+def _fill(size: int, kernel: int, stride: int, pad: Pair) -> Pair:
+    before, after = pad
+    outputs = -(-(size + before + after - kernel) // stride) + 1
+    if (outputs - 1) * stride >= size + before:
+        outputs -= 1
+    return before, max(after, (outputs - 1) * stride + kernel - size - before)
+
+
 def slide(image: Shape, kernel: Pair, stride: Pair, pads: Pads) -> Pair:
     """How many positions a window takes, (vertical, horizontal); what is left over at the end is not visited."""
     sizes = tuple(size + sum(pad) for size, pad in zip(image[1:], pads, strict=True))

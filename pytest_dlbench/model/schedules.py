@@ -1,0 +1,69 @@
+"""Learning-rate schedules: the factor on the optimiser's rate at every step.
+
+The driver resolves a schedule to one rate for each step, so that a framework has nothing to interpret.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import cos, inf, pi
+
+from pytest_dlbench.errors import ModelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Where training is: the step from 0, the same in epochs, and as a share of all steps."""
+
+    step: int
+    epoch: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepDecay:
+    """Times ``factor`` after each of these epochs, such as ``StepDecay(0.1, (30, 60))``."""
+
+    factor: float
+    epochs: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < inf or not self.epochs or any(a >= b for a, b in pairwise((0.0, *self.epochs))):
+            raise ModelError(f"StepDecay needs a factor above 0 and rising epochs above 0, got {self}")
+
+    def at(self, moment: Moment) -> float:
+        """The factor at a step."""
+        return self.factor ** sum(moment.epoch >= epoch for epoch in self.epochs)
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine:
+    """Half a cosine from 1 to ``last`` over the whole training (Loshchilov & Hutter 2017, without restarts)."""
+
+    last: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.last < 1:
+            raise ModelError(f"Cosine needs a last factor from 0 to below 1, got {self.last!r}")
+
+    def at(self, moment: Moment) -> float:
+        """The factor at a step."""
+        return self.last + (1 - self.last) * (1 + cos(pi * moment.share)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class InverseTime:
+    """``(1 + gamma·step)^-power``: Caffe's "inv" policy, and with power 1 the decay of Keras 2."""
+
+    gamma: float
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma < inf or not 0 < self.power < inf:
+            raise ModelError(f"InverseTime needs gamma and power above 0, got {self}")
+
+    def at(self, moment: Moment) -> float:
+        """The factor at a step."""
+        return float((1 + self.gamma * moment.step) ** -self.power)
+
+
+Schedule = StepDecay | Cosine | InverseTime
