@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Protocol
 
-from pytest_dlbench.model import Model, Shape
+from pytest_dlbench.model import Model, Shape, infer
 from pytest_dlbench.model.shapes import show
 
 AXES = ("framework", "model", "dataset", "device")
@@ -39,6 +39,21 @@ class Data(Value, Protocol):
     @property
     def classes(self) -> int | None:
         """Labels from 0."""
+        ...
+
+    @property
+    def task(self) -> str | None:
+        """What a label is: "class", "tokens" or "flags"."""
+        ...
+
+    @property
+    def vocabulary(self) -> int | None:
+        """How many tokens inputs are made of, if they are."""
+        ...
+
+    @property
+    def label_shape(self) -> Shape:
+        """How many labels an example has; () for one."""
         ...
 
 
@@ -88,8 +103,20 @@ def _misfits(models: Sequence[Value], datasets: Sequence[Value]) -> dict[tuple[s
 
 def misfit(model: Model, data: Data) -> str:
     """Why a model cannot be trained on a data set; empty where it can."""
-    if data.shape is not None and model.input_shape != data.shape:
-        return f"{model.name} takes {show(model.input_shape)}, {data.name} has {show(data.shape)}"
-    if data.classes is not None and model.head.classes != data.classes:
-        return f"{model.name} has {model.head.classes} classes, {data.name} {data.classes}"
-    return ""
+    if data.shape is None:
+        return ""
+    head = model.head
+    if data.task == "tokens" and infer(model).label_shape != data.label_shape:
+        return f"{model.name} gives {show(infer(model).output)}, {data.name} has labels of {show(data.label_shape)}"
+    pairs = (
+        ("takes", _input(model.input_shape, model.vocabulary), _input(data.shape, data.vocabulary)),
+        ("is trained for", f"{head.classes} {_TASKS[head.task]}", f"{data.classes} {_TASKS[data.task or 'class']}"),
+    )
+    return next((f"{model.name} {verb} {own}, {data.name} has {its}" for verb, own, its in pairs if own != its), "")
+
+
+_TASKS = {"class": "classes", "tokens": "tokens at each step", "flags": "flags"}
+
+
+def _input(shape: Shape, vocabulary: int | None) -> str:
+    return show(shape) if vocabulary is None else f"{show(shape)} tokens of {vocabulary:,}"

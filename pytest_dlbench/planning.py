@@ -37,7 +37,7 @@ class Settings:
         steps: int | None = None,
     ) -> Plan:
         """How one cell is run; raises ModelError for what cannot be trained. The data are prepared by then."""
-        dataset = synthetic(model.input_shape, model.head.classes) if isinstance(data, SyntheticData) else data
+        dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
         if reason := misfit(model, dataset):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         recipe = recipe or model.recipe
@@ -81,6 +81,18 @@ class Settings:
             precision=plan.recipe.precision,
             init=plan.recipe.init,
         )
+
+
+def synthetic_for(model: Model) -> Dataset:
+    """The synthetic data set that a model can be trained on."""
+    head = model.head
+    return synthetic(
+        model.input_shape,
+        head.classes,
+        task=head.task,
+        vocabulary=model.vocabulary,
+        label_shape=infer(model).label_shape if head.task == "tokens" else (),
+    )
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str) -> int:

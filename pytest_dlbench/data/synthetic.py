@@ -18,6 +18,9 @@ class SyntheticData:
     name: str = "synthetic"
     shape: None = None
     classes: None = None
+    task: None = None
+    vocabulary: None = None
+    label_shape: Shape = ()
     marks: tuple[str, ...] = ()
 
 

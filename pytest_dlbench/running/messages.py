@@ -49,7 +49,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """Correct answers among ``examples``, and the mean loss as text."""
+    """Correct answers among ``examples`` (or the steps or flags of all examples), and the mean loss as text."""
 
     seconds: float
     examples: int

@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
-from math import isfinite
+from math import isfinite, prod
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,7 +25,9 @@ from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.processes import ProcessTree
 
 SAMPLE_PERIOD_SECONDS = 0.2
+# Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
 EVALUATION_BATCH = 1000
+EVALUATION_NUMBERS = 2**26
 OF_LACKS = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
@@ -117,13 +119,17 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
     recipe, dataset = plan.recipe, plan.data.dataset
     order = batches(examples=dataset.train_examples, batch_size=recipe.batch_size, steps=plan.steps, seed=seed)
     np.save(folder / "order.npy", order, allow_pickle=False)
-    weights = None
+    weights, rates = None, None
+    if recipe.schedule is not None:
+        rates = str(folder / "rates.npy")
+        per_epoch = dataset.train_examples // recipe.batch_size
+        np.save(rates, recipe.learning_rates(steps=plan.steps, steps_per_epoch=per_epoch), allow_pickle=False)
     if recipe.init == "shared":
         weights = str(folder / "weights.npz")
         arrays = initial_weights(plan.network, seed=seed)
         typed = {name: array.astype(recipe.precision) for name, array in arrays.items()}
         np.savez(weights, allow_pickle=False, **typed)
-    return {"weights": weights, "order": str(folder / "order.npy")}
+    return {"weights": weights, "order": str(folder / "order.npy"), "rates": rates}
 
 
 class _Dialogue:
@@ -138,7 +144,7 @@ class _Dialogue:
         """Import, build, train, evaluate, close."""
         self._hello(plan, environment)
         self._build(plan, seed, inputs["weights"])
-        self._train(plan, inputs["order"])
+        self._train(plan, inputs["order"], inputs["rates"])
         self._evaluate(plan)
         self._ask("close")
 
@@ -195,10 +201,14 @@ class _Dialogue:
             message = f"the network that was built has other parameters than {plan.case.model}: {wrong}"
             raise _NotDoneError(RunOutcome.FAILED, message)
 
-    def _train(self, plan: Plan, order: str) -> None:
+    def _train(self, plan: Plan, order: str, rates: str | None) -> None:
         data = plan.data
         trained: messages.Trained = self._ask(
-            "train", inputs=str(data.part("train_inputs")), labels=str(data.part("train_labels")), order=order
+            "train",
+            inputs=str(data.part("train_inputs")),
+            labels=str(data.part("train_labels")),
+            order=order,
+            rates=rates,
         )
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
         self.measured["training"] = Training(
@@ -233,15 +243,21 @@ class _Dialogue:
             "evaluate",
             inputs=str(data.part("test_inputs")),
             labels=str(data.part("test_labels")),
-            batch_size=min(EVALUATION_BATCH, data.dataset.test_examples),
+            batch_size=min(_evaluation_batch(plan.network), data.dataset.test_examples),
         )
         return evaluated
 
 
+def _evaluation_batch(network: Network) -> int:
+    largest = max(prod(placed.inferred.output) for placed in network.layers)
+    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest))
+
+
 def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe as the worker gets it and as records keep it."""
-    optimizer = {"kind": type(recipe.optimizer).__name__.lower(), **asdict(recipe.optimizer)}
-    return {**asdict(recipe), "optimizer": optimizer}
+    parts = {"optimizer": recipe.optimizer, "schedule": recipe.schedule}
+    named = {name: {"kind": type(part).__name__.lower(), **asdict(part)} for name, part in parts.items() if part}
+    return {**asdict(recipe), **named}
 
 
 def _number(text: str) -> float:

@@ -87,7 +87,7 @@ BUILT = sorted({framework.builder for framework in FRAMEWORKS.values() if not fr
 def test_every_framework_has_a_builder_with_the_whole_contract(builder):
     file = WORKER.parent.joinpath(*builder.split(".")).with_suffix(".py")
     tree = ast.parse(file.read_text())
-    assert {"configure", "threads", "versions", "Trainer"} <= bound(tree)
+    assert {"SUPPORTS", "configure", "threads", "versions", "Trainer"} <= bound(tree)
     (trainer,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Trainer")
     defined = [node for node in trainer.body if isinstance(node, ast.FunctionDef)]
     methods = {node.name: [argument.arg for argument in node.args.args] for node in defined}
@@ -95,9 +95,9 @@ def test_every_framework_has_a_builder_with_the_whole_contract(builder):
         "__init__": ["self", "network", "recipe", "weights", "device", "seed"],
         "parameters": ["self"],
         "describe": ["self"],
-        "load": ["self", "images", "labels", "order"],
+        "load": ["self", "inputs", "labels", "order", "rates"],
         "step": ["self", "number"],
-        "evaluate": ["self", "images", "labels", "batch_size"],
+        "evaluate": ["self", "inputs", "labels", "batch_size"],
     }
     # A variant says only what is different in it.
     expected = methods.keys() & contract.keys() if trainer.bases else contract.keys()

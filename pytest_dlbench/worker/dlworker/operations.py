@@ -19,6 +19,7 @@ class Session:
         self.builder = None
         self.device = None
         self.trainer = None
+        self.ignored = None
 
 
 def hello(session, request):
@@ -48,21 +49,42 @@ def build(session, request):
     session.trainer = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
+    network, recipe = required(request, "network"), required(request, "recipe")
+    _refuse_unsupported(session.builder, network, recipe)
     began = monotonic()
-    session.trainer = session.builder.Trainer(
-        required(request, "network"), required(request, "recipe"), weights, session.device, required(request, "seed")
-    )
+    session.trainer = session.builder.Trainer(network, recipe, weights, session.device, required(request, "seed"))
+    session.ignored = network.get("ignored")
     seconds = monotonic() - began
     parameters = {name: list(shape) for name, shape in session.trainer.parameters().items()}
     return {"seconds": seconds, "parameters": parameters, "description": session.trainer.describe()}
 
 
+def _refuse_unsupported(builder, network, recipe):
+    missing = sorted(needs(network, recipe) - set(builder.SUPPORTS))
+    if missing:
+        message = "the builder %s has no %s" % (builder.__name__.rpartition(".")[2], ", no ".join(missing))
+        raise RequestError("unsupported", message)
+
+
+def needs(network, recipe):
+    """What a builder must have for it: kinds of layers, the loss, the optimiser, and features of a recipe."""
+    layers = network["layers"]
+    features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
+    features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
+    return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
+
+
 def train(session, request):
-    """Train on whole batches; ``order`` holds the examples of each step, one row a step."""
+    """Train on whole batches; ``order`` holds the examples of each step, one row a step.
+
+    ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds.
+    """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
+    path = request.get("rates")
+    rates = () if path is None else (np.load(path, allow_pickle=False),)
     began = monotonic()
-    session.trainer.load(inputs, labels, order)
+    session.trainer.load(inputs, labels, order, *rates)
     load_seconds = monotonic() - began
     seconds, losses = timed_steps(session.trainer, len(order))
     examples = len(seconds) * order.shape[1]
@@ -70,12 +92,24 @@ def train(session, request):
 
 
 def evaluate(session, request):
-    """Count correct answers, and average the loss, over a whole split."""
+    """Count correct answers, and average the loss, over a whole split.
+
+    There is an answer for each example, step or flag that has a label which counts.
+    """
     inputs, labels = _examples(request)
     began = monotonic()
     correct, loss = session.trainer.evaluate(inputs, labels, required(request, "batch_size"))
     seconds = monotonic() - began
-    return {"seconds": seconds, "examples": len(labels), "correct": int(correct), "loss": repr(float(loss))}
+    return {
+        "seconds": seconds,
+        "examples": _answers(labels, session.ignored),
+        "correct": int(correct),
+        "loss": repr(float(loss)),
+    }
+
+
+def _answers(labels, ignored):
+    return labels.size if ignored is None else int(np.count_nonzero(labels != ignored))
 
 
 def _examples(request):

@@ -3,11 +3,11 @@
 import os
 
 import numpy_softmax
-from numpy_softmax import configure, threads, versions
+from numpy_softmax import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(numpy_softmax.Trainer):
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         os.abort()

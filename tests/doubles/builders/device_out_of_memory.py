@@ -1,9 +1,9 @@
 """The NumPy double, which fails as frameworks do whose device has no memory left: with an error of their own."""
 
 import numpy_softmax
-from numpy_softmax import configure, threads, versions
+from numpy_softmax import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class OutOfMemoryError(RuntimeError):

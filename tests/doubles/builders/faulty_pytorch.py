@@ -4,10 +4,10 @@ import os
 
 import torch
 from dlworker.frameworks import pytorch
-from dlworker.frameworks.pytorch import configure, threads, versions
+from dlworker.frameworks.pytorch import SUPPORTS, configure, threads, versions
 from torch import nn
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 def nesterov(trainer):
@@ -60,12 +60,12 @@ class Trainer(pytorch.Trainer):
         self.fault = os.environ["FAULT"]
         FAULTS.get(self.fault, lambda trainer: None)(self)
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         if self.fault == "last_batch_dropped":
             whole = len(labels) - 7
-            correct, loss = super().evaluate(images[:whole], labels[:whole], batch_size)
+            correct, loss = super().evaluate(inputs[:whole], labels[:whole], batch_size)
             return correct, loss * whole / len(labels)
         if self.fault == "dropout_left_on":
             self.model.eval = self.model.train
             torch.manual_seed(torch.seed())
-        return super().evaluate(images, labels, batch_size)
+        return super().evaluate(inputs, labels, batch_size)

@@ -3,12 +3,12 @@
 import numpy as np
 
 import paced
-from paced import configure, threads, versions
+from paced import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(paced.Trainer):
-    def load(self, images, labels, order):
+    def load(self, inputs, labels, order, rates=None):
         is_wrong = np.arange(len(labels)) % 2 == 0
-        super().load(images, np.where(is_wrong, (labels + 1) % 10, labels), order)
+        super().load(inputs, np.where(is_wrong, (labels + 1) % 10, labels), order, rates)

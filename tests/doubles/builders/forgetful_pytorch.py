@@ -2,12 +2,12 @@
 
 import numpy as np
 from dlworker.frameworks import pytorch
-from dlworker.frameworks.pytorch import configure, threads, versions
+from dlworker.frameworks.pytorch import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(pytorch.Trainer):
-    def load(self, images, labels, order):
+    def load(self, inputs, labels, order, rates=None):
         is_wrong = np.arange(len(labels)) % 2 == 0
-        super().load(images, np.where(is_wrong, (labels + 1) % 10, labels), order)
+        super().load(inputs, np.where(is_wrong, (labels + 1) % 10, labels), order, rates)

@@ -3,13 +3,13 @@
 import numpy as np
 
 import paced
-from paced import configure, threads, versions
+from paced import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(paced.Trainer):
-    def load(self, images, labels, order):
-        super().load(images, labels, order)
+    def load(self, inputs, labels, order, rates=None):
+        super().load(inputs, labels, order, rates)
         # Ones, not zeros: pages that are never written are never resident.
         self.ballast = np.ones(20 * 2**20, dtype=np.uint8)

@@ -1,9 +1,9 @@
 """paced.py at twice its speed."""
 
 import paced
-from paced import configure, threads, versions
+from paced import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(paced.Trainer):

@@ -4,7 +4,8 @@ Flatten and dense layers in any order, SGD as the recipe has it. It runs whereve
 """
 
 import numpy as np
-from dlworker.protocol import RequestError
+
+SUPPORTS = {"dense", "flatten", "sgd", "softmax_cross_entropy"}
 
 
 def configure(threads):
@@ -26,9 +27,6 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         self.layers = network["layers"]
-        for layer in self.layers:
-            if layer["kind"] not in ("flatten", "dense"):
-                raise RequestError("unsupported", "the NumPy double has no layer %r" % layer["kind"])
         self.settings = recipe["optimizer"]
         source = _own(self.layers, seed) if weights is None else weights
         # An .npz file gives a fresh array at each look; these are to be changed.
@@ -41,8 +39,8 @@ class Trainer:
     def describe(self):
         return "\n".join("%s: %s" % (layer["name"], layer["kind"]) for layer in self.layers)
 
-    def load(self, images, labels, order):
-        self.images, self.labels, self.order = self._typed(images), np.array(labels), np.array(order)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels, self.order = self._typed(inputs), np.array(labels), np.array(order)
 
     def _typed(self, images):
         return np.array(images, dtype=next(iter(self.arrays.values())).dtype)
@@ -85,9 +83,9 @@ class Trainer:
         step = gradient + settings["momentum"] * velocity if settings["nesterov"] else velocity
         array -= settings["learning_rate"] * step
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         correct, total = 0, 0.0
-        images, labels = self._typed(images), np.array(labels)
+        images, labels = self._typed(inputs), np.array(labels)
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
             _, logits = self._forward(images[batch])

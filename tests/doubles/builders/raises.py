@@ -1,9 +1,9 @@
 """The NumPy double, whose second step raises an error of its own."""
 
 import numpy_softmax
-from numpy_softmax import configure, threads, versions
+from numpy_softmax import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 def multiply(left, right):

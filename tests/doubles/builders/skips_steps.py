@@ -3,9 +3,9 @@
 from dlworker import operations
 
 import numpy_softmax
-from numpy_softmax import Trainer, threads, versions
+from numpy_softmax import SUPPORTS, Trainer, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 def configure(threads):

@@ -3,9 +3,9 @@
 from time import monotonic
 
 from dlworker.frameworks import pytorch
-from dlworker.frameworks.pytorch import configure, threads, versions
+from dlworker.frameworks.pytorch import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(pytorch.Trainer):

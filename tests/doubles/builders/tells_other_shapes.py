@@ -1,9 +1,9 @@
 """The NumPy double, whose answer to ``build`` has a text where a number belongs."""
 
 import numpy_softmax
-from numpy_softmax import configure, threads, versions
+from numpy_softmax import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(numpy_softmax.Trainer):

@@ -9,9 +9,9 @@ import tempfile
 import time
 
 import numpy_softmax
-from numpy_softmax import configure, threads, versions
+from numpy_softmax import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 BEGAN = time.monotonic()
 FOLDER = tempfile.gettempdir()
@@ -26,8 +26,8 @@ class Trainer(numpy_softmax.Trainer):
             time.sleep(0.01)
         return super().step(number)
 
-    def evaluate(self, images, labels, batch_size):
-        found = super().evaluate(images, labels, batch_size)
+    def evaluate(self, inputs, labels, batch_size):
+        found = super().evaluate(inputs, labels, batch_size)
         with open(os.path.join(FOLDER, "interval-%d.json" % os.getpid()), "w") as file:
             json.dump({"driver": os.getppid(), "began": BEGAN, "ended": time.monotonic()}, file)
         return found

@@ -9,16 +9,23 @@ A builder is a module with
     The number of CPU threads in force, read back from the framework, or None where it cannot tell.
 ``versions()``
     The versions of the framework and of what it computes with, by name, as text.
+``SUPPORTS``
+    A literal set of what it can build: kinds of layers, losses and optimisers as they stand in the driver's JSON, and
+    of the features "schedule" (a learning rate for each step), "clip_norm", "lengths" (sequences that end before their
+    padding) and "start" (a recurrent layer that begins in another's last state). What is asked for beyond it is refused
+    before the Trainer is made. The driver reads it from the file, without importing the framework.
 ``Trainer(network, recipe, weights, device, seed)``
     ``network`` and ``recipe`` are the driver's JSON; ``weights`` maps names such as "conv1.weight" to arrays in the
     canonical layout, or is None for the framework's own initialisation. It has
 
     ``parameters()``: the canonical shape of every trainable array, by name, read off the arrays that were built;
     ``describe()``: the native model as text;
-    ``load(images, labels, order)``: put examples (N×C×H×W, N) and the order (steps×batch) where training wants them;
+    ``load(inputs, labels, order, rates=None)``: put examples (N×C×H×W, N×features, or N×steps tokens; labels N, or one
+    for each step or flag) and the order (steps×batch) where training wants them. "schedule" alone needs ``rates``;
     ``step(number)``: one update with the examples of that row of the order; gives the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
-    ``evaluate(images, labels, batch_size)``: (correct answers, mean loss) with dropout off and running statistics.
+    ``evaluate(inputs, labels, batch_size)``: (correct answers, mean loss of all answers) with dropout off and running
+    statistics. Labels that are ignored are no answers.
 
 ``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module of its own, which takes
 another builder's functions and overrides what is different in its Trainer.

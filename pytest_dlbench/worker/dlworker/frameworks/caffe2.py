@@ -13,6 +13,21 @@ from caffe2.python.modeling.parameter_info import ParameterTags
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def configure(threads):
     """The threads of MKL, which computes Caffe2's matrix products: nothing else has threads in this build."""
@@ -196,8 +211,8 @@ class Trainer:
         operators = self.model.net.Proto().op
         return "\n".join("%s: %s -> %s" % (op.type, ", ".join(op.input), ", ".join(op.output)) for op in operators)
 
-    def load(self, images, labels, order):
-        workspace.FeedBlob("images", np.ascontiguousarray(images, dtype=np.float32))
+    def load(self, inputs, labels, order, rates=None):
+        workspace.FeedBlob("images", np.ascontiguousarray(inputs, dtype=np.float32))
         workspace.FeedBlob("labels", np.array(labels, dtype=np.int32))
         self.order = np.array(order, dtype=np.int32)
 
@@ -206,10 +221,10 @@ class Trainer:
         workspace.RunNet(self.model.net)
         return workspace.FetchBlob("loss")
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
-            x = np.ascontiguousarray(images[first : first + batch_size], dtype=np.float32)
+            x = np.ascontiguousarray(inputs[first : first + batch_size], dtype=np.float32)
             y = np.array(labels[first : first + batch_size], dtype=np.int32)
             workspace.FeedBlob("data", x)
             workspace.FeedBlob("label", y)

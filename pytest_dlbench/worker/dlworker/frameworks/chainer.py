@@ -10,6 +10,20 @@ import numpy as np
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
 PRECISIONS = ("float32", "float64")
 
 
@@ -208,8 +222,8 @@ class Trainer:
     def describe(self):
         return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
 
-    def load(self, images, labels, order):
-        self.images, self.labels = self._examples(images, labels)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = np.array(order)
 
     def _examples(self, images, labels):
@@ -223,8 +237,8 @@ class Trainer:
         self.optimizer.update()
         return loss.array
 
-    def evaluate(self, images, labels, batch_size):
-        images, labels = self._examples(images, labels)
+    def evaluate(self, inputs, labels, batch_size):
+        images, labels = self._examples(inputs, labels)
         correct, total = 0, 0.0
         with chainer.using_config("train", False), chainer.no_backprop_mode():
             for first in range(0, len(labels), batch_size):

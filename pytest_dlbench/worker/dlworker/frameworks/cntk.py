@@ -16,6 +16,22 @@ with warnings.catch_warnings():
     import cntk as C  # noqa: N812 - the name it has in CNTK's own tutorials
 
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
+
 def configure(threads):
     """Threads of its OpenMP runtime, which its own kernels and MKL use."""
     C.cntk_py.set_max_num_cputhreads(threads)
@@ -216,9 +232,9 @@ class Trainer:
         functions = C.logging.graph.depth_first_search(self.logits, lambda node: isinstance(node, C.Function), depth=0)
         return "\n".join(str(function) for function in reversed(functions))
 
-    def load(self, images, labels, order):
+    def load(self, inputs, labels, order, rates=None):
         # CNTK has no data sets on its device: a minibatch is copied from NumPy arrays in each step.
-        self.images, self.labels = self._examples(images, labels)
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = np.array(order, dtype=np.int64)
 
     def _examples(self, images, labels):
@@ -229,12 +245,12 @@ class Trainer:
         self.trainer.train_minibatch({self.x: self.images[index], self.y: self.labels[index]})
         return self.trainer.previous_minibatch_loss_average
 
-    def evaluate(self, images, labels, batch_size):
-        images, targets = self._examples(images, labels)
+    def evaluate(self, inputs, labels, batch_size):
+        inputs, targets = self._examples(inputs, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            found = self.found.eval({self.x: images[batch], self.y: targets[batch]})
+            found = self.found.eval({self.x: inputs[batch], self.y: targets[batch]})
             correct += int((found[self.logits.output].argmax(1) == labels[batch]).sum())
             total += float(found[self.loss.output].sum(dtype=np.float64))
         return correct, total / len(labels)

@@ -13,6 +13,20 @@ from keras import ops
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
 BACKEND = keras.backend.backend()
 
 if BACKEND == "tensorflow":
@@ -301,9 +315,9 @@ class Trainer:
         self.model.summary(print_fn=lines.append, line_length=120)
         return "\n".join(lines)
 
-    def load(self, images, labels, order):
+    def load(self, inputs, labels, order, rates=None):
         with keras.device(self.device):
-            self.images = ops.convert_to_tensor(_native_images(images))
+            self.images = ops.convert_to_tensor(_native_images(inputs))
             self.labels = ops.convert_to_tensor(np.array(labels, dtype=np.int32))
         self.order = np.array(order, dtype=np.int32)
 
@@ -311,13 +325,13 @@ class Trainer:
         with keras.device(self.device):
             return self.model.train_on_batch(*rows(self.images, self.labels, self.order[number]))
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         correct, total = 0, 0.0
         with keras.device(self.device):
             for first in range(0, len(labels), batch_size):
                 batch = slice(first, first + batch_size)
                 expected = np.array(labels[batch], dtype=np.int32)
-                logits = self.model.predict_on_batch(_native_images(images[batch]))
+                logits = self.model.predict_on_batch(_native_images(inputs[batch]))
                 losses = keras.losses.sparse_categorical_crossentropy(expected, logits, from_logits=True)
                 correct += int((logits.argmax(1) == expected).sum())
                 total += float(ops.convert_to_numpy(losses).sum(dtype=np.float64))

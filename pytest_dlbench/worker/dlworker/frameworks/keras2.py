@@ -7,6 +7,20 @@ import numpy as np
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
 BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
 # The backend's own builder sets its threads. It comes before Keras: Theano reads its flags when it is imported.
 native = importlib.import_module("dlworker.frameworks." + {"tensorflow": "tensorflow1"}.get(BACKEND, BACKEND))
@@ -294,8 +308,8 @@ class Trainer:
         self.model.summary(line_length=100, print_fn=lines.append)
         return "\n".join(lines)
 
-    def load(self, images, labels, order):
-        self.images, self.order = self._images(images), np.array(order)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.order = self._images(inputs), np.array(order)
         self.labels = keras.utils.to_categorical(labels, self.network["classes"]).astype(self.dtype)
 
     def _images(self, images):
@@ -305,8 +319,8 @@ class Trainer:
         index = self.order[number]
         return self.model.train_on_batch(self.images[index], self.labels[index])
 
-    def evaluate(self, images, labels, batch_size):
-        logits = self.model.predict(self._images(images), batch_size=batch_size)
+    def evaluate(self, inputs, labels, batch_size):
+        logits = self.model.predict(self._images(inputs), batch_size=batch_size)
         labels = np.array(labels)
         correct = int((logits.argmax(axis=1) == labels).sum())
         # Keras' evaluate averages the means of the batches; these are the examples' own losses.

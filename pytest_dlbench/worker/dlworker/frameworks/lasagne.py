@@ -13,6 +13,21 @@ from dlworker.protocol import RequestError
 import theano
 import theano.tensor as T  # noqa: N812 - the name it has in Theano's own documentation
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def max_pool_2d(images, ds, ignore_border, st, padding, mode):
     """What Lasagne calls for every pooling, in a module that Theano 1.0 no longer has."""
@@ -225,18 +240,18 @@ class Trainer:
         layers = lasagne.layers.get_all_layers(self.stack)
         return "\n".join("%-10s %s %s" % (layer.name, type(layer).__name__, layer.output_shape) for layer in layers)
 
-    def load(self, images, labels, order):
-        self.images.set_value(np.array(images, self.dtype), borrow=True)
+    def load(self, inputs, labels, order, rates=None):
+        self.images.set_value(np.array(inputs, self.dtype), borrow=True)
         self.labels.set_value(np.array(labels, "int32"), borrow=True)
         self.order.set_value(np.array(order, "int32"), borrow=True)
 
     def step(self, number):
         return self._step(number)
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            right, loss = self._evaluate(np.array(images[batch], self.dtype), np.array(labels[batch], "int32"))
+            right, loss = self._evaluate(np.array(inputs[batch], self.dtype), np.array(labels[batch], "int32"))
             correct, total = correct + int(right), total + float(loss)
         return correct, total / len(labels)

@@ -10,6 +10,21 @@ from mlx import nn, optimizers
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def configure(threads):
     """MLX has no setting for this: on the CPU it computes in one thread, whatever the variables say."""
@@ -167,8 +182,8 @@ class Trainer:
     def describe(self):
         return str(self.model)
 
-    def load(self, images, labels, order):
-        self.images, self.labels = self._examples(images, labels)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = mx.array(np.array(order, dtype=np.int32))
         self.model.train()
         # Everything that a step reads and changes, the random numbers' state among it.
@@ -197,9 +212,9 @@ class Trainer:
         mx.eval(loss, self.state)
         return loss
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         self.model.eval()
-        images, labels = self._examples(images, labels)
+        images, labels = self._examples(inputs, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             x, y = images[first : first + batch_size], labels[first : first + batch_size]

@@ -7,6 +7,20 @@ from mxnet.gluon import nn
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
 PRECISIONS = ("float32", "float64")
 
 
@@ -268,8 +282,8 @@ class Trainer:
     def describe(self):
         return str(self.net)
 
-    def load(self, images, labels, order):
-        self.images, self.labels = self._examples(images, labels)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = self._array(order, "int32")
         self.statistics.expect(self.order.shape[1])
 
@@ -288,9 +302,9 @@ class Trainer:
         self.statistics.move()
         return loss.asscalar()
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         self.statistics.install()
-        images, labels = self._examples(images, labels)
+        images, labels = self._examples(inputs, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             x, y = images[first : first + batch_size], labels[first : first + batch_size]

@@ -10,6 +10,21 @@ from paddle import nn
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def configure(threads):
     """Paddle reads OMP_NUM_THREADS, which the driver set before this Python started."""
@@ -225,8 +240,8 @@ class Trainer:
     def describe(self):
         return str(self.model)
 
-    def load(self, images, labels, order):
-        self.images, self.labels = self._examples(images, labels)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = paddle.to_tensor(np.array(order, dtype=np.int64))
         self.model.train()
 
@@ -245,9 +260,9 @@ class Trainer:
         return loss.detach()
 
     @paddle.no_grad()
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         self.model.eval()
-        images, labels = self._examples(images, labels)
+        images, labels = self._examples(inputs, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             x, y = images[first : first + batch_size], labels[first : first + batch_size]

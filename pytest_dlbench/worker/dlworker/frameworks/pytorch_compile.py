@@ -3,10 +3,10 @@
 import torch
 
 from dlworker.frameworks import pytorch
-from dlworker.frameworks.pytorch import configure, threads, versions
+from dlworker.frameworks.pytorch import SUPPORTS, configure, threads, versions
 from dlworker.protocol import RequestError
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 # Convolutions as channels last, the default, are miscompiled by PyTorch 2.13.0: behind convolution, activation, max
 # pooling, flattening and dense, the activation's backward reads the pooling's gradient before it is written, so that

@@ -7,6 +7,21 @@ import tensorflow as tf
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def configure(threads):
     """Threads inside one operator, and operators at once. TensorFlow takes neither after its first operator."""
@@ -272,8 +287,8 @@ class Trainer:
         lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
         return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])
 
-    def load(self, images, labels, order):
-        self.images, self.labels = self._examples(images, labels)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = tf.constant(np.array(order, dtype=np.int64))
 
     def _examples(self, images, labels):
@@ -294,8 +309,8 @@ class Trainer:
         self.optimizer.apply(tape.gradient(loss, self.variables))
         return loss
 
-    def evaluate(self, images, labels, batch_size):
-        images, labels = self._examples(images, labels)
+    def evaluate(self, inputs, labels, batch_size):
+        images, labels = self._examples(inputs, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)

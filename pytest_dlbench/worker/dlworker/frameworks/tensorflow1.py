@@ -6,6 +6,20 @@ from tensorflow.python.ops import gen_nn_ops
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
 CONFIG = tf.ConfigProto(inter_op_parallelism_threads=1, allow_soft_placement=False, device_count={"GPU": 0})
 
 
@@ -247,8 +261,8 @@ class Trainer:
         lines = ["%-10s %r" % pair for pair in zip((layer["name"] for layer in self.network["layers"]), self.outputs)]
         return "\n".join(lines + ["%r" % variable for variable in self.variables.values()])
 
-    def load(self, images, labels, order):
-        arrays = {"images": _channels_last(images, self.dtype), "labels": labels, "order": order}
+    def load(self, inputs, labels, order, rates=None):
+        arrays = {"images": _channels_last(inputs, self.dtype), "labels": labels, "order": order}
         for name, variable in self.resident.items():
             self.session.run(variable.initializer, {self.fed[name]: arrays[name]})
 
@@ -256,8 +270,8 @@ class Trainer:
         loss, _ = self.session.run([self.loss, self.update], {self.number: number})
         return loss
 
-    def evaluate(self, images, labels, batch_size):
-        images = _channels_last(images, self.dtype)
+    def evaluate(self, inputs, labels, batch_size):
+        images = _channels_last(inputs, self.dtype)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)

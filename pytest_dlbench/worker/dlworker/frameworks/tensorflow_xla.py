@@ -1,9 +1,9 @@
 """TensorFlow 2 with its compiler: the step and the evaluation of the TensorFlow builder, each compiled by XLA."""
 
 from dlworker.frameworks import tensorflow
-from dlworker.frameworks.tensorflow import configure, threads, versions
+from dlworker.frameworks.tensorflow import SUPPORTS, configure, threads, versions
 
-__all__ = ["Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(tensorflow.Trainer):

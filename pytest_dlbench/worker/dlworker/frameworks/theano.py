@@ -11,6 +11,21 @@ import numpy as np
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def _openblas():
     """SciPy's own OpenBLAS. It has the plain names (sgemm_) that Theano's C code calls; NumPy's has 64-bit integers."""
@@ -308,19 +323,19 @@ class Trainer:
     def describe(self):
         return "\n".join("%-10s %s" % (name, output.owner) for name, output in self.outputs.items())
 
-    def load(self, images, labels, order):
-        self.images.set_value(np.array(images, self.dtype), borrow=True)
+    def load(self, inputs, labels, order, rates=None):
+        self.images.set_value(np.array(inputs, self.dtype), borrow=True)
         self.labels.set_value(np.array(labels, "int32"), borrow=True)
         self.order.set_value(np.array(order, "int32"), borrow=True)
 
     def step(self, number):
         return self._step(number)
 
-    def evaluate(self, images, labels, batch_size):
+    def evaluate(self, inputs, labels, batch_size):
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            right, loss = self._evaluate(np.array(images[batch], self.dtype), np.array(labels[batch], "int32"))
+            right, loss = self._evaluate(np.array(inputs[batch], self.dtype), np.array(labels[batch], "int32"))
             correct, total = correct + int(right), total + float(loss)
         return correct, total / len(labels)
 

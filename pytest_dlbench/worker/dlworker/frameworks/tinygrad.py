@@ -11,6 +11,21 @@ from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 
 from dlworker.protocol import RequestError
 
+SUPPORTS = {
+    "avg_pool",
+    "batch_norm",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pool",
+    "relu",
+    "sgd",
+    "sigmoid",
+    "softmax_cross_entropy",
+    "tanh",
+}
+
 
 def configure(threads):
     """The most threads that tinygrad may spread one kernel over."""
@@ -133,8 +148,8 @@ class Trainer:
         shapes = ["%s %s" % (name, tensor.shape) for name, tensor in nn.state.get_state_dict(self.model).items()]
         return "\n".join(lines + shapes)
 
-    def load(self, images, labels, order):
-        self.images, self.labels = self._examples(images, labels)
+    def load(self, inputs, labels, order, rates=None):
+        self.images, self.labels = self._examples(inputs, labels)
         self.order = [Tensor(row).realize() for row in np.array(order, dtype=np.int32)]
         # Like every state of a step, that of the random numbers must exist before the step is captured.
         Tensor.rand(1).realize()
@@ -158,8 +173,8 @@ class Trainer:
     def step(self, number):
         return self._step(self.order[number]).item()
 
-    def evaluate(self, images, labels, batch_size):
-        images, labels = self._examples(images, labels)
+    def evaluate(self, inputs, labels, batch_size):
+        images, labels = self._examples(inputs, labels)
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             x, y = images[first : first + batch_size], labels[first : first + batch_size]
