@@ -5,6 +5,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 from math import inf
+from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import require_share
@@ -18,6 +19,7 @@ class SGD:
     step is ``g + momentum·velocity`` (Sutskever et al. 2013, in the form that PyTorch and optax have).
     """
 
+    kind: ClassVar[str] = "sgd"
     learning_rate: float
     _: KW_ONLY
     momentum: float = 0.0
@@ -40,6 +42,7 @@ class Adam:
     ``v̂ = v / (1 - beta2^t)``. Epsilon is added to the root of the corrected ``v̂``.
     """
 
+    kind: ClassVar[str] = "adam"
     learning_rate: float = 1e-3
     _: KW_ONLY
     beta1: float = 0.9
@@ -59,6 +62,7 @@ class Adadelta:
     ``v = rho·v + (1 - rho)·g²`` before, ``u = rho·u + (1 - rho)·d²`` after the step.
     """
 
+    kind: ClassVar[str] = "adadelta"
     learning_rate: float = 1.0
     _: KW_ONLY
     rho: float = 0.95
@@ -76,6 +80,7 @@ class RMSprop:
     Not centred, without momentum; epsilon is added to the root, as in PyTorch.
     """
 
+    kind: ClassVar[str] = "rmsprop"
     learning_rate: float = 1e-3
     _: KW_ONLY
     rho: float = 0.9

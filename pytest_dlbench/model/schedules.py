@@ -6,6 +6,7 @@ The driver resolves a schedule to one rate for each step, so that a framework ha
 from dataclasses import dataclass
 from itertools import pairwise
 from math import cos, inf, pi
+from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
 
@@ -23,6 +24,7 @@ class Moment:
 class StepDecay:
     """Times ``factor`` after each of these epochs, such as ``StepDecay(0.1, (30, 60))``."""
 
+    kind: ClassVar[str] = "step_decay"
     factor: float
     epochs: tuple[float, ...]
 
@@ -39,6 +41,7 @@ class StepDecay:
 class Cosine:
     """Half a cosine from 1 to ``last`` over the whole training (Loshchilov & Hutter 2017, without restarts)."""
 
+    kind: ClassVar[str] = "cosine"
     last: float = 0.0
 
     def __post_init__(self) -> None:
@@ -54,6 +57,7 @@ class Cosine:
 class InverseTime:
     """``(1 + gamma·step)^-power``: Caffe's "inv" policy, and with power 1 the decay of Keras 2."""
 
+    kind: ClassVar[str] = "inverse_time"
     gamma: float
     power: float = 1.0
 

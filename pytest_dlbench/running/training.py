@@ -256,7 +256,7 @@ def _evaluation_batch(network: Network) -> int:
 def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe as the worker gets it and as records keep it."""
     parts = {"optimizer": recipe.optimizer, "schedule": recipe.schedule}
-    named = {name: {"kind": type(part).__name__.lower(), **asdict(part)} for name, part in parts.items() if part}
+    named = {name: {"kind": part.kind, **asdict(part)} for name, part in parts.items() if part}
     return {**asdict(recipe), **named}
 
 

@@ -67,7 +67,11 @@ class Session:
         order = self._folder / "order.npy"
         examples = data.dataset.train_examples
         np.save(order, batches(examples=examples, batch_size=recipe.batch_size, steps=steps, seed=1))
-        return self.ask("train", **_files(data, "train"), order=str(order))
+        rates = None
+        if recipe.schedule:
+            rates = str(self._folder / "rates.npy")
+            np.save(rates, recipe.learning_rates(steps=steps, steps_per_epoch=examples // recipe.batch_size))
+        return self.ask("train", **_files(data, "train"), order=str(order), rates=rates)
 
     def evaluate(self, data: Prepared, batch_size: int = 100) -> Any:
         """Evaluate on the test split."""

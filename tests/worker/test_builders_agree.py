@@ -36,7 +36,6 @@ from pytest_dlbench.model import (
     Tanh,
     infer,
 )
-from pytest_dlbench.model import layers as vocabulary
 from pytest_dlbench.running.messages import Built, Evaluated, Failed, Trained
 from tests.worker.sessions import Session, double, session
 
@@ -213,11 +212,6 @@ def by_hand(tmp_path_factory, data):
 
 def near(asked: Asked, expected: Any) -> Any:
     return pytest.approx(expected, rel=BOUNDS[asked.precision], abs=0)
-
-
-def test_the_model_has_every_layer_of_the_vocabulary():
-    kinds = {thing.kind for thing in vars(vocabulary).values() if isinstance(getattr(thing, "kind", None), str)}
-    assert {layer.kind for layer in EVERY_LAYER.layers} == kinds
 
 
 def test_the_model_is_padded_unevenly_in_each_way():

@@ -1,0 +1,12 @@
+"""What a builder must have to train a network by a recipe, by the names that stand in the worker's JSON."""
+
+from pytest_dlbench.model.network import Network
+from pytest_dlbench.model.recipe import Recipe
+
+
+def needs(network: Network, recipe: Recipe) -> frozenset[str]:
+    """Kinds of layers, the loss, the optimiser, and the features "schedule", "clip_norm", "start" and "lengths"."""
+    kinds = {placed.layer.kind for placed in network.layers}
+    of_layers = {feature for placed in network.layers for feature in placed.more}
+    of_recipe = {feature for feature in ("schedule", "clip_norm") if getattr(recipe, feature)}
+    return frozenset(kinds | of_layers | of_recipe | {network.model.head.loss, recipe.optimizer.kind})

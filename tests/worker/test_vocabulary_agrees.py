@@ -1,0 +1,249 @@
+"""What goes beyond a chain of layers over images: branches, sequences, heads, optimisers, schedules, in float64.
+
+As in test_builders_agree, every framework has one worker, and PyTorch is the oracle (JAX for PyTorch). A builder trains
+what its SUPPORTS has, and refuses what it has not.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.data import Arrays, Dataset
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Places
+from pytest_dlbench.environments.supports import supports
+from pytest_dlbench.model import (
+    GRU,
+    LSTM,
+    SGD,
+    Adadelta,
+    Adam,
+    Add,
+    AvgPool,
+    BatchNorm,
+    Concat,
+    Conditioned,
+    Conv2D,
+    Cosine,
+    Cut,
+    Dense,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAvgPool,
+    Head,
+    InverseTime,
+    Layer,
+    LocalResponseNorm,
+    LogSoftmax,
+    MaxPool,
+    Model,
+    PadChannels,
+    Recipe,
+    ReLU,
+    RMSprop,
+    SequenceCrossEntropy,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
+    StepDecay,
+    Tanh,
+    infer,
+)
+from pytest_dlbench.model.needs import needs
+from pytest_dlbench.running.messages import Built, Evaluated, Failed, Trained
+from tests.worker.sessions import Session, session
+from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAINED
+
+STEPS, EXAMPLES, CLASSES, WORDS = 6, 48, 4, 20
+IMAGE = (2, 9, 10)
+PLAIN = Recipe(batch_size=8, epochs=4, optimizer=SGD(0.1, momentum=0.9, weight_decay=1e-3), precision="float64")
+
+
+def model(
+    name: str, *layers: Layer, shape: tuple[int, ...] = IMAGE, head: Head | None = None, words: int | None = None
+) -> Model:
+    head = head or SoftmaxCrossEntropy(classes=CLASSES)
+    return Model(name=name, family="rnn", input_shape=shape, layers=layers, head=head, recipe=PLAIN, vocabulary=words)
+
+
+def classifier(name: str, *layers: Layer) -> Model:
+    return model(name, *layers, GlobalAvgPool(), Flatten(), Dense(CLASSES))
+
+
+def reader(name: str, *layers: Layer, head: Head | None = None) -> Model:
+    return model(name, *layers, shape=(7,), head=head, words=WORDS)
+
+
+LANGUAGE = reader(
+    "language-model",
+    Embedding(WORDS, 5, limit=1.0),
+    LSTM(6, sequence=True),
+    LSTM(5, sequence=True),
+    Dropout(0.0),
+    Dense(WORDS),
+    head=SequenceCrossEntropy(classes=WORDS),
+)
+FLAGS = model("flags", Flatten(), Dense(6), head=SigmoidCrossEntropy(flags=6))
+PAIRS = model(
+    "pairs-of-sentences",
+    Conditioned(
+        LSTM(6, sequence=True),
+        start=(Cut(0, 5), Embedding(WORDS, 5, padding=0, limit=1.0), LSTM(6)),
+        sequence=(Cut(5, 9), Embedding(15, 4, limit=1.0)),
+    ),
+    Dense(15),
+    shape=(9,),
+    head=SequenceCrossEntropy(classes=15, ignored=0),
+    words=15,
+)
+MODELS = (
+    classifier("residual", Add((Conv2D(2, 3, padding=1), BatchNorm(), ReLU(), Conv2D(2, 1)), ()), ReLU()),
+    classifier("shortcut", Add((AvgPool(2), PadChannels(5)), (Conv2D(5, 2, stride=2),)), Tanh()),
+    classifier("inception", Concat((Conv2D(3, 1), ReLU()), (AvgPool(3, stride=1, padding=1),), ()), Conv2D(4, 3)),
+    classifier("groups", Conv2D(4, 3, groups=2), ReLU(), Conv2D(6, (3, 2), groups=2, padding="same", stride=2)),
+    classifier("response-norm", Conv2D(7, 3), LocalResponseNorm(3, alpha=0.5), ReLU(), LocalResponseNorm(k=2.0)),
+    classifier("ceil", Conv2D(3, 3), MaxPool(3, stride=2, ceil=True), AvgPool(3, stride=2, ceil=True)),
+    model("log-softmax", Flatten(), Dense(CLASSES), LogSoftmax()),
+    model("features", Flatten(), Concat((Dense(3), Tanh()), (Dense(2),)), BatchNorm(), Dense(CLASSES)),
+    FLAGS,
+    LANGUAGE,
+    reader("lstm", Embedding(WORDS, 5, limit=1.0), LSTM(6), Dense(CLASSES)),
+    reader("one-flag", Embedding(WORDS, 5, limit=1.0), LSTM(6), Dense(1), head=SigmoidCrossEntropy(flags=1)),
+    reader(
+        "lstm-of-lengths", Embedding(WORDS, 5, padding=0, limit=1.0), LSTM(6, sequence=True), LSTM(5), Dense(CLASSES)
+    ),
+    reader("gru", Embedding(WORDS, 5, limit=1.0), GRU(6, sequence=True), Tanh(), GRU(5), Dense(CLASSES)),
+    reader("gru-of-lengths", Embedding(WORDS, 5, padding=0, limit=1.0), GRU(6), Dense(CLASSES)),
+    PAIRS,
+)
+# Large epsilons, so that where they are added is seen.
+RECIPES = {
+    "adam": replace(PLAIN, optimizer=Adam(0.01, beta1=0.8, beta2=0.99, epsilon=1e-2)),
+    "adadelta": replace(PLAIN, optimizer=Adadelta(0.9, rho=0.8, epsilon=1e-3)),
+    "rmsprop": replace(PLAIN, optimizer=RMSprop(0.01, rho=0.8, epsilon=1e-2)),
+    "clipped": replace(PLAIN, optimizer=SGD(0.5, momentum=0.5), clip_norm=0.3),
+    "steps": replace(PLAIN, schedule=StepDecay(0.1, (1.0 / 3.0, 0.5))),
+    "cosine": replace(PLAIN, optimizer=Adam(0.01), schedule=Cosine(0.1)),
+    "inverse time": replace(PLAIN, optimizer=SGD(0.1, momentum=0.9, nesterov=True), schedule=InverseTime(0.5, 0.75)),
+}
+# A name, the model, the recipe.
+CASES: Mapping[str, tuple[Model, Recipe]] = {
+    **{tried.name: (tried, PLAIN) for tried in MODELS},
+    **{name: (FLAGS, recipe) for name, recipe in RECIPES.items()},
+    **{f"language model, {name}": (LANGUAGE, RECIPES[name]) for name in ("adam", "clipped")},
+}
+
+
+def _examples(tried: Model) -> Arrays:
+    """Noise; sequences of tokens end at a random place, and the second of a pair of sentences with them."""
+    generator = np.random.default_rng(7)
+    network, head = infer(tried), tried.head
+    inputs: Any = generator.uniform(0, 1, size=(EXAMPLES, *tried.input_shape)).astype(np.float32)
+    if tried.vocabulary:
+        inputs = generator.integers(1, tried.vocabulary, size=(EXAMPLES, *tried.input_shape)).astype(np.int32)
+        ends = generator.integers(1, 6, size=EXAMPLES)
+        # Of a pair the first five tokens are the source; of other rows what stands behind them is padding, too.
+        inputs[:, :5][np.arange(5) >= ends[:, None]] = 0
+        inputs[:, 5:] = inputs[:, 5:] if tried is PAIRS else 0
+    shape = (EXAMPLES, *network.label_shape)
+    labels: Any = generator.integers(0, 2 if head.task == "flags" else head.classes, size=shape)
+    labels = labels.astype(np.float32 if head.task == "flags" else np.int64)
+    return Arrays(train_inputs=inputs, train_labels=labels, test_inputs=inputs, test_labels=labels)
+
+
+def data_of(tried: Model) -> Dataset:
+    return Dataset(
+        name=f"noise-for-{tried.name}",
+        version=1,
+        shape=tried.input_shape,
+        classes=tried.head.classes,
+        train_examples=EXAMPLES,
+        test_examples=EXAMPLES,
+        make=lambda: _examples(tried),
+        task=tried.head.task,
+        vocabulary=tried.vocabulary,
+        label_shape=infer(tried).label_shape if tried.head.task == "tokens" else (),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    built: Built
+    trained: Trained
+    evaluated: Evaluated
+    again: Evaluated
+
+
+def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any) -> Trial | Failed:
+    built = asked.build(infer(tried), recipe)
+    if isinstance(built, Failed):
+        return built
+    answers = (
+        asked.train(data, recipe, STEPS),
+        asked.evaluate(data, batch_size=32),
+        asked.evaluate(data, batch_size=48),
+    )
+    failed = next((answer for answer in answers if isinstance(answer, Failed)), None)
+    return failed or Trial(built=built, trained=answers[0], evaluated=answers[1], again=answers[2])
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    """All answers of a framework's worker, asked for once."""
+
+    @cache
+    def ask(name: str) -> Mapping[str, Trial | Failed]:
+        precision: Any = "float32" if name in SINGLE_PRECISION_ONLY else "float64"
+        root = tmp_path_factory.mktemp("noise")
+        with session(FRAMEWORKS[name], tmp_path_factory.mktemp(name)) as asked:
+            hello = asked.hello()
+            assert not isinstance(hello, Failed), f"{hello.message}\n{hello.traceback}"
+            return {
+                case: attempt(asked, tried, replace(recipe, precision=precision), prepare(data_of(tried), root))
+                for case, (tried, recipe) in CASES.items()
+            }
+
+    return ask
+
+
+@pytest.fixture(scope="module", params=TRAINED)
+def framework(request) -> str:
+    place = Places().find(FRAMEWORKS[request.param])
+    if isinstance(place, Absent):
+        if request.param in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
+            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
+        pytest.skip(place.reason)
+    return request.param
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framework, case):
+    tried, recipe = CASES[case]
+    ours = ask(framework)[case]
+    missing = needs(infer(tried), recipe) - supports(FRAMEWORKS[framework])
+    if missing:
+        assert isinstance(ours, Failed)
+        assert ours.kind == "unsupported"
+        assert all(lack in ours.message for lack in missing)
+        return
+    assert isinstance(ours, Trial), f"{ours.message}\n{ours.traceback}"
+    theirs = ask("jax" if framework == "pytorch" else "pytorch")[case]
+    assert isinstance(theirs, Trial)
+    bound = BOUNDS["float32" if framework in SINGLE_PRECISION_ONLY else "float64"]
+    assert ours.trained.losses == pytest.approx(theirs.trained.losses, rel=bound, abs=0)
+    assert float(ours.evaluated.loss) == pytest.approx(float(theirs.evaluated.loss), rel=bound, abs=0)
+    assert ours.evaluated.examples == ours.again.examples == theirs.evaluated.examples
+    assert ours.evaluated.correct == ours.again.correct
+    assert ours.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
+
+
+def test_the_current_frameworks_of_the_oracle_support_everything():
+    wanted = frozenset().union(*(needs(infer(tried), recipe) for tried, recipe in CASES.values()))
+    assert wanted <= supports(FRAMEWORKS["pytorch"])
+    assert wanted <= supports(FRAMEWORKS["jax"])
