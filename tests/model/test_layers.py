@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import (
     AvgPool,
     BatchNorm,
@@ -13,6 +14,8 @@ from pytest_dlbench.model import (
     Dense,
     Dropout,
     Flatten,
+    GlobalAvgPool,
+    LocalResponseNorm,
     MaxPool,
     Parameter,
     ReLU,
@@ -147,3 +150,54 @@ def test_two_kinds_of_pooling_with_equal_settings_differ():
 
 def test_a_bias_has_no_fans():
     assert Dense(3).infer((2,)).parameters[1] == Parameter(role="bias", shape=(3,), fan_in=0, fan_out=0)
+
+
+def test_a_grouped_convolution_weighs_the_channels_of_its_group_only():
+    inferred = Conv2D(6, 3, groups=2).infer((4, 10, 10))
+    assert inferred.parameters[0].shape == (6, 2, 3, 3)
+    assert (inferred.parameters[0].fan_in, inferred.parameters[0].fan_out) == (2 * 9, 3 * 9)
+    assert inferred.multiply_adds == 6 * 2 * 9 * 64
+
+
+def test_a_grouped_convolution_is_a_kind_of_its_own():
+    assert (Conv2D(4, 3).kind, Conv2D(4, 3, groups=2).kind) == ("conv2d", "grouped_conv2d")
+
+
+def test_filters_that_cannot_be_grouped_are_refused():
+    with pytest.raises(ModelError, match="5 filters cannot be divided into 2 groups"):
+        Conv2D(5, 3, groups=2)
+
+
+def test_channels_that_cannot_be_grouped_are_refused():
+    with pytest.raises(ModelError, match="3 channels cannot be divided into 2 groups"):
+        Conv2D(4, 3, groups=2).infer((3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "stride", "padding", "outputs"),
+    # 32, 3, 2: Caffe's cifar10_quick; the last row stands for windows that would lie in the padding alone.
+    [
+        (32, 3, 2, 0, 16),
+        (16, 3, 2, 0, 8),
+        (112, 3, 2, 0, 56),
+        (7, 2, 2, 0, 4),
+        (8, 2, 2, 0, 4),
+        (7, 3, 2, 1, 4),
+        (3, 2, 3, 1, 2),
+    ],
+)
+def test_pooling_with_ceil_visits_what_is_left_over(size, window, stride, padding, outputs):
+    pool = MaxPool(window, stride=stride, padding=padding, ceil=True)
+    assert pool.infer((1, size, size)).output == (1, outputs, outputs)
+
+
+def test_global_pooling_is_an_average_over_the_whole_image():
+    inferred = GlobalAvgPool().infer((5, 7, 9))
+    assert inferred.output == (5, 1, 1)
+    assert inferred.geometry["window"] == (7, 9)
+
+
+@pytest.mark.parametrize("size", [2, 0])
+def test_response_normalisation_over_an_even_number_of_channels_is_refused(size):
+    with pytest.raises(ModelError, match="LocalResponseNorm"):
+        LocalResponseNorm(size)

@@ -1,0 +1,69 @@
+"""Learning rates from step to step, and optimisers that make no sense."""
+
+from math import cos, inf, nan, pi
+
+import pytest
+
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model import SGD, Adadelta, Adam, Cosine, InverseTime, Recipe, RMSprop, StepDecay
+
+
+def rates(schedule, steps=8, per_epoch=2, rate=0.4):
+    recipe = Recipe(batch_size=8, epochs=4, optimizer=SGD(rate), schedule=schedule)
+    return list(recipe.learning_rates(steps=steps, steps_per_epoch=per_epoch))
+
+
+def test_without_a_schedule_the_rate_stays():
+    assert rates(None) == [0.4] * 8
+
+
+def test_a_rate_drops_where_an_epoch_ends():
+    assert rates(StepDecay(0.5, (1.0, 3.0))) == [0.4, 0.4, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1]
+
+
+def test_a_cosine_goes_from_the_rate_towards_the_last_share_of_it():
+    assert rates(Cosine(0.5)) == pytest.approx([0.4 * (0.5 + 0.25 * (1 + cos(pi * step / 8))) for step in range(8)])
+
+
+def test_an_inverse_time_is_caffes_policy():
+    found = rates(InverseTime(1e-4, 0.75), rate=0.01)
+    assert found[5] == pytest.approx(0.01 * (1 + 1e-4 * 5) ** -0.75)
+
+
+@pytest.mark.parametrize("epochs", [(), (0.0,), (2.0, 1.0), (1.0, 1.0), (-1.0,)])
+def test_epochs_that_do_not_rise_from_above_0_are_refused(epochs):
+    with pytest.raises(ModelError, match="StepDecay needs a factor above 0 and rising epochs above 0"):
+        StepDecay(0.1, epochs)
+
+
+@pytest.mark.parametrize("last", [-0.1, 1.0, nan])
+def test_a_cosine_that_does_not_fall_is_refused(last):
+    with pytest.raises(ModelError, match="Cosine needs a last factor from 0 to below 1"):
+        Cosine(last)
+
+
+@pytest.mark.parametrize(("gamma", "power"), [(0.0, 1.0), (1.0, 0.0), (inf, 1.0)])
+def test_an_inverse_time_without_decay_is_refused(gamma, power):
+    with pytest.raises(ModelError, match="InverseTime needs gamma and power above 0"):
+        InverseTime(gamma, power)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, inf, nan])
+def test_a_norm_that_nothing_can_be_clipped_to_is_refused(norm):
+    with pytest.raises(ModelError, match="clip_norm must be above 0 and finite"):
+        Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1), clip_norm=norm)
+
+
+@pytest.mark.parametrize("optimizer", [Adam, Adadelta, RMSprop])
+@pytest.mark.parametrize("setting", ["learning_rate", "epsilon"])
+def test_a_rate_or_an_epsilon_of_0_is_refused(optimizer, setting):
+    with pytest.raises(ModelError, match=f"learning rate and epsilon must be above 0, got {optimizer.__name__}"):
+        optimizer(**{setting: 0.0})
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "share"), [(Adam, "beta1"), (Adam, "beta2"), (Adadelta, "rho"), (RMSprop, "rho")]
+)
+def test_a_decay_of_1_is_refused(optimizer, share):
+    with pytest.raises(ModelError, match=f"{optimizer.__name__} {share} must be at least 0 and below 1, got 1.0"):
+        optimizer(**{share: 1.0})
