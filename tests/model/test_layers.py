@@ -183,7 +183,7 @@ def test_channels_that_cannot_be_grouped_are_refused():
         (7, 2, 2, 0, 4),
         (8, 2, 2, 0, 4),
         (7, 3, 2, 1, 4),
-        (3, 2, 3, 1, 2),
+        (3, 2, 2, 1, 2),
     ],
 )
 def test_pooling_with_ceil_visits_what_is_left_over(size, window, stride, padding, outputs):

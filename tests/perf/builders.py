@@ -3,8 +3,9 @@
     python -m tests.perf.builders --pairs 15 pytorch tensorflow …
 
 Every pair is two fresh processes in random order, in the framework's environment: tests/perf/by_hand/<name>.py, and the
-worker with the builder. Both train tartu-mnist-cnn on the digits, float32, with dropout; compared are the median steps
-behind the warm-up. Above 1 the builder is the quicker one.
+worker with the builder. Both train tartu-mnist-cnn on the digits, float32, with dropout; or, with ``--model lstm`` and
+<name>_lstm.py, a small classifier of made-up sequences. Compared are the median steps behind the warm-up. Above 1 the
+builder is the quicker one.
 """
 
 import argparse
@@ -18,11 +19,13 @@ from statistics import median
 
 import numpy as np
 
-from pytest_dlbench.data import DATASETS
+from pytest_dlbench.data import ANY_SHAPE, DATASETS
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.placing import Absent
-from pytest_dlbench.model import SGD, Recipe
+from pytest_dlbench.environments.supports import supports
+from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
+from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.running import launch
 from pytest_dlbench.running.training import Plan, train_once
@@ -33,20 +36,31 @@ from tests.perf.pairs import median_ratio
 BY_HAND = Path(__file__).parent / "by_hand"
 RECIPE = Recipe(batch_size=128, epochs=20, optimizer=SGD(0.01, momentum=0.5))
 WARM_UP_STEPS = 10
+SMALL_LSTM = Model(
+    name="small-lstm",
+    family="rnn",
+    input_shape=(60,),
+    vocabulary=5000,
+    layers=(Embedding(5000, 32), LSTM(100), Dense(10)),
+    head=SoftmaxCrossEntropy(classes=10),
+    recipe=RECIPE,
+)
+TRAINED = {"mnist-cnn": (MODELS["tartu-mnist-cnn"], DATASETS["digits28"]), "lstm": (SMALL_LSTM, ANY_SHAPE)}
 
 
-def script(framework: Framework) -> tuple[Path, str]:
+def script(framework: Framework, model: Model) -> tuple[Path, str]:
     """The hand-written program of a framework, and the variant of it that is asked for."""
     module = framework.builder.rpartition(".")[2]
-    exact = BY_HAND / f"{module}.py"
+    ending = "_lstm.py" if model is SMALL_LSTM else ".py"
+    exact = BY_HAND / f"{module}{ending}"
     base, _, variant = module.partition("_")
-    return (exact, "") if exact.exists() else (BY_HAND / f"{base}.py", variant)
+    return (exact, "") if exact.exists() else (BY_HAND / f"{base}{ending}", variant)
 
 
 def by_hand(plan: Plan, folder: Path) -> float:
     """Median seconds of a step without us."""
     assert not isinstance(plan.place, Absent)
-    program, variant = script(plan.framework)
+    program, variant = script(plan.framework, plan.network.model)
     asked = {
         "images": str(plan.data.part("train_inputs")),
         "labels": str(plan.data.part("train_labels")),
@@ -94,23 +108,20 @@ def main() -> None:
     """One line a framework."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK")
+    parser.add_argument("--model", choices=TRAINED, default="mnist-cnn")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--threads", type=int, default=this_machine().cores)
     asked = parser.parse_args()
     settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
     print(f"{this_machine().name}, {asked.threads} threads, batch {RECIPE.batch_size}, {asked.steps} steps", flush=True)
+    model, data = TRAINED[asked.model]
     for name in asked.frameworks or FRAMEWORKS:
-        plan = settings.plan(
-            FRAMEWORKS[name],
-            MODELS["tartu-mnist-cnn"],
-            DATASETS["digits28"],
-            DEVICES["cpu"],
-            recipe=RECIPE,
-            steps=asked.steps,
-        )
-        if isinstance(plan.place, Absent):
-            print(f"{name:<18} left out: {plan.place.reason.splitlines()[0]}", file=sys.stderr)
+        plan = settings.plan(FRAMEWORKS[name], model, data, DEVICES["cpu"], recipe=RECIPE, steps=asked.steps)
+        missing = needs(plan.network, RECIPE) - supports(plan.framework)
+        reason = plan.place.reason.splitlines()[0] if isinstance(plan.place, Absent) else ", ".join(sorted(missing))
+        if reason:
+            print(f"{name:<18} left out: {reason}", file=sys.stderr)
             continue
         print(f"{name:<18} {compare(plan, asked.pairs)}", flush=True)
 
