@@ -1,4 +1,4 @@
-"""A small LSTM classifier in PyTorch, as its tutorials write it; for PyTorch 1.0 and later. Prints the steps' seconds."""
+"""A small LSTM classifier in PyTorch (1.0 and later), as its tutorials write it. Prints the steps' seconds."""
 
 import json
 import sys
