@@ -160,4 +160,5 @@ def test_a_model_is_marked_with_the_source_it_is_named_after(name):
 
 @every_model
 def test_a_model_fits_one_embedded_data_set(name):
-    assert len([data for data in DATASETS.values() if not misfit(MODELS[name], data)]) == 1
+    embedded = [data for data in DATASETS.values() if data.source is None]
+    assert len([data for data in embedded if not misfit(MODELS[name], data)]) == 1
