@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from pytest_dlbench.data import Dataset
+from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
@@ -59,6 +61,9 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
         return []
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
     absent = {} if asked.frameworks else _absent(values.get("framework", ()), asked)
+    if not asked.datasets:
+        datasets = [data for data in values.get("dataset", ()) if isinstance(data, Dataset)]
+        absent |= {data.name: reason for data in datasets if (reason := missing(data))}
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
         absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_here}

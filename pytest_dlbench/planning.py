@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass, field
 
-from pytest_dlbench.data import Dataset, SyntheticData, synthetic
+from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
+from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
-from pytest_dlbench.environments.placing import Places
-from pytest_dlbench.errors import ModelError
+from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
+from pytest_dlbench.errors import DataMissingError, ModelError
 from pytest_dlbench.matrix import SCALES, misfit
 from pytest_dlbench.model import Model, Recipe, infer
 from pytest_dlbench.records import Case, Context, Machine
@@ -36,19 +37,23 @@ class Settings:
         label: str = "training",
         steps: int | None = None,
     ) -> Plan:
-        """How one cell is run; raises ModelError for what cannot be trained. The data are prepared by then."""
+        """How one cell is run; raises ModelError for what cannot be trained.
+
+        The data are prepared by then, or the plan has no place to run, because their files are not here.
+        """
         dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
         if reason := misfit(model, dataset):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         recipe = recipe or model.recipe
         usual_steps = steps_of(recipe, dataset, self.scale)
+        prepared, place = _prepared(dataset, self.places.find(framework))
         return Plan(
             case=self._case(label, framework.name, model.name, data.name, device.name),
             framework=framework,
-            place=self.places.find(framework),
+            place=place,
             network=infer(model),
             recipe=recipe,
-            data=prepare(dataset),
+            data=prepared,
             steps=steps or usual_steps,
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
@@ -93,6 +98,16 @@ def synthetic_for(model: Model) -> Dataset:
         vocabulary=model.vocabulary,
         label_shape=infer(model).label_shape if head.task == "tokens" else (),
     )
+
+
+def _prepared(dataset: Dataset, place: Place | Absent) -> tuple[Prepared, Place | Absent]:
+    """The data set on disk, and the place; nothing on disk, and no place, where its files are not here."""
+    try:
+        return prepare(dataset), place
+    except DataMissingError as error:
+        nothing = Prepared(dataset=dataset, folder=prepared_root() / dataset.folder_name, digest="")
+        # A framework that is not here is the nearer reason.
+        return nothing, place if isinstance(place, Absent) else Absent(lack=Lack.NO_DATA, reason=str(error))
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str) -> int:

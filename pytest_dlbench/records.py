@@ -24,6 +24,7 @@ class RunOutcome(StrEnum):
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
     MISSING_FRAMEWORK = "missing_framework"
+    MISSING_DATA = "missing_data"
 
 
 class VerdictOutcome(StrEnum):

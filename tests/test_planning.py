@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.data import ANY_SHAPE, DATASETS, synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
 from pytest_dlbench.planning import Settings, steps_of
@@ -111,6 +112,13 @@ def test_synthetic_data_take_the_shape_and_classes_of_the_model():
 
 def test_the_data_of_a_plan_are_prepared():
     assert plan_of().data.part("train_inputs").is_file()
+
+
+def test_without_the_files_of_a_data_set_a_plan_has_no_place_but_what_brings_them():
+    place = plan_of(model=MODELS["gatech-lenet"], data=DATASETS["mnist"]).place
+    assert isinstance(place, Absent)
+    assert place.lack is Lack.NO_DATA
+    assert "to get it: dlbench data fetch mnist" in place.reason
 
 
 def test_a_case_is_named_by_label_cell_and_scale():

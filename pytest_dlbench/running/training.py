@@ -33,6 +33,7 @@ OF_LACKS = {
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
     Lack.BROKEN: RunOutcome.FAILED,
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
+    Lack.NO_DATA: RunOutcome.MISSING_DATA,
 }
 
 

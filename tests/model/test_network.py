@@ -180,5 +180,7 @@ def test_a_head_of_other_classes_than_the_last_layer_is_refused_with_the_remedy(
 
 
 def test_a_network_that_ends_with_an_image_is_refused():
-    with pytest.raises(ModelError, match=r"the last layer gives 3×6×6, which is not what its head, .*; end with Dense\(3\)"):
+    with pytest.raises(
+        ModelError, match=r"the last layer gives 3×6×6, which is not what its head, .*; end with Dense\(3\)"
+    ):
         infer(model_of(Conv2D(3, 3)))
