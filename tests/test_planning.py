@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dlbench.data import ANY_SHAPE, DATASETS, synthetic
+from pytest_dlbench.data import ANY_SHAPE, DATASETS
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.planning import Settings, steps_of
+from pytest_dlbench.planning import Settings, steps_of, synthetic_for
 from pytest_dlbench.records import Context, Machine
 from pytest_dlbench.zoo import MODELS
 
@@ -107,7 +107,7 @@ def test_a_plan_has_seed_and_timeout_of_the_session():
 
 
 def test_synthetic_data_take_the_shape_and_classes_of_the_model():
-    assert plan_of().data.dataset is synthetic((4,), 3)
+    assert plan_of().data.dataset is synthetic_for(SMALL)
 
 
 def test_the_data_of_a_plan_are_prepared():
