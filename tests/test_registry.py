@@ -57,7 +57,7 @@ def test_an_unknown_name_gives_where_it_stood():
     ("axis", "known"),
     [
         ("model", "gatech-lenet, hkbu-fcn-r, tartu-cifar10-cnn, tartu-mnist-cnn"),
-        ("dataset", "digits, digits28, digits32, synthetic"),
+        ("dataset", "chestxray14, cifar10, cifar100, digits, digits28, digits32, imagenet"),
         ("device", "cpu, gpu"),
     ],
 )
