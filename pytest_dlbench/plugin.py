@@ -87,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     config = metafunc.config
     try:
         left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[OPTIONS])
-        parametrization.parametrize_threads(metafunc, config.stash[OPTIONS].threads)
+        parametrization.parametrize_points(metafunc, config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
@@ -164,10 +164,10 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)
 
-    threads = getattr(request, "param", session.settings.threads)
+    point = getattr(request, "param", None) or parametrization.points(node, session.options)[0]
     return Dlbench(
         session=session,
-        settings=replace(session.settings, threads=threads),
+        settings=replace(session.settings, threads=point.threads, changes=point.changes),
         registry=config.stash[REGISTRY],
         node=node.nodeid,
         recipe=recipe,
