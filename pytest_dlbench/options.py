@@ -56,6 +56,7 @@ class Options:
     seed: int
     baselines: Path
     journals: Path
+    plan: bool
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -192,6 +193,12 @@ OPTIONS = (
         default=".dlbench",
         metavar="FOLDER",
         help="Where the journal of each session is written: every run, as soon as it ended.",
+    ),
+    Option(
+        name="plan",
+        parse=flag,
+        default="false",
+        help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
     ),
 )
 

@@ -44,6 +44,7 @@ def complaint(command_line=None, ini=None):
         ("datasets", ()),
         ("devices", ()),
         ("settings", {}),
+        ("plan", False),
         ("timeout", 600.0),
         ("seed", 1),
         ("baselines", ROOT / "baselines"),
