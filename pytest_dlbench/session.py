@@ -183,4 +183,6 @@ def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[
         verdicts=verdicts,
         warnings=judging.disturbances(record.runs),
         certificate=record.certificate,
+        steps=record.context.steps,
+        recipe_steps=record.context.recipe_steps,
     )

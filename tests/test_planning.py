@@ -15,6 +15,7 @@ from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
 from pytest_dlbench.planning import Settings, steps_of, synthetic_for
 from pytest_dlbench.records import Context, Machine
+from pytest_dlbench.sweeps import Change
 from pytest_dlbench.zoo import MODELS
 
 MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
@@ -173,6 +174,7 @@ def test_the_context_is_what_must_be_equal_on_both_sides():
         steps=10,
         precision="float32",
         init="shared",
+        recipe_steps=2 * (1280 // 32),
     )
 
 
@@ -181,3 +183,64 @@ def test_another_recipe_is_another_context(change):
     other = replace(SMALL.recipe, **change)
     contexts = [SETTINGS.context(plan_of(recipe=recipe, steps=10)) for recipe in (SMALL.recipe, other)]
     assert contexts[0] != contexts[1]
+
+
+# What was set on the command line
+
+
+def with_changes(**values):
+    return replace(SETTINGS, changes=tuple(Change(name=name, value=value) for name, value in values.items()))
+
+
+def test_a_change_is_made_to_the_recipe_of_the_model():
+    assert plan_of(with_changes(learning_rate=0.5)).recipe == replace(SMALL.recipe, optimizer=SGD(0.5))
+
+
+def test_a_change_is_made_to_a_given_recipe():
+    assert plan_of(with_changes(epochs=7), recipe=recipe_of(batch_size=64)).recipe == recipe_of(batch_size=64, epochs=7)
+
+
+def test_what_was_set_is_in_the_name_of_a_case_behind_the_scale_and_before_the_threads():
+    settings = replace(with_changes(batch_size=64, learning_rate=0.01), threads=2)
+    assert plan_of(settings).case.id.endswith("-cpu-quick-batch_size64-learning_rate0.01-threads2")
+
+
+def test_what_was_set_to_what_the_recipe_has_anyway_is_in_the_name_of_a_case():
+    assert plan_of(with_changes(batch_size=32)).case.id.endswith("-batch_size32")
+
+
+def test_a_case_knows_what_was_set():
+    assert plan_of(with_changes(batch_size=64, init="framework")).case.settings == {
+        "batch_size": 64,
+        "init": "framework",
+    }
+
+
+def test_fewer_steps_than_the_recipe_has_are_told_with_those_of_the_recipe():
+    context = SETTINGS.context(plan_of(recipe=recipe_of(epochs=50)))
+    assert (context.steps, context.recipe_steps) == (2880 // 32, 50 * (1280 // 32))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rho": 0.9}, "SGD has no rho; its settings: learning_rate, momentum"),
+        ({"batch_size": 5000}, "a batch of 5000 is more than the 1280 examples"),
+        ({"nesterov": True}, "SGD with nesterov needs a momentum above 0"),
+    ],
+)
+def test_a_point_of_a_sweep_that_cannot_be_trained_is_unsupported_with_the_reason(changes, reason):
+    planned = plan_of(with_changes(**changes))
+    assert isinstance(planned.place, Absent)
+    assert re.match(reason, planned.place.reason)
+    assert planned.steps == 0
+
+
+def test_a_framework_that_is_gone_is_refused_in_the_outline():
+    outline = SETTINGS.outline(FRAMEWORKS["torch7"], SMALL, ANY_SHAPE, CPU)
+    assert outline.refusal == FRAMEWORKS["torch7"].unsupported
+
+
+def test_an_outline_prepares_no_data(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/that/can/be/written")
+    assert SETTINGS.outline(PYTORCH, MODELS["gatech-lenet"], DATASETS["digits28"], CPU).steps

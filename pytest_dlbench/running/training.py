@@ -39,7 +39,10 @@ OF_LACKS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``."""
+    """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
+
+    ``recipe_steps`` are those of the recipe's own epochs, of which ``steps`` may be a part.
+    """
 
     case: Case
     framework: Framework
@@ -52,6 +55,7 @@ class Plan:
     timeout_seconds: float
     evaluations: int = 1
     """How often the test split is evaluated after training; all must give the same to the bit."""
+    recipe_steps: int | None = None
 
 
 class _NotDoneError(Exception):
