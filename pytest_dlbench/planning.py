@@ -9,9 +9,11 @@ from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
+from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.errors import DataMissingError, ModelError
 from pytest_dlbench.matrix import SCALES, misfit
 from pytest_dlbench.model import Model, Network, Recipe, infer
+from pytest_dlbench.model.needs import needs
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.training import Plan
 from pytest_dlbench.sweeps import Change
@@ -101,7 +103,7 @@ class Settings:
             network=network,
             dataset=dataset,
             recipe=asked,
-            steps=0 if refusal else steps_of(asked, dataset, self.scale),
+            steps=0 if refusal else steps_of(asked, dataset, self.scale, network),
             recipe_steps=0 if refusal else recipe_steps_of(asked, dataset),
             refusal=refusal,
         )
@@ -173,9 +175,13 @@ def _prepared(dataset: Dataset, place: Place | Absent) -> tuple[Prepared, Place 
         return nothing, place if isinstance(place, Absent) else Absent(lack=Lack.NO_DATA, reason=str(error))
 
 
-def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:  # noqa: ARG001
+def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:
     """Why a framework cannot train a network by a recipe; empty where nothing is known against it."""
-    return framework.unsupported
+    supported = supports(framework)
+    if framework.unsupported or supported is None:
+        return framework.unsupported
+    missing = sorted(needs(network, recipe) - supported)
+    return f"the builder of {framework.name} has no {', no '.join(missing)}" if missing else ""
 
 
 def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
@@ -188,7 +194,8 @@ def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
     return recipe.epochs * per_epoch
 
 
-def steps_of(recipe: Recipe, dataset: Dataset, scale: str) -> int:
-    """Steps of one run: the recipe's epochs in whole batches, or as many examples as the scale has."""
+def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network) -> int:
+    """Steps of one run: the recipe's epochs in whole batches, or as many as the scale has; two, where there are two."""
     steps, limit = recipe_steps_of(recipe, dataset), SCALES[scale]
-    return steps if limit is None else max(1, min(steps, limit // recipe.batch_size))
+    examples = min(limit.examples, limit.multiply_adds / network.multiply_adds, steps * recipe.batch_size)
+    return min(steps, max(2, int(examples / recipe.batch_size)))

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,13 +14,14 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.planning import Settings, steps_of, synthetic_for
+from pytest_dlbench.planning import Settings, steps_of, synthetic_for, unsupported
 from pytest_dlbench.records import Context, Machine
 from pytest_dlbench.sweeps import Change
 from pytest_dlbench.zoo import MODELS
 
 MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
 SETTINGS = Settings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
+DOUBLES = Path(__file__).parent / "doubles" / "builders"
 PYTORCH, CPU = FRAMEWORKS["pytorch"], DEVICES["cpu"]
 SMALL = Model(
     name="small",
@@ -56,25 +58,51 @@ def recipe_of(*, batch_size=32, epochs=1):
         ("quick", 128, 15, 2880 // 128),
         ("quick", 128, 1, 11),
         ("smoke", 128, 15, 640 // 128),
-        ("smoke", 1024, 40, 1),
+        ("smoke", 1024, 40, 2),
     ],
 )
 def test_a_run_has_the_epochs_of_the_recipe_up_to_the_examples_of_the_scale(scale, batch_size, epochs, steps):
     recipe = recipe_of(batch_size=batch_size, epochs=epochs)
-    assert steps_of(recipe, DATASETS["digits28"], scale) == steps
+    assert steps_of(recipe, DATASETS["digits28"], scale, infer(SMALL)) == steps
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"), [("gatech-lenet", 90), ("tartu-svhn-cnn", 25), ("hkbu-resnet-50", 2), ("thesis-vgg16", 2)]
+)
+def test_a_large_network_has_fewer_steps_at_scale_quick_but_two(model, steps):
+    network = infer(MODELS[model])
+    assert steps_of(recipe_of(epochs=9), synthetic_for(MODELS[model]), "quick", network) == steps
+
+
+def test_a_recipe_of_one_step_has_one():
+    assert steps_of(recipe_of(batch_size=1000), DATASETS["digits28"], "smoke", infer(SMALL)) == 1
+
+
+def test_what_a_builder_does_not_have_is_a_reason_not_to_train():
+    assert unsupported(PYTORCH, infer(MODELS["hkbu-lstm"]), MODELS["hkbu-lstm"].recipe) == ""
+    without = replace(PYTORCH, name="double", builder="numpy_softmax", folders=(DOUBLES,))
+    reason = unsupported(without, infer(MODELS["gatech-lenet"]), MODELS["gatech-lenet"].recipe)
+    assert reason == "the builder of double has no conv2d, no max_pool, no relu, no schedule"
+
+
+def test_of_a_builder_that_cannot_be_read_nothing_is_known():
+    elsewhere = replace(PYTORCH, builder="somebody_elses")
+    assert unsupported(elsewhere, infer(SMALL), SMALL.recipe) == ""
 
 
 @settings(deadline=None)
 @given(st.integers(1, 1437), st.integers(1, 200))
 def test_a_larger_scale_has_no_fewer_steps(batch_size, epochs):
     recipe = recipe_of(batch_size=batch_size, epochs=epochs)
-    smoke, quick, full = (steps_of(recipe, DATASETS["digits"], scale) for scale in ("smoke", "quick", "full"))
+    smoke, quick, full = (
+        steps_of(recipe, DATASETS["digits"], scale, infer(SMALL)) for scale in ("smoke", "quick", "full")
+    )
     assert 1 <= smoke <= quick <= full
 
 
 def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
     with pytest.raises(ModelError, match="a batch of 1438 is more than the 1437 examples of digits28"):
-        steps_of(recipe_of(batch_size=1438), DATASETS["digits28"], "full")
+        steps_of(recipe_of(batch_size=1438), DATASETS["digits28"], "full", infer(SMALL))
 
 
 def test_a_batch_of_more_than_the_examples_is_refused_even_where_the_steps_are_given():
