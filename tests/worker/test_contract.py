@@ -26,6 +26,8 @@ FRAMEWORK_MODULES = {
     "mlx": {"mlx"},
     "mxnet": {"mxnet"},
     "mxnet_imperative": {"mxnet"},
+    "mxnet_layers": {"mxnet"},
+    "mxnet_optimizers": {"mxnet"},
     "paddle": {"paddle"},
     "pytorch": {"torch"},
     "pytorch_compile": {"torch"},
