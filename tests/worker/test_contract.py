@@ -18,6 +18,8 @@ EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
 FRAMEWORK_MODULES = {
     "caffe2": {"caffe2"},
     "chainer": {"chainer"},
+    "chainer_layers": {"chainer"},
+    "chainer_optimizers": {"chainer"},
     "cntk": {"cntk"},
     "jax": {"jax", "optax"},
     "keras": {"keras", "tensorflow", "jax", "torch"},
