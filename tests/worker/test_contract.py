@@ -18,6 +18,8 @@ EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
 FRAMEWORK_MODULES = {
     "caffe2": {"caffe2"},
     "chainer": {"chainer"},
+    "chainer_layers": {"chainer"},
+    "chainer_optimizers": {"chainer"},
     "cntk": {"cntk"},
     "jax": {"jax", "optax"},
     "keras": {"keras", "tensorflow", "jax", "torch"},
@@ -26,6 +28,8 @@ FRAMEWORK_MODULES = {
     "mlx": {"mlx"},
     "mxnet": {"mxnet"},
     "mxnet_imperative": {"mxnet"},
+    "mxnet_layers": {"mxnet"},
+    "mxnet_optimizers": {"mxnet"},
     "paddle": {"paddle"},
     "pytorch": {"torch"},
     "pytorch_compile": {"torch"},
