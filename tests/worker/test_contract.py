@@ -31,6 +31,8 @@ FRAMEWORK_MODULES = {
     "pytorch_compile": {"torch"},
     "tensorflow": {"tensorflow"},
     "tensorflow1": {"tensorflow"},
+    "tensorflow_layers": {"tensorflow"},
+    "tensorflow_weights": {"tensorflow"},
     "tensorflow_xla": {"tensorflow"},
     "theano": {"theano"},
     "tinygrad": {"tinygrad"},
