@@ -31,6 +31,7 @@ FRAMEWORK_MODULES = {
     "pytorch_compile": {"torch"},
     "tensorflow": {"tensorflow"},
     "tensorflow1": {"tensorflow"},
+    "tensorflow1_layers": {"tensorflow"},
     "tensorflow_layers": {"tensorflow"},
     "tensorflow_weights": {"tensorflow"},
     "tensorflow_xla": {"tensorflow"},
