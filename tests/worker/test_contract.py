@@ -27,6 +27,7 @@ FRAMEWORK_MODULES = {
     "mxnet": {"mxnet"},
     "mxnet_imperative": {"mxnet"},
     "paddle": {"paddle"},
+    "paddle_layers": {"paddle"},
     "pytorch": {"torch"},
     "pytorch_compile": {"torch"},
     "tensorflow": {"tensorflow"},
