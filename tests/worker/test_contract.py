@@ -24,6 +24,7 @@ FRAMEWORK_MODULES = {
     "keras2": {"keras", "tensorflow", "theano", "cntk"},
     "lasagne": {"lasagne", "theano"},
     "mlx": {"mlx"},
+    "mlx_layers": {"mlx"},
     "mxnet": {"mxnet"},
     "mxnet_imperative": {"mxnet"},
     "paddle": {"paddle"},
