@@ -17,6 +17,7 @@ EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
 # What a builder may import beside it: its framework, by the names that are installed with it.
 FRAMEWORK_MODULES = {
     "caffe2": {"caffe2"},
+    "caffe2_updates": {"caffe2"},
     "chainer": {"chainer"},
     "cntk": {"cntk"},
     "jax": {"jax", "optax"},
