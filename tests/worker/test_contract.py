@@ -17,6 +17,7 @@ EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
 # What a builder may import beside it: its framework, by the names that are installed with it.
 FRAMEWORK_MODULES = {
     "caffe2": {"caffe2"},
+    "caffe2_updates": {"caffe2"},
     "chainer": {"chainer"},
     "chainer_layers": {"chainer"},
     "chainer_optimizers": {"chainer"},
@@ -26,11 +27,13 @@ FRAMEWORK_MODULES = {
     "keras2": {"keras", "tensorflow", "theano", "cntk"},
     "lasagne": {"lasagne", "theano"},
     "mlx": {"mlx"},
+    "mlx_layers": {"mlx"},
     "mxnet": {"mxnet"},
     "mxnet_imperative": {"mxnet"},
     "mxnet_layers": {"mxnet"},
     "mxnet_optimizers": {"mxnet"},
     "paddle": {"paddle"},
+    "paddle_layers": {"paddle"},
     "pytorch": {"torch"},
     "pytorch_compile": {"torch"},
     "tensorflow": {"tensorflow"},
