@@ -19,6 +19,7 @@ FRAMEWORK_MODULES = {
     "caffe2": {"caffe2"},
     "chainer": {"chainer"},
     "cntk": {"cntk"},
+    "cntk_layers": {"cntk"},
     "jax": {"jax", "optax"},
     "keras": {"keras", "tensorflow", "jax", "torch"},
     "keras2": {"keras", "tensorflow", "theano", "cntk"},
