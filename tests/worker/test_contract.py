@@ -22,6 +22,7 @@ FRAMEWORK_MODULES = {
     "chainer_layers": {"chainer"},
     "chainer_optimizers": {"chainer"},
     "cntk": {"cntk"},
+    "cntk_layers": {"cntk"},
     "jax": {"jax", "optax"},
     "keras": {"keras", "tensorflow", "jax", "torch"},
     "keras2": {"keras", "tensorflow", "theano", "cntk"},
@@ -43,6 +44,7 @@ FRAMEWORK_MODULES = {
     "tensorflow_weights": {"tensorflow"},
     "tensorflow_xla": {"tensorflow"},
     "theano": {"theano"},
+    "theano_layers": {"theano"},
     "tinygrad": {"tinygrad"},
 }
 
