@@ -34,6 +34,7 @@ FRAMEWORK_MODULES = {
     "tensorflow1": {"tensorflow"},
     "tensorflow_xla": {"tensorflow"},
     "theano": {"theano"},
+    "theano_layers": {"theano"},
     "tinygrad": {"tinygrad"},
 }
 

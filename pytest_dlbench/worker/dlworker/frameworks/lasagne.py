@@ -7,6 +7,7 @@ import numpy as np
 
 # Theano must be told of its BLAS before it is imported: its builder does that.
 from dlworker.frameworks import theano as plain
+from dlworker.frameworks import theano_layers
 from dlworker.protocol import RequestError
 
 # isort: split
@@ -31,7 +32,9 @@ SUPPORTS = {
 
 def max_pool_2d(images, ds, ignore_border, st, padding, mode):
     """What Lasagne calls for every pooling, in a module that Theano 1.0 no longer has."""
-    return (plain.FirstMaxPool if mode == "max" else plain.pool.Pool)(ignore_border, mode)(images, ds, st, padding)
+    return (plain.FirstMaxPool if mode == "max" else theano_layers.pool.Pool)(ignore_border, mode)(
+        images, ds, st, padding
+    )
 
 
 downsample = types.ModuleType("theano.tensor.signal.downsample")
@@ -130,7 +133,7 @@ def avg_pool(layer, below, given):
     if not any(any(sides) for sides in layer["padding"]):
         return Pool2DLayer(below, mode="average_exc_pad", name=layer["name"], **options)
     # Theano has no gradient for a mean that leaves out the padding.
-    counts = plain.covered(layer).astype(theano.config.floatX)
+    counts = theano_layers.covered(layer).astype(theano.config.floatX)
     below = PadLayer(below, layer["padding"], name=layer["name"] + "_pad")
     below = Pool2DLayer(below, mode="sum", name=layer["name"] + "_sum", **options)
     return NonlinearityLayer(below, lambda x: x / counts, name=layer["name"])
