@@ -37,6 +37,7 @@ FRAMEWORK_MODULES = {
     "tensorflow_xla": {"tensorflow"},
     "theano": {"theano"},
     "tinygrad": {"tinygrad"},
+    "tinygrad_layers": {"tinygrad"},
 }
 
 
