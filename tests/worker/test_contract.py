@@ -50,6 +50,7 @@ FRAMEWORK_MODULES = {
     "theano": {"theano"},
     "theano_layers": {"theano"},
     "tinygrad": {"tinygrad"},
+    "tinygrad_layers": {"tinygrad"},
 }
 
 
