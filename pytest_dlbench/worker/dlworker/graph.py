@@ -35,3 +35,36 @@ def run(layers, x, call):
         for name in done:
             del values[name]
     return result
+
+
+# What leaves every feature in its place, and keeps none in mind but by weights of its own.
+_IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "relu", "sigmoid", "tanh"})
+
+
+def flattened(layers):
+    """For builders whose images have their channels last: ({layer: image}, {flatten}).
+
+    The first are the layers that read the features of a flattened image, and which one: their weights can be put in its
+    order. The second are flattens whose features are read otherwise, and must be put in the canonical order.
+    """
+    sources, readers, seen = {}, {}, set()
+    images = {layer["name"]: layer["input"] for layer in layers}
+    for layer, inputs, _ in wired(layers):
+        name, found = layer["name"], [sources[read] for read in inputs if read in sources]
+        if layer["kind"] == "flatten" and _has_places(layer["input"]):
+            sources[name] = name
+        elif found and layer["kind"] in _IN_PLACE:
+            sources[name] = readers[name] = found[0]
+        elif found and layer["kind"] == "dense":
+            readers[name] = found[0]
+        else:
+            seen.update(found)
+    last = layers[-1]["name"]
+    if last in sources:
+        seen.add(sources[last])
+    return {name: images[source] for name, source in readers.items() if source not in seen}, seen
+
+
+def _has_places(image):
+    """Whether the order of its channels, rows and columns can be seen."""
+    return len(image) == 3 and image[1] * image[2] > 1

@@ -1,33 +1,51 @@
-"""Keras 3: a keras.Sequential, compiled and trained with train_on_batch. KERAS_BACKEND chooses the back end.
+"""Keras 3: a Sequential, or a functional model for branches, and train_on_batch. KERAS_BACKEND chooses the back end.
 
 Keras decides itself how a step is compiled (jit_compile="auto"): on TensorFlow a tf.function, with XLA only where there
 is a GPU; on JAX always jitted; on PyTorch not at all, every operator runs as Python reaches it.
 """
 
-from functools import reduce
-from operator import mul
-
 import keras
 import numpy as np
 from keras import ops
 
+from dlworker.frameworks.keras_layers import BACKEND, LAYERS, LAYOUT, canonical_flatten
+from dlworker.frameworks.keras_optimizers import optimizer
+from dlworker.graph import flattened, is_chain, run, wired
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
-BACKEND = keras.backend.backend()
 
 if BACKEND == "tensorflow":
     import tensorflow as tf
@@ -37,9 +55,6 @@ elif BACKEND == "torch":
     import torch
 else:
     raise RequestError("unsupported", "the Keras builder has no back end %r" % BACKEND)
-
-# PyTorch's operators are channels first: in Keras's usual layout every pooling copies images there and back.
-LAYOUT = "channels_first" if BACKEND == "torch" else "channels_last"
 
 
 def configure(threads):
@@ -79,11 +94,11 @@ def set_precision(precision):
     keras.config.set_dtype_policy(precision)
 
 
-def rows(images, labels, index):
+def rows(inputs, labels, index):
     """The examples of one batch, picked where they lie: a NumPy batch would travel to the device at every step."""
     if BACKEND == "tensorflow":
-        return tf.gather(images, index), tf.gather(labels, index)
-    return images[index], labels[index]
+        return tf.gather(inputs, index), tf.gather(labels, index)
+    return inputs[index], labels[index]
 
 
 if BACKEND == "jax":
@@ -91,177 +106,138 @@ if BACKEND == "jax":
     rows = jax.jit(rows)
 
 
-class UnbiasedBatchNormalization(keras.layers.BatchNormalization):
-    """Batch normalisation whose moving variance is the unbiased one; Keras keeps the biased one."""
-
-    def call(self, inputs, training=None, mask=None):
-        if not training:
-            return super().call(inputs, training=False, mask=mask)
-        kept = self.moving_variance * self.momentum
-        outputs = super().call(inputs, training=True, mask=mask)
-        sizes = [size for axis, size in enumerate(ops.shape(inputs)) if axis != self.axis % inputs.ndim]
-        count = reduce(mul, sizes)
-        self.moving_variance.assign(kept + (self.moving_variance - kept) * (count / (count - 1)))
-        return outputs
+def _taken_activations(layers):
+    """The activations that Keras's users write as an argument of a layer, by the name of that layer."""
+    taken, before = {}, {"kind": None, "name": None}
+    for layer, inputs, done in wired(layers):
+        follows = inputs == (before["name"],) == done
+        takes = before["kind"] in ("conv2d", "grouped_conv2d", "dense")
+        if layer["kind"] in ("relu", "tanh", "sigmoid") and takes and follows:
+            taken[before["name"]] = layer
+        before = layer
+    return taken
 
 
-class LowestPadding2D(keras.layers.ZeroPadding2D):
-    """Padding that never wins a maximum."""
+class Parts:
+    """The Keras layers of a network, made one after the other; those with weights by their neutral name."""
 
-    def call(self, inputs):
-        sides = ((0, 0), (0, 0), *self.padding) if LAYOUT == "channels_first" else ((0, 0), *self.padding, (0, 0))
-        return ops.pad(inputs, sides, constant_values=-float("inf"))
+    def __init__(self, layers):
+        self.weighted = {}
+        self._activations = _taken_activations(layers)
+        self._taken = {activation["name"] for activation in self._activations.values()}
+        self._canonical = flattened(layers)[1]
+        self._starts = {layer["start"] for layer in layers if "start" in layer}
 
-
-def coupled_sgd(rate, decay, **options):
-    """SGD whose weight decay is a part of the gradient; in Keras's own it passes by the momentum.
-
-    A regulariser would have the same gradient, but its penalty would be a part of the loss that train_on_batch gives.
-    """
-
-    # The class that Keras makes of SGD on this back end: on PyTorch that one updates all arrays at once.
-    class CoupledSGD(type(keras.optimizers.SGD())):
-        def apply(self, grads, trainable_variables=None):
-            variables = self._trainable_variables if trainable_variables is None else trainable_variables
-            decayed = [gradient + decay * variable.value for gradient, variable in zip(grads, variables)]
-            super().apply(decayed, trainable_variables)
-
-    return CoupledSGD(rate, **options)
-
-
-# Every kind of layer is a function (layer, options) -> Keras layers, of which the last one takes the options.
-
-
-def conv2d(layer, options):
-    padding, before = _padding(layer, layer["kernel"], keras.layers.ZeroPadding2D)
-    filters, kernel, stride = layer["output"][0], layer["kernel"], layer["stride"]
-    return before + [keras.layers.Conv2D(filters, kernel, stride, padding, use_bias=layer["bias"], **options)]
-
-
-def dense(layer, options):
-    return [keras.layers.Dense(layer["output"][0], use_bias=layer["bias"], **options)]
-
-
-def max_pool(layer, options):
-    padding, before = _padding(layer, layer["window"], LowestPadding2D)
-    return before + [keras.layers.MaxPooling2D(layer["window"], layer["stride"], padding, **options)]
-
-
-def avg_pool(layer, options):
-    padding, before = _padding(layer, layer["window"], keras.layers.ZeroPadding2D)
-    if not before:
-        return [keras.layers.AveragePooling2D(layer["window"], layer["stride"], padding, **options)]
-    # The zeros have been counted, too.
-    pool = keras.layers.AveragePooling2D(layer["window"], layer["stride"], name="%s_counted" % layer["name"])
-    return before + [pool, keras.layers.Rescaling(_shares(layer), **options)]
-
-
-def batch_norm(layer, options):
-    axis = 1 if len(layer["input"]) == 3 and LAYOUT == "channels_first" else -1
-    return [UnbiasedBatchNormalization(axis, momentum=layer["decay"], epsilon=layer["epsilon"], **options)]
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "dense": dense,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "dropout": lambda layer, options: [keras.layers.Dropout(layer["rate"], **options)],
-    # In both layouts Keras flattens in row, column, channel order.
-    "flatten": lambda layer, options: [keras.layers.Flatten(**options)],
-    "relu": lambda layer, options: [keras.layers.Activation("relu", **options)],
-    "tanh": lambda layer, options: [keras.layers.Activation("tanh", **options)],
-    "sigmoid": lambda layer, options: [keras.layers.Activation("sigmoid", **options)],
-}
-
-
-def _padding(layer, window, pad):
-    """The padding that the Keras layer does itself, and the layers that must come before it."""
-    sides = [tuple(pair) for pair in layer["padding"]]
-    if sides == [(0, 0), (0, 0)]:
-        return "valid", []
-    same = [_same(*sizes) for sizes in zip(layer["input"][1:], window, layer["stride"])]
-    # On PyTorch Keras pads a pooling unevenly by repeating the border.
-    repeats = BACKEND == "torch" and layer["kind"] != "conv2d" and any(first != last for first, last in sides)
-    if sides == same and not repeats:
-        return "same", []
-    return "valid", [pad(sides, name="%s_pad" % layer["name"])]
-
-
-def _same(size, window, stride):
-    """What Keras calls "same", in rows or columns before and after."""
-    total = max(0, (-(-size // stride) - 1) * stride + window - size)
-    return total // 2, total - total // 2
-
-
-def _shares(layer):
-    """By how much the mean over each window grows when padding is not counted."""
-    rows, columns = (np.array(_share(*sizes)) for sizes in zip(*_axes(layer)))
-    share = rows[:, np.newaxis] * columns
-    return share[np.newaxis] if LAYOUT == "channels_first" else share[..., np.newaxis]
-
-
-def _axes(layer):
-    return layer["input"][1:], layer["output"][1:], layer["window"], layer["stride"], layer["padding"]
-
-
-def _share(size, outputs, window, stride, sides):
-    starts = [output * stride - sides[0] for output in range(outputs)]
-    return [window / (min(start + window, size) - max(start, 0)) for start in starts]
-
-
-def _with_activations(layers):
-    """Pairs of a layer and the activation, or None, that Keras's users write as an argument of that layer."""
-    pairs = []
-    for layer in layers:
-        takes = pairs and pairs[-1][0]["kind"] in ("conv2d", "dense") and pairs[-1][1] is None
-        if layer["kind"] in ("relu", "tanh", "sigmoid") and takes:
-            pairs[-1] = (pairs[-1][0], layer)
-        else:
-            pairs.append((layer, None))
-    return pairs
+    def of(self, layer):
+        """What to call one after the other for a neutral layer: nothing, where another layer has taken it."""
+        name = layer["name"]
+        if name in self._taken:
+            return []
+        options = {"name": name}
+        if name in self._activations:
+            activation = self._activations[name]
+            options = {"name": "%s_%s" % (name, activation["name"]), "activation": activation["kind"]}
+        if name in self._starts:
+            options["return_state"] = True
+        made = (canonical_flatten if name in self._canonical else LAYERS[layer["kind"]])(layer, options)
+        self.weighted[name] = made[-1]
+        return made
 
 
 def build(network):
-    """The neutral network as one Sequential, and its layers with weights by their neutral name."""
-    stack, weighted = [keras.Input(_native_shape(network["input"]))], {}
-    for layer, activation in _with_activations(network["layers"]):
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the Keras builder has no layer %r" % layer["kind"])
-        options = {"name": layer["name"]}
-        if activation is not None:
-            options = {"name": "%s_%s" % (layer["name"], activation["name"]), "activation": activation["kind"]}
-        stack += LAYERS[layer["kind"]](layer, options)
-        weighted[layer["name"]] = stack[-1]
-    if network["layers"][-1]["kind"] != "dense":
+    """The neutral network as one Sequential or functional model, and its layers with weights by their neutral name."""
+    layers = network["layers"]
+    inputs = keras.Input(_native_shape(network["input"]), dtype="int32" if "vocabulary" in network else None)
+    parts, end = Parts(layers), []
+    if layers[-1]["kind"] != "dense":
         # On TensorFlow Keras's cross-entropy takes what went into a sigmoid for the logits; nothing went into this one.
-        stack.append(keras.layers.Reshape((network["classes"],), name="logits"))
-    return keras.Sequential(stack), weighted
+        end = [keras.layers.Reshape(tuple(layers[-1]["output"]), name="logits")]
+    if is_chain(layers):
+        stack = [made for layer in layers for made in parts.of(layer)]
+        return keras.Sequential([inputs] + stack + end), parts.weighted
+    outputs = _applied(end, _branched(layers, parts, inputs))
+    return keras.Model(inputs, outputs), parts.weighted
+
+
+def _branched(layers, parts, inputs):
+    """What the layers make of the symbolic inputs."""
+    masks, states = {}, {}
+
+    def call(layer, values):
+        name, x = layer["name"], values if len(values) > 1 else values[0]
+        if layer["kind"] == "embedding" and layer["padding"] is not None:
+            masks[name] = ops.not_equal(x, layer["padding"])
+        if layer["kind"] not in ("lstm", "gru"):
+            return _applied(parts.of(layer), x)
+        (rnn,) = parts.of(layer)
+        outputs = rnn(x, mask=masks.get(layer.get("lengths")), initial_state=states.get(layer.get("start")))
+        if rnn.return_state:
+            outputs, *states[name] = outputs
+        return outputs
+
+    return run(layers, inputs, call)
+
+
+def _applied(parts, x):
+    for part in parts:
+        x = part(x)
+    return x
 
 
 def _native_shape(shape):
     return tuple(shape[1:] + shape[:1]) if len(shape) == 3 and LAYOUT == "channels_last" else tuple(shape)
 
 
-def _native_images(images):
-    images = np.moveaxis(images, 1, -1) if images.ndim == 4 and LAYOUT == "channels_last" else images
-    return np.ascontiguousarray(images, dtype=keras.config.floatx())
+# Where a Keras layer keeps an array, by kind and canonical role. A GRU has both of its biases in one array.
+ARRAYS = {"weight": "kernel", "bias": "bias"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "gamma", "shift": "beta"},
+    "embedding": {"weight": "embeddings"},
+    "gru": {"weight": "kernel", "recurrent": "recurrent_kernel", "bias": "bias", "recurrent_bias": "bias"},
+    "lstm": {"weight": "kernel", "recurrent": "recurrent_kernel", "bias": "bias"},
+}
 
 
-def _optimizer(settings):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the Keras builder has no optimiser %r" % settings["kind"])
-    # Keras's velocity has the learning rate in it; as long as the rate is constant that is the neutral update.
-    # Keras has TensorFlow make float32 of a plain momentum, also where all else is float64.
-    rate, options = settings["learning_rate"], {"momentum": np.float64(settings["momentum"])}
-    options["nesterov"] = settings["nesterov"]
-    if settings["weight_decay"]:
-        return coupled_sgd(rate, settings["weight_decay"], **options)
-    return keras.optimizers.SGD(rate, **options)
+def _to_native(layer, role, weights, image):
+    """A canonical array as Keras has it; ``image`` is the one that the layer reads flattened, or None."""
+    array = weights["%s.%s" % (layer["name"], role)]
+    if layer["kind"] == "gru":
+        if "bias" in role:
+            array = np.stack([weights["%s.%s" % (layer["name"], bias)] for bias in ("bias", "recurrent_bias")])
+        reset, update, new = np.split(array, 3, axis=-1)
+        return np.concatenate([update, reset, new], axis=-1)
+    if array.ndim == 4:
+        return array.transpose(2, 3, 1, 0)
+    if image is not None and role != "bias":
+        return np.moveaxis(array.reshape(*image, -1), 0, 2).reshape(array.shape)
+    return array
 
 
-ROLES = {"weight": "kernel", "bias": "bias", "scale": "gamma", "shift": "beta"}
+def _canonical_shape(role, shape):
+    if len(shape) == 4:
+        return (shape[3], shape[2], shape[0], shape[1])
+    return shape[1:] if len(shape) == 2 and "bias" in role else shape
+
+
+LOSSES = {
+    "softmax_cross_entropy": lambda network: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    "sequence_cross_entropy": lambda network: keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=network["ignored"]
+    ),
+    "sigmoid_cross_entropy": lambda network: keras.losses.BinaryCrossentropy(from_logits=True),
+}
+
+
+def answers(network, logits, labels):
+    """Of every answer that counts, whether it is right and its loss."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        losses, right = ops.binary_crossentropy(labels, logits, from_logits=True), (logits > 0) == (labels > 0)
+    else:
+        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        right = logits.argmax(-1) == labels
+    ignored = network.get("ignored")
+    counts = np.full(labels.shape, True) if ignored is None else labels != ignored
+    return right[counts], ops.convert_to_numpy(losses)[counts]
 
 
 class Trainer:
@@ -275,40 +251,31 @@ class Trainer:
         set_precision(recipe["precision"])
         keras.config.set_image_data_format(LAYOUT)
         keras.utils.set_random_seed(seed)
-        self.layers = network["layers"]
+        self.network, self.rate = network, recipe["optimizer"]["learning_rate"]
         with keras.device(self.device):
             self.model, self.weighted = build(network)
             if weights is not None:
                 self._set(weights)
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-            self.model.compile(_optimizer(recipe["optimizer"]), loss)
+            self.model.compile(optimizer(recipe), LOSSES[network["loss"]](network))
 
     def _natives(self):
-        """Canonical name, native variable and, behind a flatten, the shape of the image that was flattened."""
-        image = None
-        for layer in self.layers:
-            if layer["kind"] == "flatten" and len(layer["input"]) == 3:
-                image = layer["input"]
-            for role in ("weight", "bias") if layer["kind"] != "batch_norm" else ("scale", "shift"):
-                variable = getattr(self.weighted.get(layer["name"]), ROLES[role], None)
+        """The layer, the canonical role and the native variable of every array."""
+        for layer in self.network["layers"]:
+            native = self.weighted.get(layer["name"])
+            for role, path in ARRAYS_OF.get(layer["kind"], ARRAYS).items():
+                variable = getattr(getattr(native, "cell", native), path, None)
                 if variable is not None:
-                    yield "%s.%s" % (layer["name"], role), variable, None if role == "bias" else image
-            if layer["kind"] == "dense":
-                image = None
+                    yield layer, role, variable
 
     def _set(self, weights):
-        for name, variable, image in self._natives():
-            array = weights[name]
-            if array.ndim == 4:
-                array = array.transpose(2, 3, 1, 0)
-            elif image is not None:
-                array = np.moveaxis(array.reshape(*image, -1), 0, 2).reshape(array.shape)
+        images, _ = flattened(self.network["layers"])
+        for layer, role, variable in self._natives():
             # assign() refuses another shape.
-            variable.assign(array)
+            variable.assign(_to_native(layer, role, weights, images.get(layer["name"])))
 
     def parameters(self):
-        shapes = {name: tuple(variable.shape) for name, variable, _ in self._natives()}
-        return {name: (s[3], s[2], s[0], s[1]) if len(s) == 4 else s for name, s in shapes.items()}
+        natives = self._natives()
+        return {"%s.%s" % (layer["name"], role): _canonical_shape(role, tuple(v.shape)) for layer, role, v in natives}
 
     def describe(self):
         lines = []
@@ -317,22 +284,37 @@ class Trainer:
 
     def load(self, inputs, labels, order, rates=None):
         with keras.device(self.device):
-            self.images = ops.convert_to_tensor(_native_images(inputs))
-            self.labels = ops.convert_to_tensor(np.array(labels, dtype=np.int32))
-        self.order = np.array(order, dtype=np.int32)
+            self.inputs = ops.convert_to_tensor(self._native_inputs(inputs))
+            self.labels = ops.convert_to_tensor(self._native_labels(labels))
+        self.order, self.rates = np.array(order, dtype=np.int32), rates
+
+    def _native_inputs(self, inputs):
+        if "vocabulary" in self.network:
+            return np.array(inputs, dtype=np.int32)
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 and LAYOUT == "channels_last" else inputs
+        return np.ascontiguousarray(inputs, dtype=keras.config.floatx())
+
+    def _native_labels(self, labels):
+        if self.network["loss"] == "sigmoid_cross_entropy":
+            return np.array(labels, dtype=keras.config.floatx()).reshape(len(labels), -1)
+        return np.array(labels, dtype=np.int32)
 
     def step(self, number):
         with keras.device(self.device):
-            return self.model.train_on_batch(*rows(self.images, self.labels, self.order[number]))
+            if self.rates is not None and self.rates[number] != self.rate:
+                self.rate = self.model.optimizer.learning_rate = float(self.rates[number])
+            return self.model.train_on_batch(*rows(self.inputs, self.labels, self.order[number]))
 
     def evaluate(self, inputs, labels, batch_size):
-        correct, total = 0, 0.0
+        correct, total, count = 0, 0.0, 0
         with keras.device(self.device):
             for first in range(0, len(labels), batch_size):
                 batch = slice(first, first + batch_size)
-                expected = np.array(labels[batch], dtype=np.int32)
-                logits = self.model.predict_on_batch(_native_images(inputs[batch]))
-                losses = keras.losses.sparse_categorical_crossentropy(expected, logits, from_logits=True)
-                correct += int((logits.argmax(1) == expected).sum())
-                total += float(ops.convert_to_numpy(losses).sum(dtype=np.float64))
-        return correct, total / len(labels)
+                logits = self.model.predict_on_batch(self._native_inputs(inputs[batch]))
+                right, losses = answers(self.network, logits, self._native_labels(labels[batch]))
+                correct, total, count = (
+                    correct + int(right.sum()),
+                    total + losses.sum(dtype=np.float64),
+                    count + right.size,
+                )
+        return correct, float(total) / count

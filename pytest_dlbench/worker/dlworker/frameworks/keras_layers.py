@@ -1,0 +1,220 @@
+"""Every kind of layer as Keras 3 layers: its own where they compute the canonical layer, else a few written here."""
+
+from functools import reduce
+from operator import mul
+
+import keras
+import numpy as np
+from keras import ops
+
+BACKEND = keras.backend.backend()
+# PyTorch's operators are channels first: in Keras's usual layout every pooling copies images there and back.
+LAYOUT = "channels_first" if BACKEND == "torch" else "channels_last"
+
+if BACKEND == "tensorflow":
+    import tensorflow as tf
+elif BACKEND == "torch":
+    import torch
+
+
+class UnbiasedBatchNormalization(keras.layers.BatchNormalization):
+    """Batch normalisation whose moving variance is the unbiased one; Keras keeps the biased one."""
+
+    def call(self, inputs, training=None, mask=None):
+        if not training:
+            return super().call(inputs, training=False, mask=mask)
+        kept = self.moving_variance * self.momentum
+        outputs = super().call(inputs, training=True, mask=mask)
+        sizes = [size for axis, size in enumerate(ops.shape(inputs)) if axis != self.axis % inputs.ndim]
+        count = reduce(mul, sizes)
+        self.moving_variance.assign(kept + (self.moving_variance - kept) * (count / (count - 1)))
+        return outputs
+
+
+class LowestPadding2D(keras.layers.ZeroPadding2D):
+    """Padding that never wins a maximum."""
+
+    def call(self, inputs):
+        sides = ((0, 0), (0, 0), *self.padding) if LAYOUT == "channels_first" else ((0, 0), *self.padding, (0, 0))
+        return ops.pad(inputs, sides, constant_values=-float("inf"))
+
+
+class LocalResponseNormalization(keras.layers.Layer):
+    """Normalisation by neighbouring channels: Keras has none. PyTorch has one, and TensorFlow for float32."""
+
+    def __init__(self, size, alpha, beta, k, **kwargs):
+        super().__init__(**kwargs)
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def call(self, inputs):
+        around = self.size // 2
+        if BACKEND == "torch":
+            return torch.nn.functional.local_response_norm(inputs, self.size, self.alpha, self.beta, self.k)
+        if BACKEND == "tensorflow" and inputs.dtype == tf.float32:
+            # TensorFlow does not divide alpha by the size.
+            return tf.nn.local_response_normalization(inputs, around, self.k, self.alpha / self.size, self.beta)
+        squares = ops.pad(ops.square(inputs), ((0, 0), (0, 0), (0, 0), (around, around)))
+        sums = sum(squares[..., first : first + inputs.shape[-1]] for first in range(self.size))
+        return inputs / ops.power(self.k + self.alpha / self.size * sums, self.beta)
+
+
+class Cut(keras.layers.Layer):
+    """A part of a row of tokens."""
+
+    def __init__(self, first, last, **kwargs):
+        super().__init__(**kwargs)
+        self.first, self.last = first, last
+
+    def call(self, inputs):
+        return inputs[:, self.first : self.last]
+
+
+class Embedding(keras.layers.Embedding):
+    """An embedding whose gradient is one array on TensorFlow, too.
+
+    There it is a row for each token: where a token is there twice, Keras's optimisers and its clipping would square the
+    parts of its gradient instead of their sum. The gradient of a reshape is an array again.
+    """
+
+    def call(self, inputs):
+        return ops.take(ops.reshape(self.embeddings, (self.input_dim, self.output_dim)), inputs, axis=0)
+
+
+class LSTM(keras.layers.LSTM):
+    """Keras's own, but for its mask, which ends here: it would leave the answers behind it out of the loss."""
+
+    def compute_mask(self, sequences, mask):
+        return None
+
+
+class GRU(keras.layers.GRU):
+    """As LSTM."""
+
+    def compute_mask(self, sequences, mask):
+        return None
+
+
+# Every kind of layer is a function (layer, options) -> Keras layers, of which the last one takes the options.
+
+
+def conv2d(layer, options):
+    padding, before = _padding(layer, layer["kernel"], keras.layers.ZeroPadding2D)
+    filters, kernel, stride = layer["output"][0], layer["kernel"], layer["stride"]
+    options = dict(options, groups=layer.get("groups", 1), use_bias=layer["bias"])
+    return before + [keras.layers.Conv2D(filters, kernel, stride, padding, **options)]
+
+
+def dense(layer, options):
+    return [keras.layers.Dense(layer["output"][-1], use_bias=layer["bias"], **options)]
+
+
+def max_pool(layer, options):
+    padding, before = _padding(layer, layer["window"], LowestPadding2D)
+    return before + [keras.layers.MaxPooling2D(layer["window"], layer["stride"], padding, **options)]
+
+
+def avg_pool(layer, options):
+    padding, before = _padding(layer, layer["window"], keras.layers.ZeroPadding2D)
+    if not before:
+        return [keras.layers.AveragePooling2D(layer["window"], layer["stride"], padding, **options)]
+    # The zeros have been counted, too.
+    pool = keras.layers.AveragePooling2D(layer["window"], layer["stride"], name="%s_counted" % layer["name"])
+    return before + [pool, keras.layers.Rescaling(_shares(layer), **options)]
+
+
+def batch_norm(layer, options):
+    axis = 1 if len(layer["input"]) == 3 and LAYOUT == "channels_first" else -1
+    return [UnbiasedBatchNormalization(axis, momentum=layer["decay"], epsilon=layer["epsilon"], **options)]
+
+
+def local_response_norm(layer, options):
+    settings = {name: layer[name] for name in ("size", "alpha", "beta", "k")}
+    return [LocalResponseNormalization(**settings, **options)]
+
+
+def pad_channels(layer, options):
+    # What are rows and columns in one layout are channels and their neighbours in the other one.
+    if LAYOUT == "channels_last":
+        return [keras.layers.ZeroPadding2D(((0, 0), (0, layer["added"])), data_format="channels_first", **options)]
+    return [keras.layers.ZeroPadding2D(((0, layer["added"]), (0, 0)), data_format="channels_last", **options)]
+
+
+def concat(layer, options):
+    return [keras.layers.Concatenate(1 if len(layer["output"]) == 3 and LAYOUT == "channels_first" else -1, **options)]
+
+
+def flatten(layer, options):
+    if len(layer["input"]) == 3:
+        # In both layouts Keras flattens in row, column, channel order.
+        return [keras.layers.Flatten(**options)]
+    return [keras.layers.Flatten("channels_last", **options)]
+
+
+def canonical_flatten(layer, options):
+    """A flatten in channel, row, column order; "channels_last" is Keras's word for leaving the order as it is."""
+    before = [] if LAYOUT == "channels_first" else [keras.layers.Permute((3, 1, 2), name="%s_order" % layer["name"])]
+    return before + [keras.layers.Flatten("channels_last", **options)]
+
+
+def recurrent(layer, options):
+    kind = LSTM if layer["kind"] == "lstm" else GRU
+    return [kind(layer["units"], return_sequences=layer["sequence"], **options)]
+
+
+LAYERS = {
+    "add": lambda layer, options: [keras.layers.Add(**options)],
+    "avg_pool": avg_pool,
+    "batch_norm": batch_norm,
+    "concat": concat,
+    "conv2d": conv2d,
+    "cut": lambda layer, options: [Cut(layer["first"], layer["last"], **options)],
+    "dense": dense,
+    "dropout": lambda layer, options: [keras.layers.Dropout(layer["rate"], **options)],
+    "embedding": lambda layer, options: [Embedding(layer["vocabulary"], layer["output"][-1], **options)],
+    "flatten": flatten,
+    "grouped_conv2d": conv2d,
+    "gru": recurrent,
+    "local_response_norm": local_response_norm,
+    "log_softmax": lambda layer, options: [keras.layers.Activation("log_softmax", **options)],
+    "lstm": recurrent,
+    "max_pool": max_pool,
+    "pad_channels": pad_channels,
+    "relu": lambda layer, options: [keras.layers.Activation("relu", **options)],
+    "sigmoid": lambda layer, options: [keras.layers.Activation("sigmoid", **options)],
+    "tanh": lambda layer, options: [keras.layers.Activation("tanh", **options)],
+}
+
+
+def _padding(layer, window, pad):
+    """The padding that the Keras layer does itself, and the layers that must come before it."""
+    sides = [tuple(pair) for pair in layer["padding"]]
+    if sides == [(0, 0), (0, 0)]:
+        return "valid", []
+    same = [_same(*sizes) for sizes in zip(layer["input"][1:], window, layer["stride"])]
+    # On PyTorch Keras pads a pooling unevenly by repeating the border.
+    repeats = BACKEND == "torch" and "window" in layer and any(first != last for first, last in sides)
+    if sides == same and not repeats:
+        return "same", []
+    return "valid", [pad(sides, name="%s_pad" % layer["name"])]
+
+
+def _same(size, window, stride):
+    """What Keras calls "same", in rows or columns before and after."""
+    total = max(0, (-(-size // stride) - 1) * stride + window - size)
+    return total // 2, total - total // 2
+
+
+def _shares(layer):
+    """By how much the mean over each window grows when padding is not counted."""
+    rows, columns = (np.array(_share(*sizes)) for sizes in zip(*_axes(layer)))
+    share = rows[:, np.newaxis] * columns
+    return share[np.newaxis] if LAYOUT == "channels_first" else share[..., np.newaxis]
+
+
+def _axes(layer):
+    return layer["input"][1:], layer["output"][1:], layer["window"], layer["stride"], layer["padding"]
+
+
+def _share(size, outputs, window, stride, sides):
+    starts = [output * stride - sides[0] for output in range(outputs)]
+    return [window / (min(start + window, size) - max(start, 0)) for start in starts]

@@ -1,0 +1,55 @@
+"""A small LSTM classifier as Keras's guides write it: prints the seconds of every step. KERAS_BACKEND chooses."""
+
+import json
+import sys
+from time import monotonic
+
+sys.path.pop(0)  # This folder, whose keras.py would be imported instead of the framework.
+
+import keras
+import numpy as np
+from keras import layers
+
+
+def set_threads(threads):
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    elif keras.backend.backend() == "torch":
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def build():
+    return keras.Sequential(
+        [
+            keras.Input(shape=(60,), dtype="int32"),
+            layers.Embedding(5000, 32),
+            layers.LSTM(100),
+            layers.Dense(10),
+        ]
+    )
+
+
+def main(plan):
+    set_threads(plan["threads"])
+    keras.utils.set_random_seed(1)
+    tokens, labels, order = (np.load(plan[name]) for name in ("images", "labels", "order"))
+    model = build()
+    model.compile(
+        optimizer=keras.optimizers.SGD(learning_rate=plan["learning_rate"], momentum=plan["momentum"]),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    seconds = []
+    for number in range(plan["steps"]):
+        began = monotonic()
+        index = order[number]
+        float(model.train_on_batch(tokens[index], labels[index]))
+        seconds.append(monotonic() - began)
+    print(json.dumps(seconds))
+
+
+main(json.loads(sys.argv[1]))
