@@ -27,6 +27,7 @@ FRAMEWORK_MODULES = {
     "keras": {"keras", "tensorflow", "jax", "torch"},
     "keras2": {"keras", "tensorflow", "theano", "cntk"},
     "lasagne": {"lasagne", "theano"},
+    "lasagne_layers": {"lasagne", "theano"},
     "mlx": {"mlx"},
     "mlx_layers": {"mlx"},
     "mxnet": {"mxnet"},
