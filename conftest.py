@@ -6,6 +6,7 @@ pytest_plugins = [
     "fixtures.dataset",
     "fixtures.device",
     "fixtures.recipe",
+    "fixtures.golden_losses",
     # For tests/plugin; pytest wants it named here.
     "pytester",
 ]

@@ -27,6 +27,11 @@ LOOSER = {
 }
 
 
+@pytest.fixture(params=sorted({dataset for _, dataset in golden_losses.PAIRS}))
+def dataset(request):
+    return request.param
+
+
 def test_trains_the_same_network(dlbench, framework, model, dataset, device):
     certificate = dlbench.certify(
         framework,
@@ -34,7 +39,7 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
         dataset,
         device,
         golden=golden_losses.read(model.name, dataset.name),
-        recipe=golden_losses.RECIPE,
+        recipe=golden_losses.recipe_of(model),
         seed=golden_losses.SEED,
         bound=LOOSER.get(model.name, {}).get(framework.name, BOUND),
     )

@@ -1,11 +1,11 @@
-"""The ``dlbench`` command: look at models and at what sessions have recorded, and keep environments."""
+"""The ``dlbench`` command: look at models and at what sessions have recorded, keep environments and data."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_dlbench import cli_environments
+from pytest_dlbench import cli_data, cli_environments
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
 from pytest_dlbench.reporting import listings, side_by_side
@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("paths", metavar="FILE", nargs="+", type=Path)
     table.set_defaults(run=_table)
     cli_environments.declare(commands)
+    cli_data.declare(commands)
     return parser
 
 

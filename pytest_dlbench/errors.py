@@ -20,6 +20,10 @@ class DataError(DlbenchError):
     """A data set that cannot be prepared or read."""
 
 
+class DataMissingError(DataError):
+    """A data set whose files are not here; the text ends with the commands that bring them."""
+
+
 class EnvironmentMissingError(DlbenchError):
     """A framework whose environment is not here: not built, or without a Python to build it with."""
 

@@ -95,7 +95,8 @@ class Dlbench:
         """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
 
         Fails or skips the test by the case's outcome. ``recipe`` comes before the ``recipe`` fixture, and that before
-        the model's own. ``label`` starts the case's id, and tells apart two ways to train the same cell.
+        the model's own; --dlbench-set changes whichever it is. ``label`` starts the case's id, and tells apart two ways
+        to train the same cell.
         """
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label)
         record, result = self._session.train(plan, self._node)
@@ -150,7 +151,15 @@ class Dlbench:
         where the run does not finish, evaluates differently the second time, or builds other shapes than inferred.
         """
         plan = self._plan(
-            framework, model, dataset, device, recipe=recipe, label="equivalence", steps=len(golden.losses)
+            framework,
+            model,
+            dataset,
+            device,
+            recipe=recipe,
+            label="equivalence",
+            steps=len(golden.losses),
+            # Golden losses are of this recipe, whatever is set on the command line.
+            settings=replace(self._settings, changes=()),
         )
         run, certificate = self._session.certify(replace(plan, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
@@ -169,11 +178,12 @@ class Dlbench:
         recipe: Recipe | None,
         label: str,
         steps: int | None = None,
+        settings: Settings | None = None,
     ) -> Plan:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
 
-        return self._settings.plan(
+        return (settings or self._settings).plan(
             cast("Framework", find("framework", framework)),
             cast("Model", find("model", model)),
             cast("Dataset | SyntheticData", find("dataset", dataset)),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 from typing import Protocol
 
 from pytest_dlbench.model import Model, Shape, infer
@@ -10,8 +11,22 @@ from pytest_dlbench.model.shapes import show
 
 AXES = ("framework", "model", "dataset", "device")
 
-# Training examples of one run. Full has no limit but the recipe's own epochs.
-SCALES: Mapping[str, int | None] = {"smoke": 640, "quick": 2880, "full": None}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How much one run trains at most: so many examples, and so many multiply-adds of their forward passes."""
+
+    examples: float
+    multiply_adds: float
+
+
+# A run of quick takes seconds: the second limit is of networks that are too large for the first, on two CPU cores.
+# Full has no limit but the recipe's own epochs.
+SCALES: Mapping[str, Scale] = {
+    "smoke": Scale(examples=640, multiply_adds=4e10),
+    "quick": Scale(examples=2880, multiply_adds=1.6e11),
+    "full": Scale(examples=inf, multiply_adds=inf),
+}
 
 
 class Value(Protocol):

@@ -7,17 +7,29 @@ from typing import Any
 
 import pytest
 
+from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
-from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
-from pytest_dlbench.matrix import SCALES
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.parsing import (
+    flag,
+    names,
+    outcomes,
+    path,
+    positive_int,
+    positive_seconds,
+    scale,
+    text,
+    thread_counts,
+    tolerances,
+)
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.sampling.cores import usable_cores
+from pytest_dlbench.sweeps import Sweep
 
 # Two runs say nothing of how far runs lie apart.
 MIN_COMPARED_RUNS = 3
 # What a command that repeats a case has to repeat.
-REPEATED = frozenset({"scale", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build"})
+REPEATED = frozenset({"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +50,13 @@ class Options:
     devices: tuple[str, ...]
     build: bool
     pythons: Mapping[str, str]
+    settings: Sweep
     threads: tuple[int, ...]
     timeout: float
     seed: int
     baselines: Path
     journals: Path
+    plan: bool
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -73,75 +87,6 @@ class Option:
     def key(self) -> str:
         """As it stands in an ini file, and as pytest keeps it."""
         return f"dlbench_{self.spelled or self.name}"
-
-
-def flag(text: str, where: str) -> bool:
-    """``true`` or ``false``."""
-    if text.lower() not in ("true", "false"):
-        raise OptionError(f"{where}: expected true or false, got {text!r}")
-    return text.lower() == "true"
-
-
-def text(value: str, where: str) -> str:
-    """Any text."""
-    return value.strip()
-
-
-def path(value: str, where: str) -> Path:
-    """A path, relative to the root of the repository."""
-    return Path(value)
-
-
-def names(value: str, where: str) -> tuple[str, ...]:
-    """Names with commas between them; whether they are known is for the matrix to say."""
-    return tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-def positive_int(value: str, where: str) -> int:
-    """A whole number, 1 or more."""
-    if not value.strip().isdecimal() or int(value) < 1:
-        raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
-    return int(value)
-
-
-def thread_counts(value: str, where: str) -> tuple[int, ...]:
-    """Whole numbers with commas between them, each once."""
-    counts = tuple(dict.fromkeys(positive_int(text, where) for text in names(value, where)))
-    if not counts:
-        raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
-    return counts
-
-
-def positive_seconds(value: str, where: str) -> float:
-    """A number of seconds above 0."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise OptionError(f"{where}: expected a number of seconds above 0, got {value!r}")
-    return seconds
-
-
-def scale(value: str, where: str) -> str:
-    """One of the scales."""
-    if value not in SCALES:
-        raise OptionError(unknown_name("scale", value, where, SCALES))
-    return value
-
-
-def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
-    """Outcomes that a gate may be told to accept."""
-    known = {outcome.value: outcome for outcome in GATE_FAILING}
-    for name in names(value, where):
-        if name not in known:
-            raise OptionError(unknown_name("outcome", name, where, known))
-    return frozenset(known[name] for name in names(value, where))
-
-
-def tolerances(value: str, where: str) -> Mapping[str, float]:
-    """METRIC:AMOUNT with commas between them."""
-    return parse_tolerances(names(value, where), where)
 
 
 OPTIONS = (
@@ -212,6 +157,15 @@ OPTIONS = (
         help="Build an environment with this Python, such as cntk=/path/to/python3.6; repeatable.",
     ),
     Option(
+        name="settings",
+        spelled="set",
+        parse=sweeps.parse,
+        default="",
+        metavar="KEY=VALUE[,VALUE…]",
+        repeats=True,
+        help="Train by another setting of the recipe, such as batch_size=64; several values are an axis; repeatable.",
+    ),
+    Option(
         name="threads",
         parse=thread_counts,
         default=str(usable_cores()),
@@ -239,6 +193,12 @@ OPTIONS = (
         default=".dlbench",
         metavar="FOLDER",
         help="Where the journal of each session is written: every run, as soon as it ended.",
+    ),
+    Option(
+        name="plan",
+        parse=flag,
+        default="false",
+        help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
     ),
 )
 
@@ -282,7 +242,8 @@ def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
         # So few runs that nothing can be saved are not what is to be repeated.
         is_too_few = option.name == "runs" and runs < MIN_COMPARED_RUNS
         if option.name in REPEATED and given is not None and not is_too_few:
-            yield option.flag if option.parse is flag else f"{option.flag}={given}"
+            values = given if option.repeats else [given]
+            yield from [option.flag] if option.parse is flag else [f"{option.flag}={value}" for value in values]
 
 
 def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any]) -> Any:

@@ -1,10 +1,14 @@
 """How the matrix gets into pytest: axes that a test asks for become one joint parametrization of fitting cells."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from pytest_dlbench import sweeps
+from pytest_dlbench.data import Dataset
+from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
@@ -12,6 +16,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.matrix import AXES, LeftOut, Value, cells
 from pytest_dlbench.options import Options
 from pytest_dlbench.registry import Registry
+from pytest_dlbench.sweeps import Change
 
 LEFT_OUT = pytest.StashKey[list[LeftOut]]()
 
@@ -59,6 +64,9 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
         return []
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
     absent = {} if asked.frameworks else _absent(values.get("framework", ()), asked)
+    if not asked.datasets:
+        datasets = [data for data in values.get("dataset", ()) if isinstance(data, Dataset)]
+        absent |= {data.name: reason for data in datasets if (reason := missing(data))}
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
         absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_here}
@@ -73,10 +81,35 @@ def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -
     return left_out
 
 
-def parametrize_threads(metafunc: pytest.Metafunc, counts: Sequence[int]) -> None:
-    """Several numbers of threads are one more axis, which varies the quickest."""
-    if len(counts) > 1:
-        metafunc.parametrize("dlbench", counts, indirect=True, ids=[f"threads{count}" for count in counts])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """What a case is trained with beside its cell: changes of its recipe, and CPU threads."""
+
+    changes: tuple[Change, ...]
+    threads: int
+
+
+def parametrize_points(metafunc: pytest.Metafunc, asked: Options) -> None:
+    """Settings and threads are axes where they have several values; they vary the quickest."""
+    found = points(metafunc.definition, asked)
+    if len(found) > 1:
+        ids = [_id(point, asked) for point in found]
+        # A mark behind all others, for what is parametrized at once would come before them.
+        metafunc.definition.add_marker(pytest.mark.parametrize("dlbench", found, indirect=True, ids=ids))
+
+
+def points(node: pytest.Item, asked: Options) -> list[Point]:
+    """Where a test is to be run on those axes: a single point where no axis has several values."""
+    # Golden losses are of one recipe, whatever else is swept.
+    is_fixed = node.get_closest_marker("equivalence") is not None
+    combinations = [()] if is_fixed else sweeps.points(asked.settings)
+    return [Point(changes=changes, threads=count) for changes in combinations for count in asked.threads]
+
+
+def _id(point: Point, asked: Options) -> str:
+    """Only what varies: a single value changes no test's id, so that it can be selected as before."""
+    parts = [change.id for change in point.changes if len(asked.settings[change.name]) > 1]
+    return "-".join([*parts, f"threads{point.threads}"] if len(asked.threads) > 1 else parts)
 
 
 def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
@@ -106,11 +139,12 @@ def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
         if framework.unsupported:
             reasons[framework.name] = framework.unsupported
         elif not asked.build and not places.ready(framework):
-            reasons[framework.name] = f"{framework.name} is not here: {_way_here(framework)}"
+            reasons[framework.name] = f"{framework.name} is not here: {way_here(framework)}"
     return reasons
 
 
-def _way_here(framework: Framework) -> str:
+def way_here(framework: Framework) -> str:
+    """The command that brings a framework."""
     if framework.environments:
         return f"dlbench env build {framework.name}"
     return f"pip install {' '.join(framework.needs)}"

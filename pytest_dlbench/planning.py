@@ -3,20 +3,42 @@
 import re
 from dataclasses import dataclass, field
 
-from pytest_dlbench.data import Dataset, SyntheticData, synthetic
+from pytest_dlbench import sweeps
+from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
+from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
-from pytest_dlbench.environments.placing import Places
-from pytest_dlbench.errors import ModelError
+from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
+from pytest_dlbench.environments.supports import supports
+from pytest_dlbench.errors import DataMissingError, ModelError
 from pytest_dlbench.matrix import SCALES, misfit
-from pytest_dlbench.model import Model, Recipe, infer
+from pytest_dlbench.model import Model, Network, Recipe, infer
+from pytest_dlbench.model.needs import needs
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.training import Plan
+from pytest_dlbench.sweeps import Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What a case would train: all that is known of it before anything is prepared.
+
+    ``refusal`` says why it cannot be trained so, and is empty where it can; there are no steps then.
+    """
+
+    case: Case
+    framework: Framework
+    network: Network
+    dataset: Dataset
+    recipe: Recipe
+    steps: int
+    recipe_steps: int
+    refusal: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What holds for every case of a session."""
+    """What holds for every case of a session. ``changes`` are made to whatever recipe a case has."""
 
     machine: Machine
     scale: str
@@ -24,6 +46,7 @@ class Settings:
     seed: int
     timeout_seconds: float
     places: Places = field(default_factory=Places)
+    changes: tuple[Change, ...] = ()
 
     def plan(
         self,
@@ -36,28 +59,73 @@ class Settings:
         label: str = "training",
         steps: int | None = None,
     ) -> Plan:
-        """How one cell is run; raises ModelError for what cannot be trained. The data are prepared by then."""
+        """How one cell is run; raises ModelError for what cannot be trained.
+
+        The data are prepared by then, or the plan has no place to run, because their files are not here.
+        """
+        outline = self.outline(framework, model, data, device, recipe=recipe, label=label)
+        refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
+        place = refused if outline.refusal else self.places.find(framework)
+        prepared, place = _prepared(outline.dataset, place)
+        return Plan(
+            case=outline.case,
+            framework=framework,
+            place=place,
+            network=outline.network,
+            recipe=outline.recipe,
+            data=prepared,
+            steps=steps or outline.steps,
+            seed=self.seed,
+            timeout_seconds=self.timeout_seconds,
+            recipe_steps=outline.recipe_steps,
+        )
+
+    def outline(
+        self,
+        framework: Framework,
+        model: Model,
+        data: Dataset | SyntheticData,
+        device: Device,
+        *,
+        recipe: Recipe | None = None,
+        label: str = "training",
+    ) -> Outline:
+        """The same with nothing prepared, looked for or built."""
         dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
         if reason := misfit(model, dataset):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
-        recipe = recipe or model.recipe
-        usual_steps = steps_of(recipe, dataset, self.scale)
-        return Plan(
+        network = infer(model)
+        asked, refusal = self._changed(recipe or model.recipe, dataset)
+        refusal = refusal or unsupported(framework, network, asked)
+        return Outline(
             case=self._case(label, framework.name, model.name, data.name, device.name),
             framework=framework,
-            place=self.places.find(framework),
-            network=infer(model),
-            recipe=recipe,
-            data=prepare(dataset),
-            steps=steps or usual_steps,
-            seed=self.seed,
-            timeout_seconds=self.timeout_seconds,
+            network=network,
+            dataset=dataset,
+            recipe=asked,
+            steps=0 if refusal else steps_of(asked, dataset, self.scale, network),
+            recipe_steps=0 if refusal else recipe_steps_of(asked, dataset),
+            refusal=refusal,
         )
 
+    def _changed(self, recipe: Recipe, dataset: Dataset) -> tuple[Recipe, str]:
+        """A recipe with the changes of this session, and why it cannot be used so, if it cannot."""
+        try:
+            recipe = sweeps.changed(recipe, self.changes)
+            recipe_steps_of(recipe, dataset)
+        except ModelError as error:
+            if not self.changes:
+                # The suite's own mistake, and no point of a sweep.
+                raise
+            return recipe, str(error)
+        return recipe, ""
+
     def _case(self, label: str, framework: str, model: str, dataset: str, device: str) -> Case:
-        # Threads belong to a case, but the usual number does not lengthen its name.
+        # Threads belong to a case, but the usual number does not lengthen its name. What was set always does, even to
+        # what a recipe has anyway: a name must not mean something else when the recipe is edited.
+        settings = tuple(change.id for change in self.changes)
         threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
-        name = "-".join((label, framework, model, dataset, device, self.scale, *threads))
+        name = "-".join((label, framework, model, dataset, device, self.scale, *settings, *threads))
         if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
             raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
@@ -68,6 +136,7 @@ class Settings:
             device=device,
             scale=self.scale,
             threads=self.threads,
+            settings={change.name: change.value for change in self.changes},
         )
 
     def context(self, plan: Plan) -> Context:
@@ -80,6 +149,7 @@ class Settings:
             steps=plan.steps,
             precision=plan.recipe.precision,
             init=plan.recipe.init,
+            recipe_steps=plan.recipe_steps,
         )
 
 
@@ -95,13 +165,37 @@ def synthetic_for(model: Model) -> Dataset:
     )
 
 
-def steps_of(recipe: Recipe, dataset: Dataset, scale: str) -> int:
-    """Steps of one run: the recipe's epochs in whole batches, or as many examples as the scale has."""
+def _prepared(dataset: Dataset, place: Place | Absent) -> tuple[Prepared, Place | Absent]:
+    """The data set on disk, and the place; nothing on disk, and no place, where its files are not here."""
+    try:
+        return prepare(dataset), place
+    except DataMissingError as error:
+        nothing = Prepared(dataset=dataset, folder=prepared_root() / dataset.folder_name, digest="")
+        # A framework that is not here is the nearer reason.
+        return nothing, place if isinstance(place, Absent) else Absent(lack=Lack.NO_DATA, reason=str(error))
+
+
+def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:
+    """Why a framework cannot train a network by a recipe; empty where nothing is known against it."""
+    supported = supports(framework)
+    if framework.unsupported or supported is None:
+        return framework.unsupported
+    missing = sorted(needs(network, recipe) - supported)
+    return f"the builder of {framework.name} has no {', no '.join(missing)}" if missing else ""
+
+
+def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
+    """Steps of the recipe's own epochs, in whole batches; raises ModelError for a batch of more than all examples."""
     per_epoch = dataset.train_examples // recipe.batch_size
     if not per_epoch:
         raise ModelError(
             f"a batch of {recipe.batch_size} is more than the {dataset.train_examples} examples of {dataset.name}"
         )
-    limit = SCALES[scale]
-    steps = recipe.epochs * per_epoch
-    return steps if limit is None else max(1, min(steps, limit // recipe.batch_size))
+    return recipe.epochs * per_epoch
+
+
+def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network) -> int:
+    """Steps of one run: the recipe's epochs in whole batches, or as many as the scale has; two, where there are two."""
+    steps, limit = recipe_steps_of(recipe, dataset), SCALES[scale]
+    examples = min(limit.examples, limit.multiply_adds / network.multiply_adds, steps * recipe.batch_size)
+    return min(steps, max(2, int(examples / recipe.batch_size)))

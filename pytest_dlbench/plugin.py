@@ -10,6 +10,7 @@ from pytest_dlbench import codec, hookspecs, judging, options, parametrization
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
+from pytest_dlbench.planner import Planner
 from pytest_dlbench.records import CaseResult, Record
 from pytest_dlbench.registry import KNOWN, Registry
 from pytest_dlbench.reporter import Reporter
@@ -45,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[REGISTRY] = registry
     config.stash[parametrization.LEFT_OUT] = []
     config.stash[OPTIONS] = asked
+    # Whatever else is installed shall know it, too: pytest-xdist starts no workers then.
+    config.option.collectonly |= asked.plan
     for name, meaning in parametrization.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
 
@@ -77,6 +80,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
+        if config.stash[OPTIONS].plan:
+            config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
 
 
 # First, so that pytest finds the cells as if the test itself had parametrized them.
@@ -87,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     config = metafunc.config
     try:
         left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[OPTIONS])
-        parametrization.parametrize_threads(metafunc, config.stash[OPTIONS].threads)
+        parametrization.parametrize_points(metafunc, config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
@@ -164,10 +169,10 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)
 
-    threads = getattr(request, "param", session.settings.threads)
+    point = getattr(request, "param", None) or parametrization.points(node, session.options)[0]
     return Dlbench(
         session=session,
-        settings=replace(session.settings, threads=threads),
+        settings=replace(session.settings, threads=point.threads, changes=point.changes),
         registry=config.stash[REGISTRY],
         node=node.nodeid,
         recipe=recipe,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-# Version 1 (0.1.0): the first.
+# Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
 
 
@@ -24,6 +24,7 @@ class RunOutcome(StrEnum):
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
     MISSING_FRAMEWORK = "missing_framework"
+    MISSING_DATA = "missing_data"
 
 
 class VerdictOutcome(StrEnum):
@@ -71,7 +72,10 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One cell of the matrix at one scale."""
+    """One cell of the matrix at one scale.
+
+    ``settings`` are those of the recipe that were set on the command line; they are part of the id.
+    """
 
     id: str
     framework: str
@@ -80,6 +84,7 @@ class Case:
     device: str
     scale: str
     threads: int
+    settings: Mapping[str, int | float | bool | str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +191,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What must be the same on both sides before figures are compared."""
+    """What must be the same on both sides before figures are compared.
+
+    All but ``recipe_steps``, the steps of the recipe's own epochs: where ``steps`` are fewer, the scale ended the
+    training before the recipe does, and its accuracy is not the recipe's. None in files older than this field.
+    """
 
     machine: Machine
     network_digest: str
@@ -195,6 +204,7 @@ class Context:
     steps: int
     precision: str
     init: str
+    recipe_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +256,8 @@ class Verdict:
 class CaseResult:
     """A case as it is reported.
 
-    ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead.
+    ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
+    ``recipe_steps`` are those of its context.
     """
 
     case: Case
@@ -258,3 +269,5 @@ class CaseResult:
     warnings: tuple[str, ...] = ()
     saved: bool = False
     certificate: Certificate | None = None
+    steps: int | None = None
+    recipe_steps: int | None = None

@@ -54,7 +54,7 @@ def test_what_is_left_out_says_which_shapes_differ():
 
 def test_what_is_left_out_says_which_classes_differ():
     _, left_out = cells({"model": [replace(LENET, head=SoftmaxCrossEntropy(classes=26))], "dataset": [DIGITS28]})
-    assert [each.reason for each in left_out] == ["gatech-lenet has 26 classes, digits28 10"]
+    assert [each.reason for each in left_out] == ["gatech-lenet is trained for 26 classes, digits28 has 10 classes"]
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

@@ -43,6 +43,8 @@ def complaint(command_line=None, ini=None):
         ("models", ()),
         ("datasets", ()),
         ("devices", ()),
+        ("settings", {}),
+        ("plan", False),
         ("timeout", 600.0),
         ("seed", 1),
         ("baselines", ROOT / "baselines"),
@@ -198,6 +200,24 @@ def test_an_outcome_on_which_only_a_gate_fails_can_be_allowed(outcome):
     assert read({"allow": outcome.value}).allow == {outcome}
 
 
+# Settings
+
+
+def test_settings_that_are_typed_one_by_one_are_gathered():
+    assert read({"set": ["learning_rate=0.01", "batch_size=50,500"]}).settings == {
+        "batch_size": (50, 500),
+        "learning_rate": (0.01,),
+    }
+
+
+def test_settings_can_stand_in_the_ini_file():
+    assert read(ini={"set": "batch_size=50,500, learning_rate=0.01"}).settings["batch_size"] == (50, 500)
+
+
+def test_a_bad_setting_is_told_with_the_flag_as_it_is_typed():
+    assert complaint({"set": ["batch=50"]}).startswith("--dlbench-set: unknown setting 'batch'")
+
+
 # Saving
 
 
@@ -229,6 +249,11 @@ def test_fewer_runs_can_be_done_without_saving():
 def test_a_case_is_repeated_with_the_flags_that_decide_what_it_is():
     typed = {"scale": "smoke", "runs": "5", "threads": "2", "seed": "7", "baselines": "figures"}
     assert set(read(typed).again) == {f"--dlbench-{name}={value}" for name, value in typed.items()}
+
+
+def test_a_case_is_repeated_with_every_setting():
+    typed = {"set": ["batch_size=50,500", "learning_rate=0.01"]}
+    assert read(typed).again == ("--dlbench-set=batch_size=50,500", "--dlbench-set=learning_rate=0.01")
 
 
 def test_a_case_is_repeated_without_the_flags_that_say_what_becomes_of_it():

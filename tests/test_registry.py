@@ -56,8 +56,8 @@ def test_an_unknown_name_gives_where_it_stood():
 @pytest.mark.parametrize(
     ("axis", "known"),
     [
-        ("model", "gatech-lenet, hkbu-fcn-r, tartu-cifar10-cnn, tartu-mnist-cnn"),
-        ("dataset", "digits, digits28, digits32, synthetic"),
+        ("model", "gatech-caffe-cifar10, gatech-inception-v3, gatech-lenet, "),
+        ("dataset", "chestxray14, cifar10, cifar100, digits, digits28, digits32, imagenet"),
         ("device", "cpu, gpu"),
     ],
 )

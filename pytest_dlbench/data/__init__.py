@@ -3,18 +3,29 @@
 Declarations only: NumPy is loaded when a data set is made (``preparation``), not when it is named.
 """
 
-from pytest_dlbench.data import digits
+from pytest_dlbench.data import chestxray, cifar, digits, imagenet, imdb, manythings, mnist, ptb, pydoc, svhn, voc
 from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared
+from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.synthetic import ANY_SHAPE, SyntheticData, synthetic
 
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in digits.DATASETS}
+FAMILIES = (digits, pydoc, mnist, cifar, svhn, imdb, ptb, manythings, imagenet, chestxray)
+
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for family in FAMILIES for dataset in family.DATASETS}
+
+SOURCES: dict[str, Source] = {
+    **{dataset.source.name: dataset.source for dataset in DATASETS.values() if dataset.source},
+    voc.SOURCE.name: voc.SOURCE,
+}
 
 __all__ = [
     "ANY_SHAPE",
     "DATASETS",
+    "SOURCES",
     "Arrays",
     "Dataset",
+    "File",
     "Prepared",
+    "Source",
     "SyntheticData",
     "synthetic",
 ]

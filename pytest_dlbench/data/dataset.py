@@ -1,10 +1,11 @@
 """What a data set is, before and after it is prepared."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pytest_dlbench.data.source import Source
 from pytest_dlbench.errors import DataError
 from pytest_dlbench.model import Shape
 
@@ -14,22 +15,37 @@ if TYPE_CHECKING:
 
 PARTS = ("train_inputs", "train_labels", "test_inputs", "test_labels")
 
-
 Task = Literal["class", "flags", "tokens"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Float32 inputs that are made a piece at a time, for the whole would fill the memory.
+
+    ``pieces`` gives arrays that are together as long as ``shape`` says, and alike in every other dimension.
+    """
+
+    shape: Shape
+    pieces: Callable[[], Iterator["NDArray[np.float32]"]]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arrays:
-    """A data set in memory.
+    """A data set in memory, or its way there.
 
     Inputs are images N×C×H×W as float32 in [0, 1], vectors N×features as float32, or tokens N×steps as int32. Labels
     are int64: N for one class each, N×steps for a token each; or float32 N×classes for flags that are 0 or 1.
+    ``extras`` are files beside the arrays, by name: a vocabulary, a validation split. The digest counts them in.
     """
 
-    train_inputs: "NDArray[np.float32 | np.int32]"
+    train_inputs: "NDArray[np.float32 | np.int32] | Rows"
     train_labels: "NDArray[np.int64 | np.float32]"
-    test_inputs: "NDArray[np.float32 | np.int32]"
+    test_inputs: "NDArray[np.float32 | np.int32] | Rows"
     test_labels: "NDArray[np.int64 | np.float32]"
+    extras: Mapping[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for split in ("train", "test"):
@@ -44,6 +60,7 @@ class Dataset:
 
     ``shape`` is one input. ``vocabulary`` is how many tokens there are where inputs are tokens, from 0. ``task`` says
     what a label is: a class, one token of ``classes`` for each step (``label_shape``), or a flag for each class.
+    ``source`` has the files that ``make`` reads, None where it needs none; without them it raises DataMissingError.
     """
 
     name: str
@@ -57,6 +74,7 @@ class Dataset:
     task: Task = "class"
     vocabulary: int | None = None
     label_shape: Shape = ()
+    source: Source | None = None
 
     @property
     def folder_name(self) -> str:

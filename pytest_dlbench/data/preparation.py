@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import tempfile
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,27 +11,25 @@ from typing import Any
 import filelock
 import msgspec
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
 
-from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared
+from pytest_dlbench.data.cache import HASHES, prepared_root
+from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared, Rows
 from pytest_dlbench.errors import DataError
 
-MANIFEST = "hashes.json"
-
-
-def cache_folder() -> Path:
-    """Where data lie: the user's cache (XDG_CACHE_HOME moves it)."""
-    return platformdirs.user_cache_path("pytest-dlbench") / "data"
+# Size and time of change of files that are too large to be hashed in every session.
+STAMPS = "stamps.json"
+LARGE_BYTES = 2**30
 
 
 @lru_cache(maxsize=64)
 def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
     """The data set on disk, made now if it is not there or its files are not what was written.
 
-    Safe for several processes at once: one makes it, the others wait for its lock.
+    Safe for several processes at once: one makes it, the others wait for its lock. Raises DataMissingError where its
+    files are not here.
     """
-    root = root or cache_folder() / "prepared"
+    root = root or prepared_root()
     folder = root / dataset.folder_name
     root.mkdir(parents=True, exist_ok=True)
     with filelock.FileLock(root / f"{dataset.folder_name}.lock"):
@@ -41,21 +40,46 @@ def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
 
 def _is_whole(folder: Path) -> bool:
     try:
-        return _read_hashes(folder) == _hash_parts(folder)
+        recorded = _read_hashes(folder)
+        return recorded == _hash_files(folder, recorded)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return False
 
 
 def _read_hashes(folder: Path) -> dict[str, str]:
-    return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=dict[str, str])
+    return msgspec.json.decode((folder / HASHES).read_bytes(), type=dict[str, str])
 
 
-def _hash_parts(folder: Path) -> dict[str, str]:
+def _hash_files(folder: Path, recorded: Mapping[str, str]) -> dict[str, str]:
+    """The hash of each part by its name, and of each extra file by its file name.
+
+    What is ``recorded`` of a large file is believed as long as its stamp is what it was: hashing all of a prepared
+    ImageNet takes a quarter of an hour.
+    """
     hashes = {}
-    for part in PARTS:
-        with (folder / f"{part}.npy").open("rb") as file:
-            hashes[part] = hashlib.file_digest(file, "sha256").hexdigest()
+    stamps = _stamps(folder)
+    for path in _files(folder):
+        name = path.stem if path.stem in PARTS else path.name
+        if name in recorded and stamps.get(path.name) == _stamp(path):
+            hashes[name] = recorded[name]
+        else:
+            with path.open("rb") as file:
+                hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return hashes
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name not in (HASHES, STAMPS)]
+
+
+def _stamp(path: Path) -> str:
+    status = path.stat()
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _stamps(folder: Path) -> dict[str, str]:
+    path = folder / STAMPS
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, str]) if path.exists() else {}
 
 
 def _digest(hashes: dict[str, str]) -> str:
@@ -71,13 +95,32 @@ def _write(dataset: Dataset, folder: Path) -> None:
         arrays = dataset.make()
         _check(dataset, arrays)
         for part in PARTS:
-            np.save(unfinished / f"{part}.npy", getattr(arrays, part), allow_pickle=False)
-        (unfinished / MANIFEST).write_bytes(msgspec.json.encode(_hash_parts(unfinished), order="sorted"))
+            _save(unfinished / f"{part}.npy", getattr(arrays, part))
+        for name, content in arrays.extras.items():
+            (unfinished / name).write_bytes(content)
+        (unfinished / HASHES).write_bytes(msgspec.json.encode(_hash_files(unfinished, {}), order="sorted"))
+        if large := {path.name: _stamp(path) for path in _files(unfinished) if path.stat().st_size >= LARGE_BYTES}:
+            (unfinished / STAMPS).write_bytes(msgspec.json.encode(large, order="sorted"))
         if folder.exists():
             shutil.rmtree(folder)
         unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _save(path: Path, part: NDArray[Any] | Rows) -> None:
+    if not isinstance(part, Rows):
+        np.save(path, part, allow_pickle=False)
+        return
+    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=part.shape)
+    done = 0
+    for piece in part.pieces():
+        if done + len(piece) <= len(part):
+            file[done : done + len(piece)] = piece
+        done += len(piece)
+    if done != len(part):
+        raise DataError(f"{path.stem} was to have {len(part)} rows, {done} came")
+    file.flush()
 
 
 def _check(dataset: Dataset, arrays: Arrays) -> None:

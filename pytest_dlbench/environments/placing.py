@@ -35,17 +35,18 @@ class Place:
 
 
 class Lack(StrEnum):
-    """Why there is no place, by what can be done about it."""
+    """Why a case has no place to run, by what can be done about it."""
 
     NOT_BUILT = "not built"
     NO_PYTHON = "no Python"
     BROKEN = "broken"
     UNSUPPORTED = "unsupported"
+    NO_DATA = "no data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """No Python for a framework: why, and what to do."""
+    """No Python for a framework, or no files of a data set: why, and what to do."""
 
     lack: Lack
     reason: str

@@ -13,6 +13,7 @@ OF_RUNS = {
     RunOutcome.FAILED: CaseOutcome.FAILED,
     RunOutcome.UNSUPPORTED: CaseOutcome.UNSUPPORTED,
     RunOutcome.MISSING_FRAMEWORK: CaseOutcome.SKIPPED,
+    RunOutcome.MISSING_DATA: CaseOutcome.SKIPPED,
 }
 
 # The first of these that any metric has is the case's.

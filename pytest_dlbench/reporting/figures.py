@@ -49,3 +49,20 @@ def tolerance(verdict: Verdict) -> str:
     if METRICS[verdict.metric].kind == "points":
         return f"{verdict.tolerance:g}pp"
     return f"{100 * verdict.tolerance:g}%"
+
+
+def count(value: int) -> str:
+    """A number of things in thousands (K), millions (M) or milliards (G): ``2.29 M``; exact below a thousand."""
+    for limit, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
+        if value >= limit:
+            return f"{significant(value / limit)} {unit}"
+    return str(value)
+
+
+def duration(seconds: float) -> str:
+    """How long something takes that people wait for, to the second."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -4,8 +4,10 @@ from pytest_dlbench.records import CaseResult
 
 
 def properties(result: CaseResult) -> list[tuple[str, object]]:
-    """Name and value of each: the outcome, every figure, and every comparison."""
+    """Name and value of each: the outcome, the steps, every figure, and every comparison."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
+    steps = (("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps))
+    found += [(name, number) for name, number in steps if number is not None]
     found += [(f"dlbench_{name}", value) for name, value in result.figures.items()]
     for verdict in result.verdicts:
         found += [

@@ -1,8 +1,9 @@
-"""Models and journals as lines of text, for the ``dlbench`` command."""
+"""Models, environments, data sets and journals as lines of text, for the ``dlbench`` command."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
+from pytest_dlbench.data import Dataset, Source
 from pytest_dlbench.environments import Environment
 from pytest_dlbench.environments.building import Built
 from pytest_dlbench.model import Network
@@ -46,6 +47,19 @@ def environments(
     for name, built in others.items():
         lines.append(f"also there: {name} ({'not finished' if built is None else 'other pins'})")
     return lines
+
+
+def datasets(rows: Iterable[tuple[Dataset, str]], others: Iterable[tuple[Source, str]]) -> list[str]:
+    """One row a data set, and one for files that nothing trains on yet."""
+    grid = terminal.grid("data set", "state", "labels", right=("shape", "classes", "vocabulary", "train", "test"))
+    for dataset, state in rows:
+        vocabulary = f"{dataset.vocabulary:,}" if dataset.vocabulary else ""
+        counts = (f"{dataset.train_examples:,}", f"{dataset.test_examples:,}")
+        row = (dataset.name, state, dataset.task, show(dataset.shape), f"{dataset.classes:,}", vocabulary, *counts)
+        grid.add_row(*row)
+    for source, state in others:
+        grid.add_row(source.name, state, "", "", "", "", "", "")
+    return terminal.lines(grid)
 
 
 def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:

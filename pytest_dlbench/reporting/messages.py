@@ -18,7 +18,7 @@ def accept_command(again: str, reason: str = "why the new figure is right") -> s
 
 def unfinished(run: Run) -> str:
     """A run that did not finish, with the worker's last words."""
-    if run.outcome is RunOutcome.MISSING_FRAMEWORK:
+    if run.outcome in (RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA):
         return run.message
     lines = [f"run {run.index + 1} (seed {run.seed}): {run.message}"]
     if run.log:

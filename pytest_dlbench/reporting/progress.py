@@ -82,7 +82,7 @@ class Live:
         cases_left = max(0, self._cases() - self._seen[case.id])
         runs_left = runs - done_of_case + runs * cases_left
         seconds = (monotonic() - self._began) / self._done_runs * runs_left
-        return f", about {_duration(seconds)} left" if runs_left else ""
+        return f", about {figures.duration(seconds)} left" if runs_left else ""
 
     def _show(self, line: str) -> None:
         if self._screen.is_rewritable:
@@ -98,8 +98,3 @@ def _summary(run: Run) -> str:
     values = judging.summarise([run])
     shown = ("throughput", "step_time_median", "accuracy")
     return ", ".join(figures.figure(name, values[name]) for name in shown)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,10 +1,10 @@
 """Frameworks side by side: one row a framework for each model, data set and device that they all trained."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.sweeps import show
 
 Row = list[str]
 
@@ -30,18 +30,25 @@ def markdown(results: Iterable[CaseResult]) -> list[str]:
 
 
 def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
-    done = sorted((result for result in results if result.figures), key=_group)
-    for (model, dataset, device, scale), members in groupby(done, key=_group):
-        group = list(members)
+    # By names; points of a sweep stay in the order in which they were trained.
+    groups: dict[tuple[str, ...], list[CaseResult]] = {}
+    for result in sorted((result for result in results if result.figures), key=_cell):
+        groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
+    for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
         headings = ["framework", *speeds, "first step", "build", "import", "accuracy", "peak RSS", "equal to"]
-        yield f"{model} on {dataset}, {device}, scale {scale}", headings, _rows(group, threads)
+        title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
+        yield title, headings, _rows(group, threads)
 
 
-def _group(result: CaseResult) -> tuple[str, str, str, str]:
+def _cell(result: CaseResult) -> tuple[str, ...]:
     case = result.case
     return (case.model, case.dataset, case.device, case.scale)
+
+
+def _settings(result: CaseResult) -> Iterable[str]:
+    return [f"{name} {show(value)}" for name, value in result.case.settings.items()]
 
 
 def _rows(group: Sequence[CaseResult], threads: Sequence[int]) -> list[Row]:

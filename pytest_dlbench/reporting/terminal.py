@@ -28,7 +28,7 @@ def table(results: Sequence[CaseResult]) -> list[str]:
     rows = grid("case", right=("runs", "samples/s", *times, "accuracy", "peak RSS", "CPUs", "equal to"))
     rows.add_column("verdict", no_wrap=True)
     for result in results:
-        rows.add_row(_name(result.case), str(result.runs), *_cells(result), _verdict(result))
+        rows.add_row(name(result.case), str(result.runs), *_cells(result), _verdict(result))
     return lines(rows)
 
 
@@ -49,7 +49,8 @@ def lines(filled: Table) -> list[str]:
     return [line.rstrip() for line in target.getvalue().splitlines()]
 
 
-def _name(case: Case) -> str:
+def name(case: Case) -> str:
+    """A case in a table."""
     # What stands above the table, and holds for all of it, is not said again in each row.
     place = f"-{case.dataset}-{case.device}"
     return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
@@ -82,7 +83,8 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
     shown: list[str] = []
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
-    shown += [f"warning: {_name(result.case)}: {warning}" for result in results for warning in result.warnings]
+    shown += _cut_short(results)
+    shown += [f"warning: {name(result.case)}: {warning}" for result in results for warning in result.warnings]
     shown += [line for result in results if result.saved for line in _accepted(result)]
     for outcome, meaning in BY_METRIC.items():
         told = [line for result in results if result.outcome is outcome for line in _deciding(result)]
@@ -91,25 +93,34 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
         cases: dict[str, list[str]] = {}
         for result in results:
             if result.outcome is outcome:
-                cases.setdefault(result.message, []).append(_name(result.case))
+                cases.setdefault(result.message, []).append(name(result.case))
         for message, names in cases.items():
             shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
     return shown
 
 
+def _cut_short(results: Sequence[CaseResult]) -> list[str]:
+    """Trainings that the scale ended before their recipe does: their accuracy is not the recipe's."""
+    pairs = Counter((result.case.scale, result.steps, result.recipe_steps) for result in results if result.figures)
+    return [
+        f"scale {scale}: {steps:,} of the recipe's {recipe_steps:,} steps trained in {count} of {len(results)} cases"
+        for (scale, steps, recipe_steps), count in pairs.items()
+        if steps and recipe_steps and steps < recipe_steps
+    ]
+
+
 def _accepted(result: CaseResult) -> list[str]:
     """What a saved baseline differs by from the one it replaces: whoever accepts a slip should see it."""
     changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
-    return [f"saved: {_name(result.case)}: {messages.line(verdict)}" for verdict in changed]
+    return [f"saved: {name(result.case)}: {messages.line(verdict)}" for verdict in changed]
 
 
 def _deciding(result: CaseResult) -> list[str]:
     """The metrics behind an outcome; its message where there are none."""
-    name = _name(result.case)
     verdicts = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
     if not verdicts:
-        return [f"  {name}: {result.message}"]
-    return [f"  {name}: {messages.line(verdict)}" for verdict in verdicts]
+        return [f"  {name(result.case)}: {result.message}"]
+    return [f"  {name(result.case)}: {messages.line(verdict)}" for verdict in verdicts]
 
 
 def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:

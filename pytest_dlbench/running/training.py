@@ -33,12 +33,16 @@ OF_LACKS = {
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
     Lack.BROKEN: RunOutcome.FAILED,
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
+    Lack.NO_DATA: RunOutcome.MISSING_DATA,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``."""
+    """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
+
+    ``recipe_steps`` are those of the recipe's own epochs, of which ``steps`` may be a part.
+    """
 
     case: Case
     framework: Framework
@@ -51,6 +55,7 @@ class Plan:
     timeout_seconds: float
     evaluations: int = 1
     """How often the test split is evaluated after training; all must give the same to the bit."""
+    recipe_steps: int | None = None
 
 
 class _NotDoneError(Exception):

@@ -1,12 +1,18 @@
-"""A small data set that counts how often it was made."""
+"""A small data set that counts how often it was made; caches, servers and files of a test's own."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pytest_dlbench.data import Arrays, Dataset
+from pytest_dlbench.data.dataset import PARTS
+from pytest_dlbench.data.importing import take
 from pytest_dlbench.data.preparation import prepare
+from tests.doubles.file_server import serving
+from tests.doubles.official_files import write
 
 SHAPE = (1, 4, 4)
 
@@ -50,3 +56,33 @@ def root(tmp_path):
     prepare.cache_clear()
     yield tmp_path / "cache"
     prepare.cache_clear()
+
+
+@pytest.fixture
+def users_cache(tmp_path, monkeypatch):
+    """An empty cache of this test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "users-cache"))
+    prepare.cache_clear()
+    yield tmp_path / "users-cache" / "pytest-dlbench" / "data"
+    prepare.cache_clear()
+
+
+@pytest.fixture
+def server():
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def prepared_of(users_cache, tmp_path):
+    """Prepare a data set from small official files, and give what would be mapped, part by part."""
+
+    def prepared(dataset, files, *, examples):
+        have = write(tmp_path / "have", files)
+        # Small files are no official ones, which some of them are known by.
+        take(dataset.source, have, unofficial=True)
+        smaller = replace(dataset, train_examples=examples[0], test_examples=examples[1])
+        made = prepare(smaller)
+        return SimpleNamespace(**{part: np.load(made.part(part)) for part in PARTS}, folder=made.folder)
+
+    return prepared

@@ -1,4 +1,4 @@
-"""Arrays in memory: a label for each image."""
+"""Arrays in memory: a label for each example."""
 
 import numpy as np
 import pytest
@@ -18,6 +18,6 @@ def arrays_of(*, train=(8, 8), test=(4, 4)):
 
 @pytest.mark.parametrize(("images", "labels"), [(3, 4), (4, 3), (0, 0)])
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_a_split_without_a_label_for_each_image_is_refused(split, images, labels):
-    with pytest.raises(DataError, match=f"the {split} split has {images} images and {labels} labels"):
+def test_a_split_without_a_label_for_each_example_is_refused(split, images, labels):
+    with pytest.raises(DataError, match=f"the {split} split has {images} examples and {labels} labels"):
         arrays_of(**{split: (images, labels)})

@@ -31,8 +31,8 @@ def is_test():
     return chosen
 
 
-def test_the_embedded_data_sets_are_the_digits_in_three_shapes():
-    assert {name: dataset.shape for name, dataset in DATASETS.items()} == {
+def test_the_digits_come_in_three_shapes():
+    assert {dataset.name: dataset.shape for dataset in digits.DATASETS} == {
         "digits": (1, 8, 8),
         "digits28": (1, 28, 28),
         "digits32": (3, 32, 32),

@@ -1,9 +1,11 @@
 """Data sets on disk: made once, as .npy that every framework can map, with a digest of their content."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from pytest_dlbench.data.dataset import PARTS
+from pytest_dlbench.data.dataset import PARTS, Rows
 from pytest_dlbench.data.preparation import prepare
 
 
@@ -25,7 +27,7 @@ def test_the_folder_is_named_after_the_data_set_and_its_version(root, counted):
 
 def test_without_a_root_the_data_lie_in_the_users_cache(tmp_path, counted, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert prepare(counted.dataset()).folder == tmp_path / "pytest-dlbench" / "data" / "counted-v1"
+    assert prepare(counted.dataset()).folder == tmp_path / "pytest-dlbench" / "data" / "prepared" / "counted-v1"
 
 
 def test_nothing_but_the_folder_and_its_lock_is_written(root, counted):
@@ -73,3 +75,27 @@ def test_the_digest_changes_with_the_content(root, counted, change):
     before = prepare(counted.dataset(), root)
     after = prepare(counted.dataset(version=2, **change), root)
     assert before.digest != after.digest
+
+
+def in_pieces(arrays, *sizes):
+    """The same arrays, whose training inputs come in pieces of these sizes."""
+    ends = np.cumsum(sizes)
+    pieces = [arrays.train_inputs[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    return replace(arrays, train_inputs=Rows(shape=arrays.train_inputs.shape, pieces=lambda: iter(pieces)))
+
+
+def test_what_comes_in_pieces_is_written_as_if_it_came_at_once(root, counted):
+    whole = prepare(counted.dataset(), root)
+    dataset = replace(counted.dataset(name="pieces"), make=lambda: in_pieces(counted.arrays(), 3, 3, 2))
+    assert prepare(dataset, root).digest == whole.digest
+
+
+def test_an_extra_file_lies_beside_the_arrays(root, counted):
+    dataset = replace(counted.dataset(), make=lambda: replace(counted.arrays(), extras={"words.txt": b"a"}))
+    assert (prepare(dataset, root).folder / "words.txt").read_bytes() == b"a"
+
+
+def test_the_digest_counts_extra_files_in(root, counted):
+    plain = prepare(counted.dataset(), root)
+    dataset = replace(counted.dataset(name="more"), make=lambda: replace(counted.arrays(), extras={"words.txt": b"a"}))
+    assert prepare(dataset, root).digest != plain.digest

@@ -1,10 +1,13 @@
 """Preparing data that were damaged, or that cannot be made."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from pytest_dlbench.data import preparation
+from pytest_dlbench.data.dataset import Rows
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.errors import DataError
 
@@ -119,3 +122,38 @@ def test_an_error_is_not_remembered(root, counted):
     with pytest.raises(OSError, match="not today"):
         prepare(replace(counted.dataset(), make=fails(OSError("not today"))), root)
     assert prepare(counted.dataset(), root).part("train_inputs").is_file()
+
+
+@pytest.mark.parametrize("rows", [7, 9])
+def test_pieces_that_are_not_as_many_rows_as_declared_are_refused(root, counted, rows):
+    pieces = Rows(shape=(8, 1, 4, 4), pieces=lambda: iter([np.zeros((rows, 1, 4, 4), dtype=np.float32)]))
+    dataset = replace(counted.dataset(), make=lambda: replace(counted.arrays(), train_inputs=pieces))
+    with pytest.raises(DataError, match=f"train_inputs was to have 8 rows, {rows} came"):
+        prepare(dataset, root)
+    assert leftovers(root) == []
+
+
+@pytest.fixture
+def all_are_large(monkeypatch):
+    monkeypatch.setattr(preparation, "LARGE_BYTES", 0)
+
+
+def test_a_large_file_is_believed_by_its_size_and_time_of_change(root, counted, all_are_large):
+    file = prepare(counted.dataset(), root).part("train_inputs")
+    before = file.stat()
+    change_a_bit(file.parent)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    prepare.cache_clear()
+    prepare(counted.dataset(), root)
+    assert counted.times == 1
+
+
+@pytest.mark.parametrize("damage", [change_a_bit, cut_short, lose_a_part])
+def test_a_large_file_that_was_touched_is_hashed(root, counted, all_are_large, damage):
+    folder = prepare(counted.dataset(), root).folder
+    damage(folder)
+    for file in folder.iterdir():
+        os.utime(file, ns=(1, 1))
+    prepare.cache_clear()
+    prepare(counted.dataset(), root)
+    assert counted.times == 2

@@ -5,6 +5,7 @@ from pytest_dlbench.records import CaseOutcome, RunOutcome, VerdictOutcome
 from tests.doubles import records
 
 UNFINISHED = [outcome for outcome in RunOutcome if outcome is not RunOutcome.FINISHED]
+MISSING = {RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA}
 BROKEN = {
     CaseOutcome.REGRESSED,
     CaseOutcome.DIVERGED,
@@ -41,13 +42,14 @@ def test_every_way_not_to_finish_becomes_an_outcome_of_the_case(outcome):
     assert isinstance(of_runs([records.run(), records.unfinished(outcome)]), CaseOutcome)
 
 
-@pytest.mark.parametrize("outcome", sorted(set(UNFINISHED) - {RunOutcome.MISSING_FRAMEWORK}))
+@pytest.mark.parametrize("outcome", sorted(set(UNFINISHED) - MISSING))
 def test_a_case_ends_as_its_run(outcome):
     assert of_runs([records.unfinished(outcome)]) == outcome.value
 
 
-def test_a_missing_framework_skips_the_case():
-    assert of_runs([records.unfinished(RunOutcome.MISSING_FRAMEWORK)]) is CaseOutcome.SKIPPED
+@pytest.mark.parametrize("outcome", sorted(MISSING))
+def test_what_is_missing_skips_the_case(outcome):
+    assert of_runs([records.unfinished(outcome)]) is CaseOutcome.SKIPPED
 
 
 def test_the_first_run_that_did_not_finish_says_what_the_case_is():

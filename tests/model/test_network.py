@@ -156,7 +156,7 @@ def test_two_ways_to_write_the_same_layer_have_one_digest(written, otherwise):
         (
             (Conv2D(4, 3), Dense(3)),
             "layer 2 (fc1, Dense(units=3, bias=True))",
-            "Dense needs a vector, got 4×6×6; put Flatten() before it",
+            "Dense needs a vector or a sequence, got 4×6×6; put Flatten() before it",
         ),
     ],
     ids=["conv on a vector", "pool on a vector", "window too big", "third pool too big", "dense without flatten"],
@@ -174,10 +174,13 @@ def test_a_head_of_other_classes_than_the_last_layer_is_refused_with_the_remedy(
     with pytest.raises(ModelError) as caught:
         infer(model_of(Flatten(), Dense(3), classes=classes))
     assert str(caught.value) == (
-        f"model 'small': the last layer gives 3, but its softmax head has {classes} classes; end with Dense({classes})"
+        f"model 'small': the last layer gives 3, which is not what its head, SoftmaxCrossEntropy, takes;"
+        f" end with Dense({classes})"
     )
 
 
 def test_a_network_that_ends_with_an_image_is_refused():
-    with pytest.raises(ModelError, match="the last layer gives 3×6×6, but its softmax head has 3 classes"):
+    with pytest.raises(
+        ModelError, match=r"the last layer gives 3×6×6, which is not what its head, .*; end with Dense\(3\)"
+    ):
         infer(model_of(Conv2D(3, 3)))

@@ -13,7 +13,7 @@ from pytest_dlbench.model import AvgPool, BatchNorm, Conv2D, Dense, Dropout, Max
     [(0, 3, 1), (-1, 3, 1), (8, 0, 1), (8, (3, 0), 1), (8, 3, 0), (8, 3, (1, -1))],
 )
 def test_a_convolution_without_filters_kernel_or_stride_is_refused(filters, kernel, stride):
-    with pytest.raises(ModelError, match="Conv2D filters, kernel and stride must be 1 or more, got"):
+    with pytest.raises(ModelError, match="Conv2D filters, kernel, stride and groups must be 1 or more, got"):
         Conv2D(filters, kernel, stride=stride)
 
 

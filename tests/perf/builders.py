@@ -118,7 +118,7 @@ def main() -> None:
     model, data = TRAINED[asked.model]
     for name in asked.frameworks or FRAMEWORKS:
         plan = settings.plan(FRAMEWORKS[name], model, data, DEVICES["cpu"], recipe=RECIPE, steps=asked.steps)
-        missing = needs(plan.network, RECIPE) - supports(plan.framework)
+        missing = needs(plan.network, RECIPE) - (supports(plan.framework) or set())
         reason = plan.place.reason.splitlines()[0] if isinstance(plan.place, Absent) else ", ".join(sorted(missing))
         if reason:
             print(f"{name:<18} left out: {reason}", file=sys.stderr)

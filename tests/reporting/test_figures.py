@@ -100,3 +100,26 @@ def test_a_tolerance_of_a_ratio_is_shown_as_it_is_typed(amount, shown):
 
 def test_a_tolerance_in_points_is_shown_as_it_is_typed():
     assert figures.tolerance(POINTS) == "1pp"
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0, "0"),
+        (650, "650"),
+        (1210, "1.21 K"),
+        (2_293_000, "2.29 M"),
+        (61_100_840, "61.1 M"),
+        (4_090_000_000, "4.09 G"),
+    ],
+)
+def test_a_count_has_three_digits_and_its_unit(number, shown):
+    assert figures.count(number) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s"), (4800, "1 h 20 min")],
+)
+def test_a_duration_is_told_to_the_second_or_for_hours_to_the_minute(seconds, shown):
+    assert figures.duration(seconds) == shown

@@ -50,3 +50,8 @@ def test_no_name_is_there_twice():
 
 def test_outcomes_are_plain_text_for_other_processes():
     assert type(properties(verdicts=(records.verdict(),))["dlbench_step_time_verdict"]) is str
+
+
+def test_the_steps_are_told_with_those_of_the_recipe():
+    found = properties(steps=20, recipe_steps=88)
+    assert (found["dlbench_steps"], found["dlbench_recipe_steps"]) == (20, 88)

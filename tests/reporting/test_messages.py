@@ -147,6 +147,7 @@ def test_an_unfinished_run_quotes_the_last_words_of_the_worker():
     assert messages.unfinished(run).endswith("\n  | loading\n  | Segmentation fault")
 
 
-def test_a_missing_framework_is_told_in_the_words_that_were_found_for_it():
-    run = records.unfinished(RunOutcome.MISSING_FRAMEWORK, "not built here\n  to build it: dlbench env build mxnet")
+@pytest.mark.parametrize("outcome", [RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA])
+def test_what_is_missing_is_told_in_the_words_that_were_found_for_it(outcome):
+    run = records.unfinished(outcome, "not built here\n  to build it: dlbench env build mxnet")
     assert messages.unfinished(run) == run.message

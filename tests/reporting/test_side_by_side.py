@@ -78,3 +78,16 @@ def test_markdown_has_the_same_rows():
     assert bars.count("---:") == headings.count("|") - 2
     assert quick.startswith("| quick | 900 | 1,900 | 500 ms |")
     assert slow.startswith("| slow | 100 | 150 |")
+
+
+def test_points_of_a_sweep_have_their_own_tables_in_the_order_in_which_they_were_trained():
+    found = [result("quick", 1, 900.0), result("quick", 1, 700.0)]
+    swept = [
+        replace(each, case=replace(each.case, settings={"batch_size": size, "nesterov": True}))
+        for each, size in zip(found, (50, 500), strict=True)
+    ]
+    titles = [line for line in side_by_side.tables(swept) if line.startswith("mnist-cnn on")]
+    assert titles == [
+        "mnist-cnn on digits28, cpu, scale quick, batch_size 50, nesterov true",
+        "mnist-cnn on digits28, cpu, scale quick, batch_size 500, nesterov true",
+    ]

@@ -193,3 +193,20 @@ def test_a_baseline_that_replaces_another_is_told_by_what_it_changes():
     )
     (line,) = terminal.notes([result(outcome=CaseOutcome.PASSED, saved=True, verdicts=verdicts)])
     assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: step_time  regressed ")
+
+
+def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_their_recipe():
+    results = [
+        result(steps=20, recipe_steps=88),
+        result(steps=20, recipe_steps=88),
+        result(steps=10, recipe_steps=1650),
+    ]
+    assert terminal.notes(results) == [
+        "scale quick: 20 of the recipe's 88 steps trained in 2 of 3 cases",
+        "scale quick: 10 of the recipe's 1,650 steps trained in 1 of 3 cases",
+    ]
+
+
+@pytest.mark.parametrize("changes", [{"steps": 88, "recipe_steps": 88}, {"steps": 88}, {}], ids=["all", "old", "older"])
+def test_a_training_of_the_whole_recipe_or_of_an_unknown_one_is_no_note(changes):
+    assert terminal.notes([result(**changes)]) == []

@@ -182,7 +182,7 @@ class TestOthers:
     def test_a_layer_that_a_builder_does_not_have_is_unsupported(self, run):
         ended = run("numpy_softmax", layers=(Flatten(), ReLU(), Dense(CLASSES)))
         assert ended.outcome is RunOutcome.UNSUPPORTED
-        assert ended.message == "the NumPy double has no layer 'relu'"
+        assert ended.message == "the builder numpy_softmax has no relu"
 
     def test_a_framework_that_cannot_be_imported_is_missing(self, run):
         ended = run("needs_what_is_missing")

@@ -181,7 +181,7 @@ def test_a_framework_that_is_missing_is_named(conversation):
 
 def test_a_layer_that_cannot_be_built_is_named(conversation):
     assert conversation.unsupported.kind == "unsupported"
-    assert conversation.unsupported.message == "the NumPy double has no layer 'relu'"
+    assert conversation.unsupported.message == "the builder numpy_softmax has no relu"
 
 
 def test_close_ends_the_process_with_status_0(conversation):

@@ -231,7 +231,8 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     tried, recipe = CASES[case]
     ours = ask(framework)[case]
     needed = needs(infer(tried), recipe)
-    missing = (needed - supports(FRAMEWORKS[framework])) | (needed & LACKS.get(framework, {}).keys())
+    supported = supports(FRAMEWORKS[framework]) or set()
+    missing = (needed - supported) | (needed & LACKS.get(framework, {}).keys())
     if missing:
         assert isinstance(ours, Failed)
         assert ours.kind == "unsupported"

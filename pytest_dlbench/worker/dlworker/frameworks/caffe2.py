@@ -11,19 +11,35 @@ from caffe2.python import brew, core, model_helper, optimizer, workspace
 from caffe2.python.modeling.initializers import Initializer
 from caffe2.python.modeling.parameter_info import ParameterTags
 
+from dlworker.frameworks.caffe2_updates import add_update, add_weight_decay, clip
+from dlworker.graph import run
 from dlworker.protocol import RequestError
 
+# Left out are sequences: a recurrent layer of rnn_cell is a step net inside an operator, and to hold its parts to the
+# canonical ones would need much code.
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
     "dense",
     "dropout",
     "flatten",
+    "grouped_conv2d",
+    "local_response_norm",
+    "log_softmax",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
     "tanh",
 }
@@ -59,6 +75,7 @@ def _window(layer):
 
 def conv2d(model, layer, x, training):
     settings = dict(_window(layer), kernel=list(layer["kernel"]), no_bias=not layer["bias"])
+    settings["group"] = layer.get("groups", 1)
     if x == "data":
         # Else the gradient of the images is computed, too.
         settings["no_gradient_to_input"] = 1
@@ -86,8 +103,39 @@ def dense(model, layer, x, training):
     return model.net.MatMul([x, weight], name, trans_b=1)
 
 
+def log_softmax(model, layer, x, training):
+    """Caffe2 has the softmax alone, whose logarithm is that of 0 where a probability is very small."""
+    net, name = model.net, layer["name"]
+    # It cancels out, and so does its gradient.
+    largest = net.StopGradient(net.ReduceBackMax(x, name + "_max"), name + "_largest")
+    shifted = net.Sub([x, largest], name + "_shifted", broadcast=1, axis=0)
+    total = net.Log(net.ReduceBackSum(net.Exp(shifted, name + "_exp"), name + "_sum"), name + "_log")
+    return net.Sub([shifted, total], name, broadcast=1, axis=0)
+
+
+def local_response_norm(model, layer, x, training):
+    settings = {"size": layer["size"], "alpha": layer["alpha"], "beta": layer["beta"], "bias": layer["k"]}
+    return brew.lrn(model, x, layer["name"], order="NCHW", **settings)
+
+
+def pad_channels(model, layer, x, training):
+    net, name = model.net, layer["name"]
+    count = net.Shape(x, name + "_count", axes=[0])
+    more = [layer["added"]] + layer["input"][1:]
+    zeros = net.ConstantFill(count, name + "_zeros", input_as_shape=1, extra_shape=more, value=0.0)
+    return _concat(model, layer, [x, zeros])
+
+
+def _concat(model, layer, values):
+    return model.net.Concat(values, [layer["name"], layer["name"] + "_sizes"], axis=1)[0]
+
+
 LAYERS = {
     "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    "local_response_norm": local_response_norm,
+    "log_softmax": log_softmax,
+    "pad_channels": pad_channels,
     "max_pool": max_pool,
     "avg_pool": avg_pool,
     "dense": dense,
@@ -125,17 +173,24 @@ def _spatial_bn(model, layer, x, training, count):
 
 def build(model, network, seeds, training, batch_size):
     """Add the network to a net, from "data" and "label" to "loss"; gives the logits' name."""
-    x = core.BlobReference("data")
-    for layer, seed in zip(network["layers"], seeds):
+
+    def call(layer, values):
+        kind, x = layer["kind"], values[0]
         # A seed each: with one for the net all fillers, and all dropouts, would draw the same numbers.
-        with core.DeviceScope(core.DeviceOption(caffe2_pb2.CPU, random_seed=seed)):
-            if layer["kind"] == "batch_norm":
-                x = batch_norm(model, layer, x, training, batch_size)
-            elif layer["kind"] in LAYERS:
-                x = LAYERS[layer["kind"]](model, layer, x, training)
-            else:
-                raise RequestError("unsupported", "the Caffe2 builder has no layer %r" % layer["kind"])
-    model.net.SoftmaxWithLoss([x, "label"], ["softmax", "loss"])
+        with core.DeviceScope(core.DeviceOption(caffe2_pb2.CPU, random_seed=seeds[layer["name"]])):
+            if kind == "add":
+                return model.net.Sum(values, layer["name"])
+            if kind == "concat":
+                return _concat(model, layer, values)
+            if kind == "batch_norm":
+                return batch_norm(model, layer, x, training, batch_size)
+            return LAYERS[kind](model, layer, x, training)
+
+    x = run(network["layers"], core.BlobReference("data"), call)
+    if network["loss"] == "sigmoid_cross_entropy":
+        model.net.AveragedLoss(model.net.SigmoidCrossEntropyWithLogits([x, "label"], "losses"), "loss")
+    else:
+        model.net.SoftmaxWithLoss([x, "label"], ["softmax", "loss"])
     return str(x)
 
 
@@ -147,22 +202,25 @@ def _training_net(network, recipe, seeds):
     build(model, network, seeds, True, recipe["batch_size"])
     model.AddGradientOperators(["loss"])
     settings = recipe["optimizer"]
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the Caffe2 builder has no optimiser %r" % settings["kind"])
-    if settings["weight_decay"]:
-        _add_weight_decay(model, settings["weight_decay"])
+    if recipe.get("clip_norm"):
+        clip(model, recipe["clip_norm"])
+    if settings.get("weight_decay"):
+        add_weight_decay(model, settings["weight_decay"])
+    if is_fed(recipe):
+        add_update(model, settings)
+        return model
     rate, momentum, nesterov = settings["learning_rate"], settings["momentum"], int(settings["nesterov"])
     optimizer.build_sgd(model, base_learning_rate=rate, policy="fixed", momentum=momentum, nesterov=nesterov)
     return model
 
 
-def _add_weight_decay(model, share):
-    # What optimizer.add_weight_decay() does, but to biases, scales and shifts as well.
-    one = model.param_init_net.ConstantFill([], "one", shape=[1], value=1.0)
-    decay = model.param_init_net.ConstantFill([], "weight_decay", shape=[1], value=share)
-    for parameter in model.params:
-        gradient = model.param_to_grad[parameter]
-        model.net.WeightedSum([gradient, one, parameter, decay], gradient)
+def is_fed(recipe):
+    """Whether a step is fed its learning rate, as the "rate" of an update that is written out.
+
+    Caffe2's own momentum has the rate inside the velocity, which is something else where the rate changes. Its Adam
+    adds epsilon to a root that is not corrected yet, and its RMSprop inside the root.
+    """
+    return recipe["optimizer"]["kind"] != "sgd" or bool(recipe.get("schedule"))
 
 
 ROLES = {"weight": "w", "bias": "b", "scale": "s", "shift": "b"}
@@ -174,8 +232,9 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         _require(recipe["precision"], device)
         workspace.ResetWorkspace()
-        self.network = network
-        seeds = [int(one) for one in np.random.RandomState(seed % 2**32).randint(1, 2**31, len(network["layers"]))]
+        self.network, self.recipe = network, recipe
+        numbers = np.random.RandomState(seed % 2**32).randint(1, 2**31, len(network["layers"]))
+        seeds = {layer["name"]: int(number) for layer, number in zip(network["layers"], numbers)}
         self.model = _training_net(network, recipe, seeds)
         # Its parameters are those of the training net: what would fill them anew is never run.
         self.test = model_helper.ModelHelper(name="test", init_params=False)
@@ -183,10 +242,11 @@ class Trainer:
         workspace.RunNetOnce(self.model.param_init_net)
         if weights is not None:
             self._set(weights)
-        for blob in ("images", "labels", "index", "data", "label"):
+        for blob in ("images", "labels", "index", "data", "label", "rate", "correction"):
             workspace.CreateBlob(blob)
         workspace.CreateNet(self.model.net)
         workspace.CreateNet(self.test.net)
+        self.taken = 0
 
     def _natives(self):
         """Canonical name, blob and whether the native layout is transposed."""
@@ -213,25 +273,46 @@ class Trainer:
 
     def load(self, inputs, labels, order, rates=None):
         workspace.FeedBlob("images", np.ascontiguousarray(inputs, dtype=np.float32))
-        workspace.FeedBlob("labels", np.array(labels, dtype=np.int32))
-        self.order = np.array(order, dtype=np.int32)
+        workspace.FeedBlob("labels", self._labels(labels))
+        self.order, self.rates = np.array(order, dtype=np.int32), rates
+
+    def _labels(self, labels):
+        if self.network["loss"] == "sigmoid_cross_entropy":
+            return np.array(labels, dtype=np.float32).reshape(len(labels), -1)
+        return np.array(labels, dtype=np.int32)
 
     def step(self, number):
         workspace.FeedBlob("index", self.order[number])
+        if is_fed(self.recipe):
+            self._feed(number)
         workspace.RunNet(self.model.net)
         return workspace.FetchBlob("loss")
+
+    def _feed(self, number):
+        settings = self.recipe["optimizer"]
+        rate = settings["learning_rate"] if self.rates is None else float(self.rates[number])
+        self.taken += 1
+        if settings["kind"] == "adam":
+            rate /= 1 - settings["beta1"] ** self.taken
+            correction = (1 - settings["beta2"] ** self.taken) ** -0.5
+            workspace.FeedBlob("correction", np.array([correction], dtype=np.float32))
+        # It is added.
+        workspace.FeedBlob("rate", np.array([-rate], dtype=np.float32))
 
     def evaluate(self, inputs, labels, batch_size):
         correct, total = 0, 0.0
         for first in range(0, len(labels), batch_size):
             x = np.ascontiguousarray(inputs[first : first + batch_size], dtype=np.float32)
-            y = np.array(labels[first : first + batch_size], dtype=np.int32)
+            y = self._labels(labels[first : first + batch_size])
             workspace.FeedBlob("data", x)
             workspace.FeedBlob("label", y)
             workspace.RunNet(self.test.net)
-            correct += int((workspace.FetchBlob(self.logits).argmax(1) == y).sum())
-            total += float(workspace.FetchBlob("loss")) * len(y)
-        return correct, total / len(labels)
+            logits = workspace.FetchBlob(self.logits)
+            has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+            right = (logits > 0) == (y > 0) if has_flags else logits.argmax(1) == y
+            correct += int(right.sum())
+            total += float(workspace.FetchBlob("loss")) * y.size
+        return correct, total / labels.size
 
 
 def _require(precision, device):

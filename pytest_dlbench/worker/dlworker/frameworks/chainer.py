@@ -1,27 +1,58 @@
 """Chainer: a Chain of links and functions, defined by running it; NumPy computes."""
 
 import ctypes
-from functools import partial
+from functools import partial, reduce
 
 import chainer
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 import chainer.links as L  # noqa: N812
 import numpy as np
 
+from dlworker.frameworks.chainer_layers import (
+    SequenceGRU,
+    SequenceLSTM,
+    StepwiseLinear,
+    concat,
+    cut,
+    flatten,
+    interleaved,
+    uneven_average_pooling,
+)
+from dlworker.frameworks.chainer_optimizers import optimizer_of, set_rate
+from dlworker.graph import is_chain, run
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 PRECISIONS = ("float32", "float64")
@@ -45,24 +76,11 @@ def versions():
     return {"chainer": chainer.__version__}
 
 
-def flatten(x):
-    """Every example as a vector; F.flatten makes one vector of the batch."""
-    return F.reshape(x, (len(x), -1))
-
-
-def uneven_average_pooling(x, window, stride, sides):
-    """Average pooling whose padding differs between the sides; F.average_pooling_2d counts its padding in."""
-    one = np.ones((1, 1) + x.shape[2:], x.dtype)
-    total, share = (F.average_pooling_2d(F.pad(values, sides, "constant"), window, stride) for values in (x, one))
-    return total / F.broadcast_to(share, total.shape)
-
-
 def conv2d(layer):
     pad, before = _padding(layer, 0.0)
     channels, filters = layer["input"][0], layer["output"][0]
-    return before + [
-        L.Convolution2D(channels, filters, layer["kernel"], layer["stride"], pad, nobias=not layer["bias"])
-    ]
+    settings = {"nobias": not layer["bias"], "groups": layer.get("groups", 1)}
+    return before + [L.Convolution2D(channels, filters, layer["kernel"], layer["stride"], pad, **settings)]
 
 
 def max_pool(layer):
@@ -87,17 +105,43 @@ def batch_norm(layer):
     return [L.BatchNormalization(layer["input"][0], decay=layer["decay"], eps=layer["epsilon"])]
 
 
+def dense(layer):
+    kind = StepwiseLinear if len(layer["input"]) == 2 else L.Linear
+    return [kind(layer["input"][-1], layer["output"][-1], nobias=not layer["bias"])]
+
+
+def local_response_norm(layer):
+    # Chainer does not divide alpha by the size.
+    settings = {"n": layer["size"], "k": layer["k"], "alpha": layer["alpha"] / layer["size"], "beta": layer["beta"]}
+    return [partial(F.local_response_normalization, **settings)]
+
+
+def pad_channels(layer):
+    width = [(0, 0), (0, layer["added"]), (0, 0), (0, 0)]
+    return [partial(F.pad, pad_width=width, mode="constant", constant_values=0.0)]
+
+
 LAYERS = {
-    "conv2d": conv2d,
-    "max_pool": max_pool,
+    "add": lambda layer: [F.add],
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
-    "dense": lambda layer: [L.Linear(layer["input"][0], layer["output"][0], nobias=not layer["bias"])],
-    "flatten": lambda layer: [flatten],
+    "concat": lambda layer: [partial(concat, axis=2 if len(layer["output"]) == 2 else 1)],
+    "conv2d": conv2d,
+    "cut": lambda layer: [partial(cut, first=layer["first"], last=layer["last"])],
+    "dense": dense,
     "dropout": lambda layer: [partial(F.dropout, ratio=layer["rate"])],
+    "embedding": lambda layer: [L.EmbedID(layer["vocabulary"], layer["output"][-1])],
+    "flatten": lambda layer: [flatten],
+    "grouped_conv2d": conv2d,
+    "gru": lambda layer: [SequenceGRU(layer)],
+    "local_response_norm": local_response_norm,
+    "log_softmax": lambda layer: [partial(F.log_softmax, axis=-1)],
+    "lstm": lambda layer: [SequenceLSTM(layer)],
+    "max_pool": max_pool,
+    "pad_channels": pad_channels,
     "relu": lambda layer: [F.relu],
-    "tanh": lambda layer: [F.tanh],
     "sigmoid": lambda layer: [F.sigmoid],
+    "tanh": lambda layer: [F.tanh],
 }
 
 
@@ -117,19 +161,41 @@ class Network(chainer.Chain):
 
     def __init__(self, network):
         super().__init__()
+        self.layers = network["layers"]
+        self.is_chain = is_chain(self.layers) and not any(layer["kind"] in ("lstm", "gru") for layer in self.layers)
         self.steps = []
-        for layer in network["layers"]:
-            if layer["kind"] not in LAYERS:
-                raise RequestError("unsupported", "the Chainer builder has no layer %r" % layer["kind"])
+        for layer in self.layers:
             for step in LAYERS[layer["kind"]](layer):
                 self.steps.append((layer["name"], step))
                 if isinstance(step, chainer.Link):
                     self.add_link(layer["name"], step)
 
     def forward(self, x):
+        if not self.is_chain:
+            return self._graph(x)
         for _, step in self.steps:
             x = step(x)
         return x
+
+    def _graph(self, x):
+        """Where layers do not simply follow each other, or hand on more than their output."""
+        steps, lengths, states = {}, {}, {}
+        for name, step in self.steps:
+            steps.setdefault(name, []).append(step)
+
+        def call(layer, values):
+            name = layer["name"]
+            if layer["kind"] == "embedding" and layer["padding"] is not None:
+                lengths[name] = (values[0] != layer["padding"]).sum(axis=1)
+            if layer["kind"] in ("lstm", "gru"):
+                start = states.get(layer.get("start"))
+                made, states[name] = steps[name][0](values[0], lengths.get(layer.get("lengths")), start)
+                return made
+            for step in steps[name]:
+                values = [step(*values)]
+            return values[0]
+
+        return run(self.layers, x, call)
 
 
 def _text(step):
@@ -140,44 +206,52 @@ def _text(step):
     return "%s(%s)" % (function.__name__, ", ".join("%s=%s" % pair for pair in keywords.items()))
 
 
-class NesterovRule(chainer.optimizers.momentum_sgd.MomentumSGDRule):
-    """The step looks ahead from the new velocity.
+def loss_of(network):
+    """The loss, as a function (logits, labels, reduce)."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        return lambda logits, labels, reduce: F.sigmoid_cross_entropy(
+            logits, labels.reshape(logits.shape), reduce=reduce
+        )
+    # There is no class -1.
+    ignored = -1 if network.get("ignored") is None else network["ignored"]
 
-    Chainer's NesterovAG adds momentum² times the new velocity, where its own source (arXiv 1212.0901) has the old one.
-    """
+    def softmax_cross_entropy(logits, labels, reduce):
+        rows = F.reshape(logits, (-1, logits.shape[-1])) if logits.ndim == 3 else logits
+        return F.softmax_cross_entropy(rows, labels.reshape(-1), ignore_label=ignored, reduce=reduce)
 
-    def update_core(self, param):
-        velocity, rate, momentum = self.state["v"], self.hyperparam.lr, self.hyperparam.momentum
-        velocity *= momentum
-        velocity -= rate * param.grad
-        param.data += momentum * velocity
-        param.data -= rate * param.grad
-
-
-class Nesterov(chainer.optimizers.MomentumSGD):
-    """MomentumSGD with a NesterovRule for every parameter."""
-
-    def create_update_rule(self):
-        return NesterovRule(self.hyperparam)
+    return softmax_cross_entropy
 
 
-def _optimizer(model, settings):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the Chainer builder has no optimiser %r" % settings["kind"])
-    rate, momentum = settings["learning_rate"], settings["momentum"]
-    if settings["nesterov"]:
-        optimizer = Nesterov(rate, momentum)
-    elif momentum:
-        optimizer = chainer.optimizers.MomentumSGD(rate, momentum)
+def answers(network, logits, labels):
+    """How many are right, and how many there are."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        right = (logits > 0) == (labels.reshape(logits.shape) > 0)
     else:
-        optimizer = chainer.optimizers.SGD(rate)
-    optimizer.setup(model)
-    if settings["weight_decay"]:
-        optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(settings["weight_decay"]))
-    return optimizer
+        right = logits.argmax(axis=-1) == labels
+    if network.get("ignored") is None:
+        return int(right.sum()), labels.size
+    counts = labels != network["ignored"]
+    return int((right & counts).sum()), int(counts.sum())
 
 
-PARAMETERS = {"weight": "W", "bias": "b", "scale": "gamma", "shift": "beta"}
+# Where Chainer keeps an array, by kind and canonical role. NStepGRU has one for each gate.
+ARRAYS = {"weight": ["W"], "bias": ["b"], "scale": ["gamma"], "shift": ["beta"]}
+ARRAYS_OF = {
+    "lstm": {"weight": ["upward.W"], "recurrent": ["lateral.W"], "bias": ["upward.b"]},
+    "gru": {
+        "weight": ["w0", "w1", "w2"],
+        "recurrent": ["w3", "w4", "w5"],
+        "bias": ["b0", "b1", "b2"],
+        "recurrent_bias": ["b3", "b4", "b5"],
+    },
+}
+# Kept as (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
+
+
+def _reach(link, path):
+    """An array of a link or of its part, or None where it has none."""
+    return reduce(lambda owner, name: getattr(owner, name, None), path.split("."), link)
 
 
 class Trainer:
@@ -192,58 +266,71 @@ class Trainer:
         # Initialisers and dropout both draw from NumPy's own generator.
         np.random.seed(seed)
         self.dtype = np.dtype(recipe["precision"])
-        self.layers = network["layers"]
+        self.network, self.layers = network, network["layers"]
         with chainer.using_config("dtype", self.dtype):
             self.model = Network(network)
         if weights is not None:
             self._set(weights)
-        self.optimizer = _optimizer(self.model, recipe["optimizer"])
+        self.loss = loss_of(network)
+        self.optimizer = optimizer_of(self.model, recipe)
 
     def _natives(self):
-        """Canonical name, native parameter and whether the native layout is transposed."""
+        """Canonical name, the native parameters that stand side by side in it, and whether each is transposed."""
         links = {link.name: link for link in self.model.children()}
         for layer in self.layers:
-            for role, attribute in PARAMETERS.items():
-                parameter = getattr(links.get(layer["name"]), attribute, None)
-                if parameter is not None:
-                    # L.Linear keeps (outputs, inputs); convolutions are canonical as they are.
-                    yield "%s.%s" % (layer["name"], role), parameter, layer["kind"] == "dense" and role == "weight"
+            kind, link = layer["kind"], links.get(layer["name"])
+            owner = link.rnn[0] if isinstance(link, SequenceGRU) else link
+            for role, paths in ARRAYS_OF.get(kind, ARRAYS).items():
+                parameters = [_reach(owner, path) for path in paths]
+                if parameters[0] is not None:
+                    yield "%s.%s" % (layer["name"], role), parameters, (kind, role) in TRANSPOSED
 
     def _set(self, weights):
-        for name, parameter, transposed in self._natives():
-            array = weights[name].T if transposed else weights[name]
-            if array.shape != parameter.shape:
-                raise ValueError("%s: Chainer has %s, the weights %s" % (name, parameter.shape, array.shape))
-            parameter.array[...] = array
+        kinds = {layer["name"]: layer["kind"] for layer in self.layers}
+        for name, parameters, transposed in self._natives():
+            whole = interleaved(weights[name]) if kinds[name.split(".")[0]] == "lstm" else weights[name]
+            for parameter, part in zip(parameters, np.split(whole, len(parameters), axis=-1)):
+                array = part.T if transposed else part
+                if array.shape != parameter.shape:
+                    raise ValueError("%s: Chainer has %s, the weights %s" % (name, parameter.shape, array.shape))
+                parameter.array[...] = array
 
     def parameters(self):
-        return {name: p.shape[::-1] if t else p.shape for name, p, t in self._natives()}
+        shapes = {}
+        for name, parameters, transposed in self._natives():
+            *others, last = parameters[0].shape[::-1] if transposed else parameters[0].shape
+            shapes[name] = tuple(others) + (last * len(parameters),)
+        return shapes
 
     def describe(self):
         return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.labels = self._examples(inputs, labels)
-        self.order = np.array(order)
+        self.inputs, self.labels = self._examples(inputs, labels)
+        self.order, self.rates = np.array(order), rates
 
-    def _examples(self, images, labels):
-        return np.array(images, dtype=self.dtype), np.array(labels, dtype=np.int32)
+    def _examples(self, inputs, labels):
+        dtype = np.int32 if "vocabulary" in self.network else self.dtype
+        return np.array(inputs, dtype=dtype), np.array(labels, dtype=np.int32)
 
     def step(self, number):
         index = self.order[number]
-        loss = F.softmax_cross_entropy(self.model(self.images[index]), self.labels[index])
+        loss = self.loss(self.model(self.inputs[index]), self.labels[index], reduce="mean")
         self.model.cleargrads()
         loss.backward()
+        if self.rates is not None:
+            set_rate(self.optimizer, float(self.rates[number]))
         self.optimizer.update()
         return loss.array
 
     def evaluate(self, inputs, labels, batch_size):
-        images, labels = self._examples(inputs, labels)
-        correct, total = 0, 0.0
+        inputs, labels = self._examples(inputs, labels)
+        correct, total, count = 0, 0.0, 0
         with chainer.using_config("train", False), chainer.no_backprop_mode():
             for first in range(0, len(labels), batch_size):
-                x, y = images[first : first + batch_size], labels[first : first + batch_size]
+                x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
                 logits = self.model(x)
-                correct += int((logits.array.argmax(axis=1) == y).sum())
-                total += float(F.softmax_cross_entropy(logits, y, reduce="no").array.sum())
-        return correct, total / len(labels)
+                right, answered = answers(self.network, logits.array, y)
+                correct, count = correct + right, count + answered
+                total += float(self.loss(logits, y, reduce="no").array.sum())
+        return correct, total / count

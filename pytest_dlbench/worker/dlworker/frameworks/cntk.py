@@ -3,7 +3,6 @@
 Images are channels first and dense weights (inputs, outputs): CNTK's own layout is the canonical one.
 """
 
-import math
 import warnings
 
 import numpy as np
@@ -15,19 +14,39 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import cntk as C  # noqa: N812 - the name it has in CNTK's own tutorials
 
+from dlworker.frameworks.cntk_layers import Network, Tokens, cntk_gates
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 
@@ -47,157 +66,133 @@ def versions():
     return {"cntk": C.__version__.strip()}
 
 
-# Every layer is a function (layer, x, settings) -> (output, {canonical role: parameter}).
+def losses_of(network, logits, labels):
+    """The loss of every answer."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        return C.softplus(logits) - labels * logits
+    if network["loss"] == "sequence_cross_entropy":
+        labels = C.one_hot(labels, network["classes"], sparse_output=True)
+    return C.cross_entropy_with_softmax(logits, labels)
 
 
-def conv2d(layer, x, settings):
-    automatic, x = _padded(layer, layer["kernel"], x, 0.0)
-    conv = C.layers.Convolution2D(
-        tuple(layer["kernel"]),
-        layer["output"][0],
-        strides=tuple(layer["stride"]),
-        pad=automatic,
-        bias=layer["bias"],
-        init=_initializer(settings),
-        name=layer["name"],
-    )
-    return conv(x), _weight_and_bias(conv, layer)
+# A rule of an update is a function (settings, numbers of the step, parameter, gradient) -> assignment of the parameter.
 
 
-def dense(layer, x, settings):
-    units, init = layer["output"][0], _initializer(settings)
-    product = C.layers.Dense(units, bias=layer["bias"], init=init, name=layer["name"])
-    return product(x), _weight_and_bias(product, layer)
+def slot(parameter):
+    """Zeros of the shape of a parameter."""
+    return C.constant(0, shape=parameter.shape, dtype=parameter.dtype)
 
 
-def _initializer(settings):
-    # The default of cntk.layers. Its seed is the layer's own: with set_fixed_random_seed all layers would start alike.
-    return C.glorot_uniform(seed=settings["seed"])
+def sgd(settings, now, p, gradient):
+    if settings["weight_decay"]:
+        gradient = gradient + settings["weight_decay"] * p
+    step = gradient
+    if settings["momentum"]:
+        before = slot(p)
+        step = velocity = C.assign(before, settings["momentum"] * before + gradient)
+        if settings["nesterov"]:
+            step = gradient + settings["momentum"] * velocity
+    return C.assign(p, p - now["rate"] * step)
 
 
-def _weight_and_bias(function, layer):
-    return {"weight": function.W, "bias": function.b} if layer["bias"] else {"weight": function.W}
+def adam(settings, now, p, gradient):
+    mean, square = slot(p), slot(p)
+    mean = C.assign(mean, settings["beta1"] * mean + (1 - settings["beta1"]) * gradient)
+    square = C.assign(square, settings["beta2"] * square + (1 - settings["beta2"]) * C.square(gradient))
+    root = C.sqrt(square / now["second"]) + settings["epsilon"]
+    return C.assign(p, p - now["rate"] * (mean / now["first"]) / root)
 
 
-def max_pool(layer, x, settings):
-    automatic, x = _padded(layer, layer["window"], x, -np.inf)
-    window, stride = tuple(layer["window"]), tuple(layer["stride"])
-    return C.layers.MaxPooling(window, strides=stride, pad=automatic, name=layer["name"])(x), {}
+def adadelta(settings, now, p, gradient):
+    square, moved, rho, epsilon = slot(p), slot(p), settings["rho"], settings["epsilon"]
+    square = C.assign(square, rho * square + (1 - rho) * C.square(gradient))
+    step = C.sqrt(moved + epsilon) / C.sqrt(square + epsilon) * gradient
+    moved = C.assign(moved, rho * moved + (1 - rho) * C.square(step))
+    # What nothing is computed from would be left out.
+    return C.combine([C.assign(p, p - now["rate"] * step), moved])
 
 
-def avg_pool(layer, x, settings):
-    automatic, padded = _padded(layer, layer["window"], x, 0.0)
-    window, stride = tuple(layer["window"]), tuple(layer["stride"])
-    pooled = C.layers.AveragePooling(window, strides=stride, pad=automatic, name=layer["name"])(padded)
-    if padded is x:
-        return pooled, {}
-    # CNTK leaves out the padding that is its own; what C.pad added is counted as part of the image.
-    return pooled * C.constant(_window_shares(layer, automatic), dtype=settings["dtype"]), {}
+def rmsprop(settings, now, p, gradient):
+    square = slot(p)
+    square = C.assign(square, settings["rho"] * square + (1 - settings["rho"]) * C.square(gradient))
+    return C.assign(p, p - now["rate"] * gradient / (C.sqrt(square) + settings["epsilon"]))
 
 
-def _window_shares(layer, automatic):
-    """For every output, the size of its window over the part of it that lies in the image, as 1×H×W."""
-    shares = [np.ones(size) for size in layer["output"][1:]]
-    for axis in (0, 1):
-        if not automatic[axis]:
-            size, window, stride = layer["input"][1 + axis], layer["window"][axis], layer["stride"][axis]
-            first = np.arange(layer["output"][1 + axis]) * stride - layer["padding"][axis][0]
-            shares[axis] = window / (np.minimum(first + window, size) - np.maximum(first, 0))
-    return np.outer(*shares)[np.newaxis]
+RULES = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
 
 
-def _padded(layer, window, x, value):
-    """For rows and columns, whether CNTK's own padding is the wanted one; and x with what it does not pad itself."""
-    axes = zip(layer["input"][1:], window, layer["stride"], layer["padding"], layer["output"][1:])
-    automatic = tuple(_pads_itself(*axis) for axis in axes)
-    sides = [(0, 0) if own else tuple(pad) for own, pad in zip(automatic, layer["padding"])]
-    if not any(map(any, sides)):
-        return automatic, x
-    return automatic, C.pad(x, [(0, 0)] + sides, constant_value=value)
+def clipped(gradients, length):
+    """All gradients together no longer than this."""
+    squares = [C.reduce_sum(C.square(gradient), axis=C.Axis.all_static_axes()) for gradient in gradients]
+    factor = C.element_min(1.0, length / C.sqrt(sum(squares[1:], squares[0])))
+    return [gradient * factor for gradient in gradients]
 
 
-def _pads_itself(size, window, stride, padding, outputs):
-    """Is this what pad=True means? It is faster than C.pad, and never counts nor takes a padded value in pooling."""
-    # CNTK gives ceil(size / stride) outputs and centres the windows, with its own rounding.
-    rest = size - 1 - (outputs - 1) * stride
-    before = (window - 1) // 2 - rest // 2
-    fits = outputs == -(-size // stride) and window <= size
-    return any(padding) and fits and before == padding[0]
+class OwnLearner:
+    """What CNTK's learners are not: clipping by the norm of all gradients together, and what changes from step to step.
+
+    The rate is a factor of CNTK's velocity, so that it must stay. Its Adam adds epsilon to the root before that is
+    corrected, and its RMSprop is another method, which stretches and shrinks its steps.
+    """
+
+    def __init__(self, parameters, recipe, answers, dtype):
+        self.settings, self.answers, self.clip_norm = recipe["optimizer"], answers, recipe.get("clip_norm")
+        self.now = {name: C.constant(1, shape=(), dtype=dtype) for name in ("rate", "first", "second")}
+        self.dtype, self.taken = dtype, 0
+        # CNTK counts arguments, and would count self.
+        self.native = C.universal(lambda own, gradients: self._updates(own, gradients), parameters)  # noqa: PLW0108
+
+    def _updates(self, parameters, gradients):
+        # The trainer sums gradients over the answers of a minibatch.
+        gradients = [gradient / self.answers for gradient in gradients]
+        if self.clip_norm:
+            gradients = clipped(gradients, self.clip_norm)
+        rule = RULES[self.settings["kind"]]
+        return C.combine([rule(self.settings, self.now, *pair) for pair in zip(parameters, gradients)])
+
+    def before_step(self, rate):
+        """What the next update takes."""
+        self.taken += 1
+        self._set("rate", rate)
+        if self.settings["kind"] == "adam":
+            self._set("first", 1 - self.settings["beta1"] ** self.taken)
+            self._set("second", 1 - self.settings["beta2"] ** self.taken)
+
+    def _set(self, name, value):
+        self.now[name].set_value(C.NDArrayView.from_dense(np.array(value, self.dtype)))
 
 
-def batch_norm(layer, x, settings):
-    channels, dtype = layer["input"][:1], settings["dtype"]
-    scale, shift = C.parameter(channels, init=1, dtype=dtype), C.parameter(channels, init=0, dtype=dtype)
-    # cntk.layers starts from a variance of 0 and a count of 0, which makes the first batch the whole of the running
-    # statistics (and an evaluation before it an error). Counted from 1, they start where they are and then decay.
-    mean, variance = C.constant(0, channels, dtype=dtype), C.constant(1, channels, dtype=dtype)
-    count = C.constant(1, (), dtype=dtype)
-    normalized = C.batch_normalization(
-        x,
-        scale,
-        shift,
-        mean,
-        variance,
-        running_count=count,
-        spatial=len(layer["input"]) == 3,
-        normalization_time_constant=_time_constant(layer["decay"], settings["batch_size"]),
-        epsilon=layer["epsilon"],
-        name=layer["name"],
-    )
-    return normalized, {"scale": scale, "shift": shift}
+class NativeLearner:
+    """One of CNTK's own, with a rate that stays.
+
+    The trainer sums gradients over a minibatch: a rate that is said to be for one of this size makes it the mean.
+    """
+
+    def __init__(self, parameters, settings, answers):
+        rate = C.learning_parameter_schedule(settings["learning_rate"], minibatch_size=answers)
+        self.native = NATIVE[settings["kind"]](parameters, settings, rate, answers)
+
+    def before_step(self, rate):
+        """Nothing changes."""
 
 
-def _time_constant(decay, batch_size):
-    """The time constant by which CNTK's exp(-examples / constant) is the decay of one batch."""
-    return -batch_size / math.log(decay) if decay else 0.0
-
-
-def dropout(layer, x, settings):
-    return C.layers.Dropout(layer["rate"], seed=settings["seed"], name=layer["name"])(x), {}
-
-
-def _function(function):
-    return lambda layer, x, settings: (function(x, name=layer["name"]), {})
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "dense": dense,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "dropout": dropout,
-    "flatten": lambda layer, x, settings: (C.reshape(x, layer["output"], name=layer["name"]), {}),
-    "relu": _function(C.relu),
-    "tanh": _function(C.tanh),
-    "sigmoid": _function(C.sigmoid),
-}
-
-
-def build(network, x, dtype, batch_size, seed):
-    """The logits of x, and every parameter by its canonical name."""
-    parameters = {}
-    for position, layer in enumerate(network["layers"]):
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the CNTK builder has no layer %r" % layer["kind"])
-        settings = {"dtype": dtype, "batch_size": batch_size, "seed": 1000 * seed + position}
-        x, own = LAYERS[layer["kind"]](layer, x, settings)
-        parameters.update(("%s.%s" % (layer["name"], role), parameter) for role, parameter in own.items())
-    return x, parameters
-
-
-def _learner(parameters, settings, batch_size):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the CNTK builder has no optimiser %r" % settings["kind"])
-    # The trainer sums gradients over a minibatch: a rate that is said to be for one of this size makes it the mean.
-    rate = C.learning_parameter_schedule(settings["learning_rate"], minibatch_size=batch_size)
+def native_sgd(parameters, settings, rate, answers):
     decay = settings["weight_decay"]
     if not settings["momentum"]:
         return C.sgd(parameters, rate, l2_regularization_weight=decay)
-    momentum = C.momentum_schedule(settings["momentum"], minibatch_size=batch_size)
+    momentum = C.momentum_schedule(settings["momentum"], minibatch_size=answers)
     kind = C.nesterov if settings["nesterov"] else C.momentum_sgd
     # By default the momentum has unit gain: the gradient would be scaled by 1 - momentum.
     return kind(parameters, rate, momentum, unit_gain=False, l2_regularization_weight=decay)
+
+
+def native_adadelta(parameters, settings, rate, answers):
+    # With a size of its own it would take the sum of the gradients, which is not the same for epsilon.
+    ignore = C.learners.IGNORE
+    return C.adadelta(parameters, rate, rho=settings["rho"], epsilon=settings["epsilon"], minibatch_size=ignore)
+
+
+NATIVE = {"sgd": native_sgd, "adadelta": native_adadelta}
 
 
 class Trainer:
@@ -207,22 +202,54 @@ class Trainer:
         if device != "cpu":
             raise RequestError("unsupported", "CNTK is installed as its CPU build, which has no device %r" % device)
         C.device.try_set_default_device(C.device.cpu())
-        self.dtype, self.classes = np.dtype(recipe["precision"]).type, network["classes"]
+        self.dtype, self.network, self.rate = np.dtype(recipe["precision"]).type, network, None
         with C.default_options(dtype=self.dtype):
-            self.x, self.y = C.input_variable(network["input"]), C.input_variable(self.classes)
-            self.logits, self.weights = build(network, self.x, self.dtype, recipe["batch_size"], seed)
-        self._set(weights)
-        self.loss = C.cross_entropy_with_softmax(self.logits, self.y)
-        learner = _learner(self.logits.parameters, recipe["optimizer"], recipe["batch_size"])
-        self.trainer = C.Trainer(self.logits, (self.loss, None), [learner])
+            self.x = None if "vocabulary" in network else C.input_variable(network["input"])
+            x = Tokens(0, network["input"][0]) if self.x is None else self.x
+            built = Network(network, x, self.dtype, recipe["batch_size"], seed)
+            self.logits, self.weights, self.sequences = built.logits, built.parameters, list(built.sequences.values())
+            self.y = self._label_input()
+            self._set(weights)
+            self.losses = losses_of(network, self.logits, self.y)
+            self._make_trainer(recipe)
         # Out of a trainer, dropout is off and batch normalisation takes the running statistics.
-        self.found = C.combine([self.logits, self.loss])
+        self.found = C.combine([self.logits, self.losses])
+
+    def _label_input(self):
+        if self.network["loss"] != "sequence_cross_entropy":
+            return C.input_variable(self.logits.shape)
+        axis = self.logits.dynamic_axes[1]
+        if any(row.padding is not None and row.variable.dynamic_axes[1] == axis for row in self.sequences):
+            raise RequestError("unsupported", "CNTK computes no steps behind the end of a sequence, which have labels")
+        return C.sequence.input_variable((), sequence_axis=axis)
+
+    def _make_trainer(self, recipe):
+        settings, answers, loss = recipe["optimizer"], recipe["batch_size"], self.losses
+        if self.network["loss"] == "sigmoid_cross_entropy":
+            loss = C.reduce_mean(loss, axis=0)
+        elif self.network["loss"] == "sequence_cross_entropy":
+            answers *= self.network["layers"][-1]["output"][0]
+        self.is_mean = self.network.get("ignored") is not None
+        if self.is_mean:
+            counts = C.not_equal(self.y, self.network["ignored"])
+            every = C.Axis.all_axes()
+            loss, answers = C.reduce_sum(loss * counts, axis=every) / C.reduce_sum(counts, axis=every), 1
+        parameters, scheduled = self.logits.parameters, recipe.get("schedule")
+        is_native = settings["kind"] in NATIVE and not (scheduled or recipe.get("clip_norm") or self.is_mean)
+        if is_native:
+            self.learner = NativeLearner(parameters, settings, answers)
+        else:
+            self.learner = OwnLearner(parameters, recipe, answers, self.dtype)
+        self.rate = settings["learning_rate"]
+        self.trainer = C.Trainer(self.logits, (loss, None), [self.learner.native])
 
     def _set(self, weights):
+        recurrent = {layer["name"] for layer in self.network["layers"] if layer["kind"] == "lstm"}
         for name, parameter in self.weights.items():
             if weights is not None:
+                array = cntk_gates(weights[name]) if name.split(".")[0] in recurrent else weights[name]
                 # A bias of a convolution is one value for each channel, row 1, column 1.
-                parameter.value = weights[name].astype(self.dtype).reshape(parameter.shape)
+                parameter.value = array.astype(self.dtype).reshape(parameter.shape)
 
     def parameters(self):
         shapes = {name: parameter.shape for name, parameter in self.weights.items()}
@@ -234,23 +261,48 @@ class Trainer:
 
     def load(self, inputs, labels, order, rates=None):
         # CNTK has no data sets on its device: a minibatch is copied from NumPy arrays in each step.
-        self.images, self.labels = self._examples(inputs, labels)
+        self.inputs, self.labels = self._examples(inputs, labels)
         self.order = np.array(order, dtype=np.int64)
+        self.rates = rates
 
-    def _examples(self, images, labels):
-        return np.array(images, dtype=self.dtype), np.eye(self.classes, dtype=self.dtype)[labels]
+    def _examples(self, inputs, labels):
+        inputs, labels = np.array(inputs, dtype=self.dtype), np.asarray(labels)
+        if self.network["loss"] == "softmax_cross_entropy":
+            return inputs, np.eye(self.network["classes"], dtype=self.dtype)[labels]
+        return inputs, labels.reshape(len(labels), -1).astype(self.dtype)
+
+    def _feed(self, inputs, labels):
+        if self.x is not None:
+            return {self.x: inputs, self.y: labels}
+        feeds = {sequences.variable: sequences.feed(inputs) for sequences in self.sequences}
+        feeds[self.y] = labels
+        return feeds
 
     def step(self, number):
         index = self.order[number]
-        self.trainer.train_minibatch({self.x: self.images[index], self.y: self.labels[index]})
-        return self.trainer.previous_minibatch_loss_average
+        self.learner.before_step(self.rate if self.rates is None else self.rates[number])
+        self.trainer.train_minibatch(self._feed(self.inputs[index], self.labels[index]))
+        loss = self.trainer.previous_minibatch_loss_average
+        # A loss that is the mean already is divided once more.
+        return loss * self.trainer.previous_minibatch_sample_count if self.is_mean else loss
 
     def evaluate(self, inputs, labels, batch_size):
         inputs, targets = self._examples(inputs, labels)
-        correct, total = 0, 0.0
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            found = self.found.eval({self.x: inputs[batch], self.y: targets[batch]})
-            correct += int((found[self.logits.output].argmax(1) == labels[batch]).sum())
-            total += float(found[self.loss.output].sum(dtype=np.float64))
-        return correct, total / len(labels)
+            found = self.found.eval(self._feed(inputs[batch], targets[batch]))
+            # Of sequences there is a list of arrays, here of one length.
+            logits, losses = (np.array(found[function.output]) for function in (self.logits, self.losses))
+            right, counts = self._answers(logits, np.asarray(labels[batch]))
+            correct, count = correct + int((right & counts).sum()), count + int(counts.sum())
+            total += float((losses.reshape(counts.shape) * counts).sum(dtype=np.float64))
+        return correct, total / count
+
+    def _answers(self, logits, labels):
+        """Which answers are right, and which count."""
+        if self.network["loss"] == "sigmoid_cross_entropy":
+            return (logits > 0) == (labels.reshape(logits.shape) > 0), np.ones(logits.shape, bool)
+        ignored = self.network.get("ignored")
+        counts = np.ones(labels.shape, bool) if ignored is None else labels != ignored
+        return logits.argmax(axis=-1) == labels, counts

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax import lax
 
-from dlworker.graph import run
+from dlworker.frameworks.jax_layers import apply
+from dlworker.frameworks.jax_weights import first_states, own_weights, to_native
 
 SUPPORTS = {
     "adadelta",
@@ -72,228 +72,6 @@ def versions():
     return {"jax": jax.__version__, "jaxlib": jax.lib.__version__, "optax": optax.__version__}
 
 
-# Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm has a state, too; recurrent layers
-# and those of several inputs are called by what they need.
-
-
-def conv2d(layer, parameters, x, key, training):
-    x = lax.conv_general_dilated(
-        x,
-        parameters["weight"],
-        layer["stride"],
-        layer["padding"],
-        dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        feature_group_count=layer.get("groups", 1),
-    )
-    return x + parameters["bias"] if layer["bias"] else x
-
-
-def dense(layer, parameters, x, key, training):
-    x = x @ parameters["weight"]
-    return x + parameters["bias"] if layer["bias"] else x
-
-
-def _windows(layer, x, start, combine):
-    window, stride = (1, *layer["window"], 1), (1, *layer["stride"], 1)
-    return lax.reduce_window(x, start, combine, window, stride, ((0, 0), *layer["padding"], (0, 0)))
-
-
-def max_pool(layer, parameters, x, key, training):
-    return _windows(layer, x, -jnp.inf, lax.max)
-
-
-def avg_pool(layer, parameters, x, key, training):
-    return _windows(layer, x, 0.0, lax.add) / _windows(layer, jnp.ones_like(x[:1, :, :, :1]), 0.0, lax.add)
-
-
-def dropout(layer, parameters, x, key, training):
-    if not training:
-        return x
-    keep = 1.0 - layer["rate"]
-    return jnp.where(jax.random.bernoulli(key, keep, x.shape), x / keep, 0.0)
-
-
-def local_response_norm(layer, parameters, x, key, training):
-    window, around = (1, 1, 1, layer["size"]), (layer["size"] // 2,) * 2
-    sums = lax.reduce_window(x * x, 0.0, lax.add, window, (1, 1, 1, 1), ((0, 0), (0, 0), (0, 0), around))
-    return x / (layer["k"] + layer["alpha"] / layer["size"] * sums) ** layer["beta"]
-
-
-def pad_channels(layer, parameters, x, key, training):
-    return jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, layer["added"])))
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "grouped_conv2d": conv2d,
-    "local_response_norm": local_response_norm,
-    "pad_channels": pad_channels,
-    "log_softmax": lambda layer, parameters, x, key, training: jax.nn.log_softmax(x),
-    "embedding": lambda layer, parameters, x, key, training: parameters["weight"][x],
-    "cut": lambda layer, parameters, x, key, training: x[:, layer["first"] : layer["last"]],
-    "dense": dense,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "dropout": dropout,
-    "flatten": lambda layer, parameters, x, key, training: x.reshape(len(x), -1),
-    "relu": lambda layer, parameters, x, key, training: jax.nn.relu(x),
-    "tanh": lambda layer, parameters, x, key, training: jnp.tanh(x),
-    "sigmoid": lambda layer, parameters, x, key, training: jax.nn.sigmoid(x),
-}
-
-
-def batch_norm(layer, parameters, state, x, training):
-    """Normalised x and the new running statistics."""
-    if training:
-        axes = tuple(range(x.ndim - 1))
-        mean, variance = x.mean(axes), x.var(axes)
-        count = x.size // x.shape[-1]
-        state = {
-            "mean": layer["decay"] * state["mean"] + (1 - layer["decay"]) * mean,
-            "variance": layer["decay"] * state["variance"] + (1 - layer["decay"]) * variance * count / (count - 1),
-        }
-    else:
-        mean, variance = state["mean"], state["variance"]
-    scale = parameters["scale"] * lax.rsqrt(variance + layer["epsilon"])
-    return (x - mean) * scale + parameters["shift"], state
-
-
-def lstm_cell(units, parameters, state, projected):
-    """The state, hidden and cell, after one step; ``projected`` is what the step's input adds to the gates."""
-    hidden, cell = state
-    gates = projected + hidden @ parameters["recurrent"]
-    i, f, g, o = jnp.split(gates, 4, axis=1)
-    cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(cell), cell
-
-
-def gru_cell(units, parameters, state, projected):
-    (hidden,) = state
-    recurrent = hidden @ parameters["recurrent"] + parameters["recurrent_bias"]
-    r, z = jnp.split(jax.nn.sigmoid((projected + recurrent)[:, : 2 * units]), 2, axis=1)
-    new = jnp.tanh(projected[:, 2 * units :] + r * recurrent[:, 2 * units :])
-    return ((1 - z) * new + z * hidden,)
-
-
-CELLS = {"lstm": (lstm_cell, 2), "gru": (gru_cell, 1)}
-
-
-def recurrent(layer, parameters, x, lengths, start):
-    """Outputs of all steps or the last one, and the last state. Behind its length a sequence keeps its state."""
-    cell, parts = CELLS[layer["kind"]]
-    units = layer["units"]
-    state = start or (jnp.zeros((len(x), units), x.dtype),) * parts
-    # What inputs add to the gates does not depend on the state: one product for all steps.
-    projected = jnp.moveaxis(x @ parameters["weight"] + parameters["bias"], 1, 0)
-
-    def step(state, now):
-        number, values = now
-        new = cell(units, parameters, state, values)
-        if lengths is not None:
-            goes_on = (number < lengths)[:, None]
-            new = tuple(jnp.where(goes_on, after, before) for after, before in zip(new, state))
-        return new, new[0] if layer["sequence"] else None
-
-    state, outputs = lax.scan(step, state, (jnp.arange(len(projected)), projected))
-    return (jnp.moveaxis(outputs, 0, 1) if layer["sequence"] else state[0]), state
-
-
-def apply(layers, parameters, states, inputs, key, training):
-    """Logits and the new batch-norm states. The loop runs when XLA traces it, not in a step."""
-    positions = {layer["name"]: position for position, layer in enumerate(layers)}
-    new_states, lengths, ends = dict(states), {}, {}
-
-    def call(layer, values):
-        name, kind = layer["name"], layer["kind"]
-        own, x = parameters.get(name, {}), values[0]
-        if kind == "add":
-            return sum(values[1:], x)
-        if kind == "concat":
-            return jnp.concatenate(values, axis=-1)
-        if kind == "batch_norm":
-            x, new_states[name] = batch_norm(layer, own, states[name], x, training)
-            return x
-        if kind in CELLS:
-            x, ends[name] = recurrent(layer, own, x, lengths.get(layer.get("lengths")), ends.get(layer.get("start")))
-            return x
-        if kind == "embedding" and layer["padding"] is not None:
-            lengths[name] = (x != layer["padding"]).sum(1)
-        return LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training)
-
-    return run(layers, inputs, call), new_states
-
-
-def _to_native(layers, weights):
-    """Canonical arrays in the layout of channels-last JAX, as {layer: {role: array}}."""
-    native, image = {}, None
-    for layer in layers:
-        if layer["kind"] == "flatten" and len(layer["input"]) == 3:
-            image = layer["input"]
-        own = {name.split(".")[1]: array for name, array in weights.items() if name.split(".")[0] == layer["name"]}
-        if layer["kind"] in ("conv2d", "grouped_conv2d"):
-            own["weight"] = own["weight"].transpose(2, 3, 1, 0)
-        elif image and layer["kind"] in ("dense", "batch_norm"):
-            # Flattened images are row, column, channel here; the canonical order has the channel first.
-            own = {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
-        if layer["kind"] == "dense":
-            image = None
-        if own:
-            native[layer["name"]] = own
-    return native
-
-
-def _channels_last(array, image):
-    features = array.reshape(*image, -1).transpose(1, 2, 0, 3)
-    return features.reshape(array.shape)
-
-
-def _own_weights(layers, key):
-    """What Flax's layers start from: LeCun normal weights, orthogonal recurrent ones, zero biases."""
-    weights = {}
-    for position, layer in enumerate(layers):
-        if layer["kind"] in OWN:
-            weights[layer["name"]] = OWN[layer["kind"]](layer, jax.random.fold_in(key, position))
-    return weights
-
-
-def _own_conv2d(layer, key):
-    inputs, outputs = layer["input"][0] // layer.get("groups", 1), layer["output"][0]
-    weight = lecun(key, (*layer["kernel"], inputs, outputs))
-    return {"weight": weight, "bias": jnp.zeros(outputs)} if layer["bias"] else {"weight": weight}
-
-
-def _own_dense(layer, key):
-    weight = lecun(key, (layer["input"][-1], layer["output"][-1]))
-    return {"weight": weight, "bias": jnp.zeros(layer["output"][-1])} if layer["bias"] else {"weight": weight}
-
-
-def _own_recurrent(layer, key):
-    units, gates = layer["units"], 4 if layer["kind"] == "lstm" else 3
-    squares = [orthogonal(jax.random.fold_in(key, gate), (units, units)) for gate in range(gates)]
-    own = {"weight": lecun(key, (layer["input"][1], gates * units)), "recurrent": jnp.hstack(squares)}
-    biases = ("bias",) if layer["kind"] == "lstm" else ("bias", "recurrent_bias")
-    return {**own, **{bias: jnp.zeros(gates * units) for bias in biases}}
-
-
-lecun, orthogonal = jax.nn.initializers.lecun_normal(), jax.nn.initializers.orthogonal()
-embed = jax.nn.initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)
-OWN = {
-    "conv2d": _own_conv2d,
-    "grouped_conv2d": _own_conv2d,
-    "dense": _own_dense,
-    "embedding": lambda layer, key: {"weight": embed(key, (layer["vocabulary"], layer["output"][-1]))},
-    "batch_norm": lambda layer, key: {"scale": jnp.ones(layer["input"][0]), "shift": jnp.zeros(layer["input"][0])},
-    "lstm": _own_recurrent,
-    "gru": _own_recurrent,
-}
-
-
-def _first_states(layers, dtype):
-    """Mean 0 and variance 1 for every batch norm."""
-    sizes = {layer["name"]: layer["input"][0] for layer in layers if layer["kind"] == "batch_norm"}
-    return {name: {"mean": jnp.zeros(size, dtype), "variance": jnp.ones(size, dtype)} for name, size in sizes.items()}
-
-
 def _optimizer(recipe):
     """All of an update but the learning rate, which the step multiplies with."""
     settings = recipe["optimizer"]
@@ -341,10 +119,10 @@ class Trainer:
         platform, _, number = device.partition(":")
         self.device = jax.devices(platform)[int(number or 0)]
         self.key = jax.random.key(seed)
-        native = _own_weights(self.layers, self.key) if weights is None else _to_native(self.layers, weights)
+        native = own_weights(self.layers, self.key) if weights is None else to_native(self.layers, weights)
         # All of a step is put on the device here: what was not would make the second step compile anew.
         self.weights = jax.tree.map(lambda array: jax.device_put(array.astype(self.dtype), self.device), native)
-        self.states = jax.device_put(_first_states(self.layers, self.dtype), self.device)
+        self.states = jax.device_put(first_states(self.layers, self.dtype), self.device)
         optimizer = _optimizer(recipe)
         self.rate = recipe["optimizer"]["learning_rate"]
         self.slots = jax.device_put(optimizer.init(self.weights), self.device)

@@ -7,10 +7,13 @@ import numpy as np
 
 BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
 # The backend's own builder sets its threads. It comes before Keras: Theano reads its flags when it is imported.
-native = importlib.import_module("dlworker.frameworks." + {"tensorflow": "tensorflow1"}.get(BACKEND, BACKEND))
+_builder = "dlworker.frameworks." + {"tensorflow": "tensorflow1"}.get(BACKEND, BACKEND)
+native, native_layers = importlib.import_module(_builder), importlib.import_module(_builder + "_layers")
 
 from keras import backend as K  # noqa: E402, N812 - the name it has in Keras' own documentation
 from keras import layers as L  # noqa: E402, N812
+
+from dlworker.protocol import RequestError  # noqa: E402
 
 # Channels first is the native layout of the other two, and TensorFlow has no convolution for it on a CPU.
 K.set_image_data_format("channels_last" if BACKEND == "tensorflow" else "channels_first")
@@ -68,8 +71,8 @@ class UnbiasedBatchNormalization(L.BatchNormalization):
         )
 
     def _in_training(self, inputs):
-        if BACKEND == "tensorflow":
-            return native.normalized(inputs, self.gamma, self.beta, self.epsilon)
+        if BACKEND == "tensorflow" and self.axis % K.ndim(inputs) == K.ndim(inputs) - 1:
+            return native_layers.normalized(inputs, self.gamma, self.beta, self.epsilon)
         axes = [axis for axis in range(K.ndim(inputs)) if axis != self.axis % K.ndim(inputs)]
         mean, variance = K.mean(inputs, axes), K.var(inputs, axes)
         count = K.cast(K.prod([K.shape(inputs)[axis] for axis in axes]), K.dtype(inputs))
@@ -90,14 +93,14 @@ class NativeBatchNormalization(L.BatchNormalization):
         self.batch_size = batch_size
 
     def call(self, inputs, training=None):
-        normalized = native.C.batch_normalization(
+        normalized = native_layers.C.batch_normalization(
             inputs,
             self.gamma,
             self.beta,
-            native.C.constant(0, self.gamma.shape),
-            native.C.constant(1, self.gamma.shape),
+            native_layers.C.constant(0, self.gamma.shape),
+            native_layers.C.constant(1, self.gamma.shape),
             # Counted from 0, the first batch would be the whole of the running statistics.
-            running_count=native.C.constant(1, ()),
+            running_count=native_layers.C.constant(1, ()),
             spatial=K.ndim(inputs) == 4,
             # CNTK's decay is exp(-examples / constant).
             normalization_time_constant=-self.batch_size / np.log(self.momentum) if self.momentum else 0.0,
@@ -112,7 +115,7 @@ class FirstMaxPooling2D(L.MaxPooling2D):
     """On Theano: the gradient of several equal values goes to the first, and not to each of them."""
 
     def _pooling_function(self, inputs, pool_size, strides, padding, data_format):
-        return native.FirstMaxPool(ignore_border=True)(inputs, pool_size, strides, (0, 0))
+        return native_layers.FirstMaxPool(ignore_border=True)(inputs, pool_size, strides, (0, 0))
 
 
 class GroupedConv2D(L.Conv2D):
@@ -157,7 +160,7 @@ class LocalResponseNormalization(L.Layer):
         around, share = self.size // 2, self.alpha / self.size
         if BACKEND == "tensorflow" and K.dtype(inputs) == "float32":
             # TensorFlow does not divide alpha by the size.
-            return native.tf.nn.local_response_normalization(inputs, around, self.k, share, self.beta)
+            return native_layers.tf.nn.local_response_normalization(inputs, around, self.k, share, self.beta)
         squares = _with_channels(K.square(inputs), around, around)
         sums = sum(_channels(squares, first, self.channels) for first in range(self.size))
         # A power as such is not exact on CNTK.
@@ -254,8 +257,11 @@ def avg_pool(layer, batch_size):
 
 
 def batch_norm(layer, batch_size):
-    axis = CHANNELS if len(layer["input"]) == 3 else -1
+    # Of a sequence the steps are what an image's channels are.
+    axis = CHANNELS if len(layer["input"]) == 3 else 1
     settings = {"axis": axis, "momentum": layer["decay"], "epsilon": layer["epsilon"], "name": layer["name"]}
+    if BACKEND == "cntk" and len(layer["input"]) == 2:
+        raise RequestError("unsupported", "CNTK has no batch_norm of sequences")
     if BACKEND == "cntk":
         return [NativeBatchNormalization(batch_size, **settings)]
     return [UnbiasedBatchNormalization(**settings)]

@@ -1,56 +1,73 @@
 """Lasagne 0.1 on Theano 1.0: a stack of its layers, whose output theano.function compiles when the network is built."""
 
-import sys
-import types
+from functools import partial
 
 import numpy as np
 
-# Theano must be told of its BLAS before it is imported: its builder does that.
+# Theano must be told of its BLAS before it is imported, and Lasagne of what Theano no longer has: these two do that.
 from dlworker.frameworks import theano as plain
-from dlworker.protocol import RequestError
+from dlworker.frameworks import theano_layers
+from dlworker.frameworks.lasagne_layers import BatchNormLayer, GroupedConv2DLayer, RecurrentLayer, rectify
+from dlworker.graph import run
 
 # isort: split
+import lasagne
 import theano
 import theano.tensor as T  # noqa: N812 - the name it has in Theano's own documentation
-
-SUPPORTS = {
-    "avg_pool",
-    "batch_norm",
-    "conv2d",
-    "dense",
-    "dropout",
-    "flatten",
-    "max_pool",
-    "relu",
-    "sgd",
-    "sigmoid",
-    "softmax_cross_entropy",
-    "tanh",
-}
-
-
-def max_pool_2d(images, ds, ignore_border, st, padding, mode):
-    """What Lasagne calls for every pooling, in a module that Theano 1.0 no longer has."""
-    return (plain.FirstMaxPool if mode == "max" else plain.pool.Pool)(ignore_border, mode)(images, ds, st, padding)
-
-
-downsample = types.ModuleType("theano.tensor.signal.downsample")
-downsample.max_pool_2d = max_pool_2d
-sys.modules[downsample.__name__] = downsample
-
-import lasagne  # noqa: E402 - it imports the module above
-from lasagne.layers import (  # noqa: E402
+from lasagne.layers import (
+    ConcatLayer,
     Conv2DLayer,
     DenseLayer,
     DropoutLayer,
+    ElemwiseSumLayer,
+    EmbeddingLayer,
     FlattenLayer,
+    Gate,
     InputLayer,
-    Layer,
+    LSTMLayer,
     MaxPool2DLayer,
     NonlinearityLayer,
     PadLayer,
     Pool2DLayer,
+    ReshapeLayer,
+    SliceLayer,
 )
+from lasagne.nonlinearities import sigmoid, tanh
+
+SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
+    "avg_pool",
+    "batch_norm",
+    "clip_norm",
+    "concat",
+    "conv2d",
+    "cut",
+    "dense",
+    "dropout",
+    "embedding",
+    "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
+    "max_pool",
+    "pad_channels",
+    "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
+    "sgd",
+    "sigmoid",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
+    "start",
+    "tanh",
+}
+
 
 configure, threads = plain.configure, plain.threads
 
@@ -60,42 +77,8 @@ def versions():
     return dict(plain.versions(), lasagne=lasagne.__version__)
 
 
-class BatchNormLayer(Layer):
-    """Lasagne has one since 0.2. This one keeps the unbiased variance, that one the inverse standard deviation."""
-
-    def __init__(self, incoming, epsilon, decay, gamma, beta, **kwargs):
-        super().__init__(incoming, **kwargs)
-        self.epsilon, self.decay = epsilon, decay
-        shape = (self.input_shape[1],)
-        self.gamma = self.add_param(gamma, shape, "gamma", regularizable=False)
-        self.beta = self.add_param(beta, shape, "beta", regularizable=False)
-        self.mean = self.add_param(lasagne.init.Constant(0), shape, "mean", trainable=False, regularizable=False)
-        self.variance = self.add_param(
-            lasagne.init.Constant(1), shape, "variance", trainable=False, regularizable=False
-        )
-
-    def get_output_for(self, input, deterministic=False, **kwargs):  # noqa: A002 - Lasagne's name
-        mean, variance = self.mean, self.variance
-        if not deterministic:
-            axes = [axis for axis in range(input.ndim) if axis != 1]
-            mean, variance = input.mean(axes), input.var(axes)
-            count = T.cast(input.size // self.input_shape[1], input.dtype)
-            self.moved = [
-                (self.mean, self.decay * self.mean + (1 - self.decay) * mean),
-                (self.variance, self.decay * self.variance + (1 - self.decay) * variance * count / (count - 1)),
-            ]
-        pattern = ["x", 0] + ["x"] * (input.ndim - 2)
-        vectors = (mean, variance, self.gamma, self.beta)
-        mean, variance, gamma, beta = (vector.dimshuffle(pattern) for vector in vectors)
-        return (input - mean) * (gamma / T.sqrt(variance + self.epsilon)) + beta
-
-
-def rectify(x):
-    """Lasagne's own has a gradient of one half at 0, which is where blank images are before the first update."""
-    return x * (x > 0)
-
-
-# Every layer is a function (layer, the Lasagne layer below, initial arrays by role or nothing) -> Lasagne layer.
+# Every layer is a function (layer, the Lasagne layer below, initial arrays by role or nothing) -> Lasagne layer. Those
+# of several inputs and recurrent layers are called by what they need.
 
 
 def _w_and_b(layer, given):
@@ -113,11 +96,51 @@ def conv2d(layer, below, given):
         # Lasagne convolves, with filters that are turned by half a circle.
         options["W"] = np.ascontiguousarray(given["weight"][:, :, ::-1, ::-1])
     below, pad = _pad(layer, below, 0)
-    return Conv2DLayer(below, layer["output"][0], layer["kernel"], layer["stride"], pad, **options)
+    kind = partial(GroupedConv2DLayer, groups=layer["groups"]) if "groups" in layer else Conv2DLayer
+    return kind(
+        below, num_filters=layer["output"][0], filter_size=layer["kernel"], stride=layer["stride"], pad=pad, **options
+    )
 
 
 def dense(layer, below, given):
-    return DenseLayer(below, layer["output"][0], **_w_and_b(layer, given))
+    units = layer["output"][-1]
+    if len(layer["input"]) == 1:
+        return DenseLayer(below, units, **_w_and_b(layer, given))
+    # A layer of Lasagne would take all steps of a sequence for one vector.
+    steps, features = layer["input"]
+    below = ReshapeLayer(below, (-1, features), name=layer["name"] + "_steps")
+    below = DenseLayer(below, units, **_w_and_b(layer, given))
+    return ReshapeLayer(below, (-1, steps, units), name=layer["name"] + "_sequence")
+
+
+def embedding(layer, below, given):
+    options = {"W": given["weight"]} if given else {}
+    return EmbeddingLayer(below, layer["vocabulary"], layer["output"][-1], name=layer["name"], **options)
+
+
+def mask(layer, tokens):
+    """Ones where a row of tokens has not ended, of the type of all other values."""
+
+    def steps(x):
+        return T.cast(theano_layers.steps_of_sequences(x, layer["padding"]), theano.config.floatX)
+
+    return NonlinearityLayer(tokens, steps, name=layer["name"] + "_mask")
+
+
+GATES = ("ingate", "forgetgate", "cell", "outgate")
+LSTM_ROLES = {"weight": "W_in", "recurrent": "W_hid", "bias": "b"}
+
+
+def lstm(layer, below, given, mask_input):
+    """Lasagne's LSTM has the canonical gates in the canonical order, each with its own arrays."""
+    gates = {}
+    for number, name in enumerate(GATES):
+        columns = slice(number * layer["units"], (number + 1) * layer["units"])
+        own = {LSTM_ROLES[role]: given[role][..., columns] for role in given}
+        gates[name] = Gate(W_cell=None, nonlinearity=tanh if name == "cell" else sigmoid, **own)
+    options = {"peepholes": False, "mask_input": mask_input, "name": layer["name"]}
+    outputs = LSTMLayer(below, layer["units"], **gates, **options)
+    return outputs if layer["sequence"] else SliceLayer(outputs, -1, axis=1, name=layer["name"] + "_last")
 
 
 def max_pool(layer, below, given):
@@ -130,7 +153,7 @@ def avg_pool(layer, below, given):
     if not any(any(sides) for sides in layer["padding"]):
         return Pool2DLayer(below, mode="average_exc_pad", name=layer["name"], **options)
     # Theano has no gradient for a mean that leaves out the padding.
-    counts = plain.covered(layer).astype(theano.config.floatX)
+    counts = theano_layers.covered(layer).astype(theano.config.floatX)
     below = PadLayer(below, layer["padding"], name=layer["name"] + "_pad")
     below = Pool2DLayer(below, mode="sum", name=layer["name"] + "_sum", **options)
     return NonlinearityLayer(below, lambda x: x / counts, name=layer["name"])
@@ -152,8 +175,31 @@ def _activation(function):
     return lambda layer, below, given: NonlinearityLayer(below, function, name=layer["name"])
 
 
+def _plain(function):
+    """A layer of Theano's builder, which has no parameters."""
+    return lambda layer, below, given: NonlinearityLayer(
+        below, lambda x: function(layer, None, x, None), name=layer["name"]
+    )
+
+
+def concat(layer, values):
+    # Channels of images, features of vectors and sequences.
+    return ConcatLayer(values, axis=2 if len(layer["output"]) == 2 else 1, name=layer["name"])
+
+
 LAYERS = {
     "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    # Lasagne's own keeps squares in float32, whatever the type of the images is.
+    "local_response_norm": _plain(theano_layers.local_response_norm),
+    "log_softmax": _plain(theano_layers.log_softmax),
+    "pad_channels": lambda layer, below, given: PadLayer(
+        below, [(0, layer["added"]), (0, 0), (0, 0)], batch_ndim=1, name=layer["name"]
+    ),
+    "embedding": embedding,
+    "cut": lambda layer, below, given: SliceLayer(
+        below, slice(layer["first"], layer["last"]), axis=1, name=layer["name"]
+    ),
     "dense": dense,
     "max_pool": max_pool,
     "avg_pool": avg_pool,
@@ -161,97 +207,120 @@ LAYERS = {
     "dropout": lambda layer, below, given: DropoutLayer(below, layer["rate"], name=layer["name"]),
     "flatten": lambda layer, below, given: FlattenLayer(below, name=layer["name"]),
     "relu": _activation(rectify),
-    "tanh": _activation(lasagne.nonlinearities.tanh),
-    "sigmoid": _activation(lasagne.nonlinearities.sigmoid),
+    "tanh": _activation(tanh),
+    "sigmoid": _activation(sigmoid),
 }
 ROLES = {"W": "weight", "b": "bias", "gamma": "scale", "beta": "shift"}
+ROLES.update(("W_in_to_" + gate, "weight") for gate in GATES)
+ROLES.update(("W_hid_to_" + gate, "recurrent") for gate in GATES)
+ROLES.update(("b_" + gate, "bias") for gate in GATES)
 
 
 def build(network, arrays):
     """The last layer of the stack; each starts from its arrays, or as Lasagne has it."""
-    stack = InputLayer([None] + network["input"], name="input")
-    for layer in network["layers"]:
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the Lasagne builder has no layer %r" % layer["kind"])
-        given = {name.split(".")[1]: arrays[name] for name in arrays if name.split(".")[0] == layer["name"]}
-        stack = LAYERS[layer["kind"]](layer, stack, given)
-    return stack
+    given, masks, built = {}, {}, {}
+    for name, array in arrays.items():
+        layer, role = name.split(".")
+        given.setdefault(layer, {})[role] = array
+    starts = {layer["start"] for layer in network["layers"] if "start" in layer}
+
+    def call(layer, values):
+        name, kind, own = layer["name"], layer["kind"], given.get(layer["name"], {})
+        if kind == "embedding" and layer["padding"] is not None:
+            masks[name] = mask(layer, values[0])
+        if kind == "add":
+            return ElemwiseSumLayer(values, name=name)
+        if kind == "concat":
+            return concat(layer, values)
+        if kind not in ("lstm", "gru"):
+            return LAYERS[kind](layer, values[0], own)
+        mask_input, start = masks.get(layer.get("lengths")), built.get(layer.get("start"))
+        if kind == "lstm" and start is None and name not in starts:
+            return lstm(layer, values[0], own, mask_input)
+        built[name] = RecurrentLayer(layer, values[0], own, mask_input, start)
+        return built[name]
+
+    return run(network["layers"], InputLayer((None,) + tuple(network["input"]), name="input"), call)
 
 
-def losses(logits, labels):
-    return lasagne.objectives.categorical_crossentropy(lasagne.nonlinearities.softmax(logits), labels)
-
-
-def sgd(loss, stack, settings):
-    """The updates of the parameters and of their velocities."""
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the Lasagne builder has no optimiser %r" % settings["kind"])
+def sgd(parameters, gradients, settings, rate):
+    if isinstance(rate, T.TensorVariable):
+        # Lasagne's velocity is ours times minus the learning rate, which must not change then.
+        return plain.sgd(parameters, gradients, settings, rate)
     if settings["weight_decay"]:
-        every = {"trainable": True}
-        penalty = lasagne.regularization.regularize_network_params(stack, lasagne.regularization.l2, every)
-        loss = loss + 0.5 * settings["weight_decay"] * penalty
-    parameters = lasagne.layers.get_all_params(stack, trainable=True)
-    # Lasagne's velocity is ours times minus the learning rate, which never changes.
+        gradients = [gradient + settings["weight_decay"] * p for gradient, p in zip(gradients, parameters)]
     if settings["nesterov"]:
-        return lasagne.updates.nesterov_momentum(loss, parameters, settings["learning_rate"], settings["momentum"])
+        return lasagne.updates.nesterov_momentum(gradients, parameters, rate, settings["momentum"])
     if settings["momentum"]:
-        return lasagne.updates.momentum(loss, parameters, settings["learning_rate"], settings["momentum"])
-    return lasagne.updates.sgd(loss, parameters, settings["learning_rate"])
+        return lasagne.updates.momentum(gradients, parameters, rate, settings["momentum"])
+    return lasagne.updates.sgd(gradients, parameters, rate)
 
 
-class Trainer:
+def adam(parameters, gradients, settings, rate):
+    # Lasagne adds epsilon to the root before it is corrected: so it gets a corrected one.
+    taken = theano.shared(np.array(0.0))
+    correction = T.cast(T.sqrt(1 - np.float64(settings["beta2"]) ** (taken + 1)), theano.config.floatX)
+    betas, epsilon = (settings["beta1"], settings["beta2"]), settings["epsilon"] * correction
+    updates = lasagne.updates.adam(gradients, parameters, rate, *betas, epsilon=epsilon)
+    updates[taken] = taken + 1
+    return updates
+
+
+def adadelta(parameters, gradients, settings, rate):
+    return lasagne.updates.adadelta(gradients, parameters, rate, settings["rho"], settings["epsilon"])
+
+
+# Lasagne adds RMSprop's epsilon under the root, where it cannot be made what it is beside it.
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": plain.rmsprop}
+
+
+class Trainer(plain.Trainer):
     """The stack of layers, and the two compiled functions: one step, and the evaluation of one batch."""
 
     def __init__(self, network, recipe, weights, device, seed):
         plain.require(device)
         # The type of all that Lasagne makes.
-        theano.config.floatX = self.dtype = recipe["precision"]
+        theano.config.floatX = recipe["precision"]
         lasagne.random.set_rng(np.random.RandomState(seed))
-        arrays = {} if weights is None else {name: np.array(weights[name], self.dtype) for name in weights}
-        self.stack = build(network, arrays)
-        self.images = theano.shared(np.zeros([0] + network["input"], self.dtype))
-        self.labels, self.order = (theano.shared(np.zeros(shape, "int32")) for shape in ([0], [0, 0]))
-        self._step = self._compiled_step(recipe["optimizer"])
+        arrays = {} if weights is None else {name: np.array(weights[name], recipe["precision"]) for name in weights}
+        self.network, self.stack = network, build(network, arrays)
+        self.examples = plain.Examples(network, recipe["precision"])
+        self._step = self._compiled_step(recipe)
         self._evaluate = self._compiled_evaluation()
 
-    def _compiled_step(self, optimizer):
-        number = T.lscalar()
-        index = self.order[number]
-        logits = lasagne.layers.get_output(self.stack, self.images[index])
-        loss = losses(logits, self.labels[index]).mean()
-        updates = sgd(loss, self.stack, optimizer)
+    def _compiled_step(self, recipe):
+        number, settings = T.lscalar(), recipe["optimizer"]
+        index = self.examples.order[number]
+        logits = lasagne.layers.get_output(self.stack, self.examples.inputs[index])
+        loss, _, _, _ = plain.answers(self.network, logits, self.examples.labels[index])
+        parameters = lasagne.layers.get_all_params(self.stack, trainable=True)
+        gradients = T.grad(loss, parameters)
+        if recipe.get("clip_norm"):
+            # lasagne.updates.total_norm_constraint adds an epsilon to the norm, without which it divides by 0.
+            gradients = plain.clipped(gradients, recipe["clip_norm"])
+        rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
+        updates = OPTIMIZERS[settings["kind"]](parameters, gradients, settings, rate)
         for layer in lasagne.layers.get_all_layers(self.stack):
             updates.update(getattr(layer, "moved", []))
         return theano.function([number], loss, updates=updates)
 
     def _compiled_evaluation(self):
-        images, labels = self.images.type(), T.ivector()
-        logits = lasagne.layers.get_output(self.stack, images, deterministic=True)
-        correct = T.eq(T.argmax(logits, axis=1), labels).sum()
-        return theano.function([images, labels], [correct, losses(logits, labels).sum()])
+        inputs, labels = self.examples.inputs.type(), self.examples.labels.type()
+        logits = lasagne.layers.get_output(self.stack, inputs, deterministic=True)
+        _, total, right, count = plain.answers(self.network, logits, labels)
+        return theano.function([inputs, labels], [right, total, count])
 
     def parameters(self):
-        # Lasagne names them layer.W and so on; their layouts are the canonical ones.
-        parameters = lasagne.layers.get_all_params(self.stack, trainable=True)
-        named = [(parameter.name.split("."), parameter.get_value(borrow=True).shape) for parameter in parameters]
-        return {"%s.%s" % (layer, ROLES[role]): shape for (layer, role), shape in named}
+        # Lasagne names them layer.W and so on; their layouts are the canonical ones, but for an LSTM's gates, each of
+        # which has some of the canonical columns.
+        shapes = {}
+        for parameter in lasagne.layers.get_all_params(self.stack, trainable=True):
+            layer, role = parameter.name.split(".")
+            shape = parameter.get_value(borrow=True).shape
+            name = "%s.%s" % (layer, ROLES.get(role, role))
+            shapes[name] = shape[:-1] + (shape[-1] + shapes[name][-1],) if name in shapes else shape
+        return shapes
 
     def describe(self):
         layers = lasagne.layers.get_all_layers(self.stack)
         return "\n".join("%-10s %s %s" % (layer.name, type(layer).__name__, layer.output_shape) for layer in layers)
-
-    def load(self, inputs, labels, order, rates=None):
-        self.images.set_value(np.array(inputs, self.dtype), borrow=True)
-        self.labels.set_value(np.array(labels, "int32"), borrow=True)
-        self.order.set_value(np.array(order, "int32"), borrow=True)
-
-    def step(self, number):
-        return self._step(number)
-
-    def evaluate(self, inputs, labels, batch_size):
-        correct, total = 0, 0.0
-        for first in range(0, len(labels), batch_size):
-            batch = slice(first, first + batch_size)
-            right, loss = self._evaluate(np.array(inputs[batch], self.dtype), np.array(labels[batch], "int32"))
-            correct, total = correct + int(right), total + float(loss)
-        return correct, total / len(labels)

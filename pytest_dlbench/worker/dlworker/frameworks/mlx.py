@@ -1,4 +1,7 @@
-"""MLX: an nn.Sequential and one compiled step. Images are channels last, as MLX's own layers want them."""
+"""MLX: an nn.Sequential, or a module of one's own where branches meet, and one compiled step.
+
+Images are channels last, as MLX's own layers want them.
+"""
 
 import shutil
 import subprocess
@@ -7,21 +10,43 @@ from functools import partial
 import mlx.core as mx
 import numpy as np
 from mlx import nn, optimizers
+from mlx.utils import tree_map, tree_reduce
 
+from dlworker.frameworks.mlx_layers import AvgPoolInside, Conv2dUneven, Graph, LocalResponseNorm, Padded, Recurrent
+from dlworker.graph import is_chain
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 
@@ -42,43 +67,14 @@ def versions():
     return found
 
 
-class Conv2dUneven(nn.Conv2d):
-    """A convolution whose padding differs between the sides, which MLX's operator can do but its layer cannot."""
-
-    def __call__(self, x):
-        (top, bottom), (left, right) = self.padding
-        y = mx.conv_general(x, self.weight, self.stride, ([top, left], [bottom, right]))
-        return y + self.bias if "bias" in self else y
-
-
-class Padded(nn.Module):
-    """A pooling layer behind padding that may differ between the sides."""
-
-    def __init__(self, pool, padding, value):
-        super().__init__()
-        self.pool, self.padding, self.value = pool, padding, value
-
-    def __call__(self, x):
-        return self.pool(mx.pad(x, [(0, 0), *self.padding, (0, 0)], constant_values=self.value))
-
-
-class AvgPoolInside(Padded):
-    """Average pooling that does not count the padding, as MLX's own does."""
-
-    def __init__(self, pool, padding):
-        super().__init__(pool, padding, 0)
-
-    def __call__(self, x):
-        return super().__call__(x) / super().__call__(mx.ones_like(x[:1, :, :, :1]))
-
-
 def conv2d(layer):
     (top, bottom), (left, right) = layer["padding"]
     even = top == bottom and left == right
     padding = (top, left) if even else layer["padding"]
     sizes = (layer["input"][0], layer["output"][0], tuple(layer["kernel"]))
+    settings = {"stride": tuple(layer["stride"]), "groups": layer.get("groups", 1), "bias": layer["bias"]}
     kind = nn.Conv2d if even else Conv2dUneven
-    return kind(*sizes, stride=tuple(layer["stride"]), padding=padding, bias=layer["bias"])
+    return kind(*sizes, padding=padding, **settings)
 
 
 def max_pool(layer):
@@ -100,29 +96,68 @@ def batch_norm(layer):
     return nn.BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
 
 
+def pad_channels(layer):
+    return partial(mx.pad, pad_width=[(0, 0), (0, 0), (0, 0), (0, layer["added"])])
+
+
 LAYERS = {
     "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
     "max_pool": max_pool,
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
-    "dense": lambda layer: nn.Linear(layer["input"][0], layer["output"][0], bias=layer["bias"]),
+    "local_response_norm": LocalResponseNorm,
+    # Of a sequence nn.Linear takes the features of each step.
+    "dense": lambda layer: nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
     "flatten": lambda layer: partial(mx.flatten, start_axis=1),
     "dropout": lambda layer: nn.Dropout(layer["rate"]),
     "relu": lambda layer: nn.ReLU(),
     "tanh": lambda layer: nn.Tanh(),
     "sigmoid": lambda layer: nn.Sigmoid(),
+    "log_softmax": lambda layer: nn.LogSoftmax(),
+    "pad_channels": pad_channels,
+    "add": lambda layer: lambda *values: sum(values[1:], values[0]),
+    # Channels of images, features of vectors and sequences.
+    "concat": lambda layer: lambda *values: mx.concatenate(values, axis=-1),
+    "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
+    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
+    "lstm": Recurrent,
+    "gru": Recurrent,
 }
 
 
+def _flatten_channels_first(layer):
+    # Behind branches it would have to be known of every vector which images it comes from, to convert weights.
+    return lambda x: mx.flatten(mx.moveaxis(x, -1, 1) if x.ndim == 4 else x, start_axis=1)
+
+
 def build(network):
-    """The neutral network as one nn.Sequential."""
-    for layer in network["layers"]:
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the MLX builder has no layer %r" % layer["kind"])
-    return nn.Sequential(*(LAYERS[layer["kind"]](layer) for layer in network["layers"]))
+    """The neutral network as one nn.Sequential, or as a Graph."""
+    layers = network["layers"]
+    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return nn.Sequential(*(LAYERS[layer["kind"]](layer) for layer in layers))
+    known = dict(LAYERS, flatten=_flatten_channels_first)
+    return Graph(layers, [known[layer["kind"]](layer) for layer in layers])
 
 
-ROLES = {"scale": "weight", "shift": "bias"}
+def losses(network, logits, labels):
+    """The loss of every answer, whether it is right, and whether it counts."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        labels = labels.reshape(logits.shape)
+        found = nn.losses.binary_cross_entropy(logits, labels, reduction="none")
+        return found, (logits > 0) == (labels > 0), mx.array(True)
+    ignored = network.get("ignored")
+    counts = mx.array(True) if ignored is None else labels != ignored
+    return nn.losses.cross_entropy(logits, labels), logits.argmax(-1) == labels, counts
+
+
+# Where MLX keeps an array, by kind and canonical role.
+ARRAYS = {"weight": "weight", "bias": "bias"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "lstm": {"weight": "Wx", "recurrent": "Wh", "bias": "bias"},
+    "gru": {"weight": "Wx", "recurrent": "Wh", "bias": "b", "recurrent_bias": "bh"},
+}
 
 
 class Trainer:
@@ -138,16 +173,18 @@ class Trainer:
         self.model = build(network)
         if weights is not None:
             self._set(weights)
+        self.clip_norm = recipe.get("clip_norm")
         self.optimizer = _optimizer(recipe["optimizer"])
         self.optimizer.init(self.model.trainable_parameters())
         mx.eval(self.model.state, self.optimizer.state)
 
     def _natives(self):
         """The neutral layer, the role and the native layer of every parameter, and the parameter's name there."""
-        for layer, native in zip(self.network["layers"], self.model.layers):
-            for role in ("weight", "bias") if layer["kind"] != "batch_norm" else ("scale", "shift"):
-                if isinstance(native, nn.Module) and ROLES.get(role, role) in native:
-                    yield layer, role, native, ROLES.get(role, role)
+        for layer, module in zip(self.network["layers"], self.model.layers):
+            native = module.rnn if isinstance(module, Recurrent) else module
+            for role, name in ARRAYS_OF.get(layer["kind"], ARRAYS).items():
+                if isinstance(native, nn.Module) and name in native:
+                    yield layer, role, native, name
 
     def _set(self, weights):
         for layer, role, native, name in self._natives():
@@ -159,9 +196,9 @@ class Trainer:
             native[name] = mx.array(array)
 
     def _image(self, wanted):
-        """The shape of the image whose flattened values a layer sees, if it does."""
+        """The shape of the image whose flattened values a layer sees with the channels last, if it does."""
         image = None
-        for layer in self.network["layers"]:
+        for layer in self.network["layers"] if isinstance(self.model, nn.Sequential) else ():
             if layer["kind"] == "flatten" and len(layer["input"]) == 3:
                 image = layer["input"]
             if layer is wanted:
@@ -176,54 +213,63 @@ class Trainer:
             shape = native[name].shape
             if len(shape) == 4:
                 shape = (shape[0], shape[3], shape[1], shape[2])
-            shapes["%s.%s" % (layer["name"], role)] = shape[::-1] if len(shape) == 2 else shape
+            shapes["%s.%s" % (layer["name"], role)] = shape[::-1] if _is_transposed(layer, role) else shape
         return shapes
 
     def describe(self):
         return str(self.model)
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.labels = self._examples(inputs, labels)
-        self.order = mx.array(np.array(order, dtype=np.int32))
+        self.inputs, self.labels = self._examples(inputs, labels)
+        self.order, self.rates = mx.array(np.array(order, dtype=np.int32)), rates
         self.model.train()
         # Everything that a step reads and changes, the random numbers' state among it.
         self.state = [self.model.state, self.optimizer.state, mx.random.state]
         self._step = mx.compile(self._update, inputs=self.state, outputs=self.state)
         mx.eval(self.order, self.state)
 
-    def _examples(self, images, labels):
-        last = mx.array(np.ascontiguousarray(np.moveaxis(images, 1, -1), dtype=np.float32))
-        labels = mx.array(np.array(labels, dtype=np.int32))
-        mx.eval(last, labels)
-        return last, labels
+    def _examples(self, inputs, labels):
+        dtype = np.int32 if "vocabulary" in self.network else np.float32
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        inputs = mx.array(np.ascontiguousarray(inputs, dtype=dtype))
+        labels = mx.array(np.array(labels, dtype=np.float32 if has_flags else np.int32))
+        mx.eval(inputs, labels)
+        return inputs, labels
 
-    def _update(self, images, labels):
-        loss, gradients = nn.value_and_grad(self.model, self._loss)(images, labels)
+    def _update(self, inputs, labels):
+        loss, gradients = nn.value_and_grad(self.model, self._loss)(inputs, labels)
+        if self.clip_norm:
+            gradients = clip(gradients, self.clip_norm)
         self.optimizer.update(self.model, gradients)
         return loss
 
-    def _loss(self, images, labels):
-        return nn.losses.cross_entropy(self.model(images), labels, reduction="mean")
+    def _loss(self, inputs, labels):
+        found, _, counts = losses(self.network, self.model(inputs), labels)
+        return found.mean() if counts.ndim == 0 else (found * counts).sum() / counts.sum()
 
     def step(self, number):
         index = self.order[number]
-        loss = self._step(self.images[index], self.labels[index])
+        if self.rates is not None:
+            self.optimizer.learning_rate = float(self.rates[number])
+        loss = self._step(self.inputs[index], self.labels[index])
         # MLX is lazy: what is not asked for here would be computed with a later step.
         mx.eval(loss, self.state)
         return loss
 
     def evaluate(self, inputs, labels, batch_size):
         self.model.eval()
-        images, labels = self._examples(inputs, labels)
-        correct, total = 0, 0.0
+        inputs, labels = self._examples(inputs, labels)
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
-            x, y = images[first : first + batch_size], labels[first : first + batch_size]
-            logits = self.model(x)
-            right, loss = (logits.argmax(1) == y).sum(), nn.losses.cross_entropy(logits, y, reduction="sum")
-            mx.eval(right, loss)
-            correct, total = correct + right.item(), total + loss.item()
+            x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
+            found, right, counts = losses(self.network, self.model(x), y)
+            counts = mx.broadcast_to(counts, found.shape)
+            sums = (right & counts).sum(), (found * counts).sum(), counts.sum()
+            mx.eval(*sums)
+            correct, total, count = correct + sums[0].item(), total + sums[1].item(), count + sums[2].item()
         self.model.train()
-        return correct, total / len(labels)
+        return correct, total / count
 
 
 def _device(device):
@@ -236,16 +282,34 @@ def _to_native(layer, role, array, image):
     if image and (layer["kind"], role) in (("dense", "weight"), ("batch_norm", "scale"), ("batch_norm", "shift")):
         # Flattened images are row, column, channel here; the canonical order has the channel first.
         array = array.reshape(*image, -1).transpose(1, 2, 0, 3).reshape(array.shape)
-    if role == "weight":
-        return array.transpose(0, 2, 3, 1) if layer["kind"] == "conv2d" else array.T
-    return array
+    if array.ndim == 4:
+        return array.transpose(0, 2, 3, 1)
+    return array.T if _is_transposed(layer, role) else array
+
+
+def _is_transposed(layer, role):
+    """Whether MLX keeps (outputs, inputs) of it."""
+    return layer["kind"] in ("dense", "lstm", "gru") and role in ("weight", "recurrent")
+
+
+def clip(gradients, length):
+    """Shorten all gradients together. optimizers.clip_grad_norm adds 1e-6 to the norm, which this does not."""
+    squares = tree_reduce(lambda total, gradient: total + mx.square(gradient).sum(), gradients, mx.array(0.0))
+    factor = mx.minimum(length / mx.sqrt(squares), 1.0)
+    return tree_map(lambda gradient: gradient * factor, gradients)
 
 
 def _optimizer(settings):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the MLX builder has no optimiser %r" % settings["kind"])
+    rate = settings["learning_rate"]
+    if settings["kind"] == "adam":
+        betas = [settings["beta1"], settings["beta2"]]
+        return optimizers.Adam(rate, betas, settings["epsilon"], bias_correction=True)
+    if settings["kind"] == "adadelta":
+        return optimizers.AdaDelta(rate, settings["rho"], settings["epsilon"])
+    if settings["kind"] == "rmsprop":
+        return optimizers.RMSprop(rate, settings["rho"], settings["epsilon"])
     return optimizers.SGD(
-        learning_rate=settings["learning_rate"],
+        learning_rate=rate,
         momentum=settings["momentum"],
         nesterov=settings["nesterov"],
         weight_decay=settings["weight_decay"],

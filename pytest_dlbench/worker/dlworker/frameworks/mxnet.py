@@ -1,24 +1,53 @@
-"""MXNet: a Gluon HybridSequential, hybridized into one static graph, and gluon.Trainer for the update."""
+"""MXNet: a Gluon HybridSequential or a block of one's own, hybridized into one static graph, and gluon.Trainer."""
 
 import mxnet as mx
-import numpy as np
 from mxnet import autograd, gluon, nd
-from mxnet.gluon import nn
+from mxnet.gluon import nn, rnn
 
+from dlworker.frameworks import mxnet_optimizers
+from dlworker.frameworks.mxnet_layers import (
+    CountedAvgPool2D,
+    Graph,
+    LocalResponseNorm,
+    Operator,
+    PadChannels,
+    RunningStatistics,
+    uneven_padding,
+)
+from dlworker.graph import is_chain
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 PRECISIONS = ("float32", "float64")
@@ -39,33 +68,6 @@ def versions():
     return {"mxnet": mx.__version__}
 
 
-class Pad2D(gluon.HybridBlock):
-    """Padding that differs between the sides, which no layer of Gluon does itself."""
-
-    def __init__(self, padding, value, **kwargs):
-        super().__init__(**kwargs)
-        (top, bottom), (left, right) = padding
-        self.width, self.value = (0, 0, 0, 0, top, bottom, left, right), value
-
-    def hybrid_forward(self, F, x):  # noqa: N803 - Gluon's own name for nd or sym
-        return F.pad(x, mode="constant", pad_width=self.width, constant_value=self.value)
-
-    def __repr__(self):
-        return "Pad2D(%s, %s)" % (self.width[4:], self.value)
-
-
-class CountedAvgPool2D(gluon.HybridBlock):
-    """Average pooling behind a Pad2D that takes the padding out of the mean again."""
-
-    def __init__(self, pool, pad, **kwargs):
-        super().__init__(**kwargs)
-        self.pad, self.pool = pad, pool
-
-    def hybrid_forward(self, F, x):  # noqa: N803
-        one = F.ones_like(F.slice(x, begin=(0, 0, None, None), end=(1, 1, None, None)))
-        return F.broadcast_div(self.pool(self.pad(x)), self.pool(self.pad(one)))
-
-
 def conv2d(layer):
     padding, before = _padding(layer, 0.0)
     conv = nn.Conv2D(
@@ -75,6 +77,7 @@ def conv2d(layer):
         padding=padding,
         use_bias=layer["bias"],
         in_channels=layer["input"][0],
+        groups=layer.get("groups", 1),
     )
     return before + [conv]
 
@@ -96,20 +99,47 @@ def batch_norm(layer):
 
 
 def dense(layer):
-    return [nn.Dense(layer["output"][0], use_bias=layer["bias"], in_units=layer["input"][0])]
+    is_sequence = len(layer["input"]) == 2
+    units, features = layer["output"][-1], layer["input"][-1]
+    return [nn.Dense(units, flatten=not is_sequence, use_bias=layer["bias"], in_units=features)]
+
+
+def recurrent(layer, gives_whole_state):
+    """The fused layer; cells, unrolled, where another begins in all of the state that lies before the padding.
+
+    MXNet has a bias more than an LSTM needs, which stays at zero and is not trained.
+    """
+    units, features = layer["units"], layer["input"][1]
+    if layer["kind"] == "gru":
+        return rnn.GRU(units, layout="NTC", input_size=features)
+    if "lengths" in layer and gives_whole_state:
+        cell = rnn.LSTMCell(units, input_size=features)
+        cell.h2h_bias.grad_req = "null"
+        return cell
+    lstm = rnn.LSTM(units, layout="NTC", input_size=features)
+    lstm.l0_h2h_bias.grad_req = "null"
+    return lstm
 
 
 LAYERS = {
-    "conv2d": conv2d,
-    "max_pool": max_pool,
+    "add": lambda layer: [Operator("add_n")],
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
+    "concat": lambda layer: [Operator("concat", dim=2 if len(layer["output"]) == 2 else 1)],
+    "conv2d": conv2d,
+    "cut": lambda layer: [Operator("slice_axis", axis=1, begin=layer["first"], end=layer["last"])],
     "dense": dense,
-    "flatten": lambda layer: [nn.Flatten()],
     "dropout": lambda layer: [nn.Dropout(layer["rate"])],
+    "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
+    "flatten": lambda layer: [nn.Flatten()],
+    "grouped_conv2d": conv2d,
+    "local_response_norm": lambda layer: [LocalResponseNorm(layer)],
+    "log_softmax": lambda layer: [Operator("log_softmax", axis=-1)],
+    "max_pool": max_pool,
+    "pad_channels": lambda layer: [PadChannels(layer["added"])] if layer["added"] else [Operator("identity")],
     "relu": lambda layer: [nn.Activation("relu")],
-    "tanh": lambda layer: [nn.Activation("tanh")],
     "sigmoid": lambda layer: [nn.Activation("sigmoid")],
+    "tanh": lambda layer: [nn.Activation("tanh")],
 }
 
 
@@ -117,108 +147,61 @@ def _padding(layer, value):
     """The padding that the operator does itself, and the block that must come before it."""
     if all(first == last for first, last in layer["padding"]):
         return [first for first, _ in layer["padding"]], []
-    return (0, 0), [Pad2D(layer["padding"], value)]
+    return (0, 0), [uneven_padding(layer["padding"], value)]
 
 
-def build(network):
-    """The neutral network as a HybridSequential, and the block of every layer by the layer's name."""
-    net, blocks = nn.HybridSequential(), {}
-    for layer in network["layers"]:
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the MXNet builder has no layer %r" % layer["kind"])
-        built = LAYERS[layer["kind"]](layer)
-        for block in built[:-1]:
-            net.register_child(block, "%s_pad" % layer["name"])
-        net.register_child(built[-1], layer["name"])
-        blocks[layer["name"]] = built[-1]
-    return net, blocks
+def build(network, dtype):
+    """The neutral network as a HybridSequential or a Graph, and the block of every layer by the layer's name."""
+    layers = network["layers"]
+    starts = {layer["start"] for layer in layers if "start" in layer}
+    built = {}
+    for layer in layers:
+        if layer["kind"] in ("lstm", "gru"):
+            built[layer["name"]] = [recurrent(layer, layer["name"] in starts)]
+        else:
+            built[layer["name"]] = LAYERS[layer["kind"]](layer)
+    own = {name: blocks[-1] for name, blocks in built.items()}
+    if not is_chain(layers) or any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return Graph(layers, {name: _together(blocks) for name, blocks in built.items()}, dtype), own
+    net = nn.HybridSequential()
+    for name, blocks in built.items():
+        for block in blocks[:-1]:
+            net.register_child(block, "%s_pad" % name)
+        net.register_child(blocks[-1], name)
+    return net, own
 
 
-class RunningStatistics:
-    """Mean and variance of every BatchNorm over all batches, in one array.
-
-    MXNet's operator moves the running variance towards the batch's biased one, and keeps the decay as a float32.
-    """
-
-    def __init__(self, blocks, layers):
-        self.layers = [layer for layer in layers if layer["kind"] == "batch_norm"]
-        norms = [blocks[layer["name"]] for layer in self.layers]
-        self.parameters = [p for norm in norms for p in (norm.running_mean, norm.running_var)]
-        self.values = self._of_batch() if norms else None
-
-    def _of_batch(self):
-        return nd.concat(*[parameter.data() for parameter in self.parameters], dim=0)
-
-    def expect(self, batch_size):
-        """Work out what share the old values and those of a batch have from now on."""
-        kept, moved = [], []
-        for layer in self.layers:
-            channels, decay = layer["input"][0], layer["decay"]
-            count = batch_size * int(np.prod(layer["input"][1:]))
-            kept += [decay] * 2 * channels
-            moved += [1 - decay] * channels + [(1 - decay) * count / (count - 1)] * channels
-        if self.layers:
-            self.kept, self.moved = (nd.array(a, self.values.context, self.values.dtype) for a in (kept, moved))
-
-    def move(self):
-        """Towards the statistics that the backward pass left in the operators, once it is known to have ended.
-
-        With static_shape the engine does not know that it writes them: even wait_to_read does not wait for that.
-        """
-        if self.layers:
-            self.values *= self.kept
-            self.values += self.moved * self._of_batch()
-            nd.waitall()
-
-    def install(self):
-        """Where inference takes them from; the next step writes over them."""
-        first = 0
-        for parameter in self.parameters:
-            last = first + parameter.shape[0]
-            parameter.set_data(self.values[first:last])
-            first = last
+def _together(blocks):
+    if len(blocks) == 1:
+        return blocks[0]
+    net = nn.HybridSequential()
+    net.add(*blocks)
+    return net
 
 
-class DecayedNAG(mx.optimizer.NAG):
-    """NAG with the weight decay in the whole gradient; MXNet's own has it in the velocity only."""
+class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
+    """The loss of every step of every sequence: 0 where its label is ignored."""
 
-    def __init__(self, decay, **kwargs):
-        super().__init__(**kwargs)
-        self.decay = decay
+    def __init__(self, classes, ignored, dtype):
+        super().__init__()
+        self.classes, self.ignored, self.dtype = classes, ignored, dtype
 
-    def update_multi_precision(self, index, weight, grad, state):
-        grad += self.decay * weight
-        super().update_multi_precision(index, weight, grad, state)
-
-
-class PreciseSGD(mx.optimizer.Optimizer):
-    """SGD for float64: MXNet's fused updates keep rate, momentum and decay as float32, whatever the weights are."""
-
-    def __init__(self, momentum, nesterov, **kwargs):
-        super().__init__(**kwargs)
-        self.momentum, self.nesterov = momentum, nesterov
-
-    def create_state(self, index, weight):
-        return nd.zeros_like(weight)
-
-    def update(self, index, weight, grad, state):
-        grad += self.wd * weight
-        state *= self.momentum
-        state += grad
-        weight -= self.lr * (grad + self.momentum * state if self.nesterov else state)
+    def hybrid_forward(self, F, pred, label):  # noqa: N803
+        rows, label = F.reshape(pred, (-1, self.classes)), F.reshape(label, (-1,))
+        weight = None
+        if self.ignored is not None:
+            weight = F.cast(F.expand_dims(label != self.ignored, axis=1), self.dtype)
+        return super().hybrid_forward(F, rows, label, weight)
 
 
-def _optimizer(settings, precision):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the MXNet builder has no optimiser %r" % settings["kind"])
-    rate, momentum, decay = (settings[name] for name in ("learning_rate", "momentum", "weight_decay"))
-    if precision == "float64":
-        return PreciseSGD(momentum, settings["nesterov"], learning_rate=rate, wd=decay)
-    if not settings["nesterov"]:
-        return mx.optimizer.SGD(learning_rate=rate, momentum=momentum, wd=decay)
-    if decay:
-        return DecayedNAG(decay, learning_rate=rate, momentum=momentum)
-    return mx.optimizer.NAG(learning_rate=rate, momentum=momentum)
+def loss_of(network, dtype):
+    """A block (logits, labels) that gives a vector of losses."""
+    if network["loss"] == "sequence_cross_entropy":
+        return SequenceCrossEntropy(network["classes"], network["ignored"], dtype)
+    if network["loss"] == "sigmoid_cross_entropy":
+        # The mean over the flags of each example.
+        return gluon.loss.SigmoidBinaryCrossEntropyLoss()
+    return gluon.loss.SoftmaxCrossEntropyLoss()
 
 
 def _context(device, network):
@@ -235,7 +218,14 @@ def _context(device, network):
     return mx.gpu(number)
 
 
+# Where Gluon keeps an array, by canonical role; cells leave out the number of the layer.
 PARAMETERS = {"weight": "weight", "bias": "bias", "scale": "gamma", "shift": "beta"}
+OF_CELLS = {"weight": "i2h_weight", "recurrent": "h2h_weight", "bias": "i2h_bias"}
+OF_LSTM = {role: "l0_" + attribute for role, attribute in OF_CELLS.items()}
+OF_GRU = dict(OF_LSTM, recurrent_bias="l0_h2h_bias")
+PARAMETERS_OF = {rnn.LSTMCell: OF_CELLS, rnn.LSTM: OF_LSTM, rnn.GRU: OF_GRU}
+# Kept as (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
 class Trainer:
@@ -248,26 +238,30 @@ class Trainer:
             raise RequestError("unsupported", "the MXNet builder has no precision %r" % recipe["precision"])
         mx.random.seed(seed)
         self.context, self.dtype, self.layers = _context(device, network), recipe["precision"], network["layers"]
-        self.net, self.blocks = build(network)
+        self.network = network
+        self.net, self.blocks = build(network, self.dtype)
         self.net.initialize(ctx=self.context)
         self.net.cast(self.dtype)
         if weights is not None:
             self._set(weights)
-        self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
+        self.loss = loss_of(network, self.dtype)
         if self.hybrid:
             self.net.hybridize(static_alloc=True, static_shape=True)
             self.loss.hybridize()
-        self.trainer = gluon.Trainer(self.net.collect_params(), _optimizer(recipe["optimizer"], self.dtype))
+        parameters = self.net.collect_params()
+        self.trained = [parameter for parameter in parameters.values() if parameter.grad_req != "null"]
+        self.trainer = gluon.Trainer(parameters, mxnet_optimizers.optimizer(recipe))
+        self.clip_norm = recipe.get("clip_norm")
         self.statistics = RunningStatistics(self.blocks, self.layers)
 
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
         for layer in self.layers:
-            for role, attribute in PARAMETERS.items():
-                parameter = getattr(self.blocks[layer["name"]], attribute, None)
+            block = self.blocks[layer["name"]]
+            for role, attribute in PARAMETERS_OF.get(type(block), PARAMETERS).items():
+                parameter = getattr(block, attribute, None)
                 if parameter is not None:
-                    # nn.Dense keeps (outputs, inputs); convolutions are canonical as they are.
-                    yield "%s.%s" % (layer["name"], role), parameter, layer["kind"] == "dense" and role == "weight"
+                    yield "%s.%s" % (layer["name"], role), parameter, (layer["kind"], role) in TRANSPOSED
 
     def _set(self, weights):
         for name, parameter, transposed in self._natives():
@@ -283,32 +277,55 @@ class Trainer:
         return str(self.net)
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.labels = self._examples(inputs, labels)
-        self.order = self._array(order, "int32")
+        self.inputs, self.labels = self._examples(inputs, labels)
+        self.order, self.rates = self._array(order, "int32"), rates
         self.statistics.expect(self.order.shape[1])
 
-    def _examples(self, images, labels):
-        return self._array(images, self.dtype), self._array(labels, "int32")
+    def _examples(self, inputs, labels):
+        tokens_or_not = "int32" if "vocabulary" in self.network else self.dtype
+        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
+        return self._array(inputs, tokens_or_not), self._array(labels, classes_or_not)
 
     def step(self, number):
         index = self.order[number]
-        x, y = self.images.take(index), self.labels.take(index)
+        x, y = self.inputs.take(index), self.labels.take(index)
         with autograd.record():
-            loss = self.loss(self.net(x), y).mean()
+            losses = self.loss(self.net(x), y)
+            loss = losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
         loss.backward()
+        if self.clip_norm:
+            mxnet_optimizers.clip([parameter.grad() for parameter in self.trained], self.clip_norm)
+        if self.rates is not None:
+            self.trainer.set_learning_rate(float(self.rates[number]))
         self.trainer.step(1)  # The loss is a mean already.
         # The loss is there before the update is: waiting for it alone would end a step in the middle of its work.
         nd.waitall()
         self.statistics.move()
         return loss.asscalar()
 
+    def _counts(self, labels):
+        """1 for each label that counts, where some do not."""
+        ignored = self.network.get("ignored")
+        return None if ignored is None else (labels != ignored).astype(self.dtype)
+
     def evaluate(self, inputs, labels, batch_size):
         self.statistics.install()
-        images, labels = self._examples(inputs, labels)
-        correct, total = 0, 0.0
+        inputs, labels = self._examples(inputs, labels)
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
-            x, y = images[first : first + batch_size], labels[first : first + batch_size]
+            x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
             logits = self.net(x)
-            correct += int((logits.argmax(axis=1).astype("int32") == y).sum().asscalar())
-            total += float(self.loss(logits, y).sum().asscalar())
-        return correct, total / len(labels)
+            losses, right, counts = self.loss(logits, y), self._right(logits, y), self._counts(y)
+            correct += int((right if counts is None else right * counts).sum().asscalar())
+            # Of flags each loss is the mean of an example.
+            total += float(losses.sum().asscalar()) * (y.size // losses.size)
+            count += y.size if counts is None else int(counts.sum().asscalar())
+        return correct, total / count
+
+    def _right(self, logits, labels):
+        """1 for each right answer, of the type that the network computes with."""
+        if self.network["loss"] == "sigmoid_cross_entropy":
+            right = (logits > 0) == (labels.reshape(logits.shape) > 0)
+        else:
+            right = logits.argmax(axis=-1).astype("int32") == labels
+        return right.astype(self.dtype)

@@ -5,20 +5,42 @@ from functools import partial
 import numpy as np
 import tensorflow as tf
 
+from dlworker.frameworks.tensorflow_layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
+from dlworker.frameworks.tensorflow_weights import keeps_channels_last, own_weights, to_native
+from dlworker.graph import run
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 
@@ -41,208 +63,151 @@ def versions():
     return {name: str(version) for name, version in found.items() if version}
 
 
-# A layer is made from its JSON and its native arrays, and called with (x, training, seed).
-# With variables it is a tf.Module, without a function.
-
-
-class Conv2D(tf.Module):
-    def __init__(self, layer, arrays):
-        super().__init__(layer["name"])
-        self.weight, self.bias = _variable(layer, arrays, "weight"), _variable(layer, arrays, "bias")
-        self.stride, self.padding = layer["stride"], _padding(layer, "kernel")
-
-    def __call__(self, x, training, seed):
-        x = tf.nn.conv2d(x, self.weight, self.stride, self.padding)
-        return x if self.bias is None else tf.nn.bias_add(x, self.bias)
-
-
-class Dense(tf.Module):
-    def __init__(self, layer, arrays):
-        super().__init__(layer["name"])
-        self.weight, self.bias = _variable(layer, arrays, "weight"), _variable(layer, arrays, "bias")
-
-    def __call__(self, x, training, seed):
-        x = tf.matmul(x, self.weight)
-        return x if self.bias is None else tf.nn.bias_add(x, self.bias)
-
-
-class BatchNorm(tf.Module):
-    def __init__(self, layer, arrays):
-        super().__init__(layer["name"])
-        self.scale, self.shift = _variable(layer, arrays, "scale"), _variable(layer, arrays, "shift")
-        self.mean = tf.Variable(tf.zeros_like(self.scale), trainable=False)
-        self.variance = tf.Variable(tf.ones_like(self.scale), trainable=False)
-        self.epsilon, self.decay = layer["epsilon"], layer["decay"]
-
-    def __call__(self, x, training, seed):
-        if not training:
-            return tf.nn.batch_normalization(x, self.mean, self.variance, self.shift, self.scale, self.epsilon)
-        x, mean, variance = self.normalise(x)
-        self.mean.assign(self.decay * self.mean + (1 - self.decay) * mean)
-        self.variance.assign(self.decay * self.variance + (1 - self.decay) * variance)
-        return x
-
-    def normalise(self, x):
-        """x normalised, the batch's mean and its unbiased variance."""
-        mean, variance = tf.nn.moments(x, list(range(len(x.shape) - 1)))
-        count = x.shape.num_elements() // x.shape[-1]
-        x = tf.nn.batch_normalization(x, mean, variance, self.shift, self.scale, self.epsilon)
-        return x, mean, variance * (count / (count - 1))
-
-
-class FusedBatchNorm(BatchNorm):
-    """The same in a third of the time, for float32 alone. Under XLA it is no faster, and loses digits."""
-
-    def normalise(self, x):
-        # Not tf.compat.v1.nn.fused_batch_norm: it raises an epsilon of 1e-5 to 1.001e-5. The variance is unbiased.
-        images = x if len(x.shape) == 4 else x[:, tf.newaxis, tf.newaxis, :]
-        operator = partial(tf.raw_ops.FusedBatchNormV3, mean=[], variance=[], epsilon=self.epsilon, is_training=True)
-        normalised, mean, variance = operator(x=images, scale=self.scale, offset=self.shift)[:3]
-        return tf.reshape(normalised, x.shape), mean, variance
-
-
-def max_pool(layer, arrays):
-    pool, padding = partial(tf.nn.max_pool2d, ksize=layer["window"], strides=layer["stride"]), _padding(layer, "window")
-    if isinstance(padding, str):
-        return _always(partial(pool, padding=padding))
-    # tf.nn.max_pool2d takes rows and columns, too, but XLA does not compile that.
-    return _always(lambda x: pool(tf.pad(x, padding, constant_values=-float("inf")), padding="VALID"))
-
-
-def avg_pool(layer, arrays):
-    pool, padding = partial(tf.nn.avg_pool2d, ksize=layer["window"], strides=layer["stride"]), _padding(layer, "window")
-    if isinstance(padding, str):
-        return _always(partial(pool, padding=padding))
-
-    # Zeros that are padded here would be counted as values.
-    def mean(x):
-        return pool(tf.pad(x, padding), padding="VALID")
-
-    return _always(lambda x: mean(x) / mean(tf.ones([1, x.shape[1], x.shape[2], 1], x.dtype)))
-
-
-def dropout(layer, arrays):
-    # Philox is what CPUs and GPUs have anyway. XLA's own choice takes twenty times as long on a CPU.
-    drop = partial(tf.nn.experimental.stateless_dropout, rate=layer["rate"], rng_alg="philox")
-    return lambda x, training, seed: drop(x, seed=seed) if training else x
-
-
-def _always(operation):
-    """A layer that is the same in training and in evaluation."""
-    return lambda x, training, seed: operation(x)
-
-
-LAYERS = {
-    "conv2d": Conv2D,
-    "dense": Dense,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": BatchNorm,
-    "dropout": dropout,
-    "flatten": lambda layer, arrays: _always(lambda x: tf.reshape(x, [x.shape[0], -1])),
-    "relu": lambda layer, arrays: _always(tf.nn.relu),
-    "tanh": lambda layer, arrays: _always(tf.tanh),
-    "sigmoid": lambda layer, arrays: _always(tf.sigmoid),
-}
-
-
-def _variable(layer, arrays, role):
-    """A trainable array under its canonical name, or None where the layer has none."""
-    return tf.Variable(arrays[role], name="%s.%s" % (layer["name"], role)) if role in arrays else None
-
-
-def _padding(layer, window):
-    """TensorFlow's word for the padding where it has one, else rows and columns for all four axes."""
-    pads, same = [list(sides) for sides in layer["padding"]], []
-    for size, extent, stride in zip(layer["input"][1:], layer[window], layer["stride"]):
-        total = max(0, (-(-size // stride) - 1) * stride + extent - size)
-        same.append([total // 2, total - total // 2])
-    words = [word for word, meaning in (("VALID", [[0, 0], [0, 0]]), ("SAME", same)) if pads == meaning]
-    return words[0] if words else [[0, 0]] + pads + [[0, 0]]
-
-
 class Network(tf.Module):
-    """The layers in their order."""
+    """The layers in their order, each called with the values that it reads."""
 
     def __init__(self, layers, arrays, kinds):
         super().__init__("network")
-        for layer in layers:
-            if layer["kind"] not in kinds:
-                raise RequestError("unsupported", "the TensorFlow builder has no layer %r" % layer["kind"])
         self.layers = [kinds[layer["kind"]](layer, arrays[layer["name"]]) for layer in layers]
+        self.places = {layer["name"]: place for place, layer in enumerate(layers)}
+        self.run = partial(run, layers)
 
     def __call__(self, x, training, seed=0, number=0):
         """Logits. Each layer has a seed of its own in every step."""
-        for place, layer in enumerate(self.layers):
-            x = layer(x, training, [seed, number * len(self.layers) + place])
-        return x
+        lengths, states = {}, {}
+
+        def call(layer, values):
+            name, kind, x = layer["name"], layer["kind"], values[0]
+            place = self.places[name]
+            own = self.layers[place]
+            if kind in MERGES:
+                return own(values)
+            if kind in RECURRENT:
+                x, states[name] = own(x, lengths.get(layer.get("lengths")), states.get(layer.get("start")))
+                return x
+            if kind == "embedding" and layer["padding"] is not None:
+                lengths[name] = tf.math.count_nonzero(x != layer["padding"], axis=1, dtype=tf.int32)
+            return own(x, training, [seed, number * len(self.layers) + place])
+
+        return self.run(x, call)
 
 
-def _to_native(layers, weights):
-    """Canonical arrays in the layout of channels-last TensorFlow, as {layer: {role: array}}."""
-    native, image = {}, None
-    for layer in layers:
-        if layer["kind"] == "flatten" and len(layer["input"]) == 3:
-            image = layer["input"]
-        own = {name.split(".")[1]: array for name, array in weights.items() if name.split(".")[0] == layer["name"]}
-        if layer["kind"] == "conv2d":
-            own["weight"] = own["weight"].transpose(2, 3, 1, 0)
-        elif image and layer["kind"] in ("dense", "batch_norm"):
-            # Flattened images are row, column, channel here; the canonical order has the channel first.
-            own = {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
-        if layer["kind"] == "dense":
-            image = None
-        native[layer["name"]] = own
-    return native
+def losses_of(network, logits, labels):
+    """The loss of every answer, 0 for those that do not count; which are right; how many count."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        truth = tf.cast(tf.reshape(labels, logits.shape), logits.dtype)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits)
+        return losses, (logits > 0) == (truth > 0), tf.size(labels)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    right = tf.argmax(logits, -1) == labels
+    if network.get("ignored") is None:
+        return losses, right, tf.size(labels)
+    counts = labels != network["ignored"]
+    return tf.where(counts, losses, tf.zeros_like(losses)), right & counts, tf.math.count_nonzero(counts)
 
 
-def _channels_last(array, image):
-    features = array.reshape(image + [-1]).transpose(1, 2, 0, 3)
-    return features.reshape(array.shape)
+# An optimiser takes the settings and the variables, and is one fused operator a variable where TensorFlow has the
+# canonical update as one.
 
 
-def _own_weights(layers, seed):
-    """What tf.compat.v1.get_variable and Keras start from: Glorot uniform weights, zero biases."""
-    arrays = {}
-    for place, layer in enumerate(layers):
-        inputs, outputs = layer["input"][0], layer["output"][0]
-        own = arrays[layer["name"]] = {}
-        if layer["kind"] in ("conv2d", "dense"):
-            window = list(layer.get("kernel", []))
-            limit = np.sqrt(6.0 / (np.prod(window) * (inputs + outputs)))
-            own["weight"] = tf.random.stateless_uniform(window + [inputs, outputs], [seed, place], -limit, limit)
-            if layer["bias"]:
-                own["bias"] = tf.zeros(outputs)
-        elif layer["kind"] == "batch_norm":
-            own["scale"], own["shift"] = tf.ones(inputs), tf.zeros(inputs)
-    return arrays
+class Optimizer(tf.Module):
+    """``slots`` arrays beside every variable, and an update of each."""
 
-
-class SGD(tf.Module):
-    """One fused operator a variable. Its Nesterov step is the neutral one: gradient + momentum * velocity."""
+    slots = 0
 
     def __init__(self, settings, variables):
-        super().__init__("sgd")
-        if settings["kind"] != "sgd":
-            raise RequestError("unsupported", "the TensorFlow builder has no optimiser %r" % settings["kind"])
+        super().__init__(settings["kind"])
+        self.dtype = variables[0].dtype
         self.settings, self.trained = settings, variables
-        self.velocities = [tf.Variable(tf.zeros_like(v), trainable=False) for v in variables if settings["momentum"]]
+        self.kept = [[tf.Variable(tf.zeros_like(v), trainable=False) for _ in range(self.slots)] for v in variables]
 
-    def apply(self, gradients):
-        dtype, decay = gradients[0].dtype, self.settings["weight_decay"]
-        rate = tf.constant(self.settings["learning_rate"], dtype)
-        if decay:
-            gradients = [g + decay * v for g, v in zip(gradients, self.trained)]
-        if not self.velocities:
-            for v, g in zip(self.trained, gradients):
-                tf.raw_ops.ResourceApplyGradientDescent(var=v.handle, alpha=rate, delta=g)
+    def setting(self, name):
+        # The raw operators would take a Python number for a float32, whatever the variables are.
+        return tf.constant(self.settings[name], self.dtype)
+
+    def apply(self, gradients, rate):
+        for variable, kept, gradient in zip(self.trained, self.kept, gradients):
+            self.update(variable, kept, gradient, rate)
+
+
+class SGD(Optimizer):
+    """TensorFlow's Nesterov step is the neutral one: gradient + momentum * velocity."""
+
+    def __init__(self, settings, variables):
+        self.slots = 1 if settings["momentum"] else 0
+        super().__init__(settings, variables)
+
+    def update(self, variable, kept, gradient, rate):
+        if self.settings["weight_decay"]:
+            gradient = gradient + self.setting("weight_decay") * variable
+        if not kept:
+            tf.raw_ops.ResourceApplyGradientDescent(var=variable.handle, alpha=rate, delta=gradient)
             return
-        momentum = {
-            "momentum": tf.constant(self.settings["momentum"], dtype),
-            "use_nesterov": self.settings["nesterov"],
-        }
-        for v, velocity, g in zip(self.trained, self.velocities, gradients):
-            tf.raw_ops.ResourceApplyMomentum(var=v.handle, accum=velocity.handle, lr=rate, grad=g, **momentum)
+        tf.raw_ops.ResourceApplyMomentum(
+            var=variable.handle,
+            accum=kept[0].handle,
+            lr=rate,
+            grad=gradient,
+            momentum=self.setting("momentum"),
+            use_nesterov=self.settings["nesterov"],
+        )
+
+
+class Adam(Optimizer):
+    slots = 2
+
+    def __init__(self, settings, variables):
+        super().__init__(settings, variables)
+        self.taken = tf.Variable(tf.zeros([], self.dtype), trainable=False)
+
+    def apply(self, gradients, rate):
+        self.taken.assign_add(1.0)
+        super().apply(gradients, rate)
+
+    def update(self, variable, kept, gradient, rate):
+        beta2_power = self.setting("beta2") ** self.taken
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=kept[0].handle,
+            v=kept[1].handle,
+            beta1_power=self.setting("beta1") ** self.taken,
+            beta2_power=beta2_power,
+            lr=rate,
+            beta1=self.setting("beta1"),
+            beta2=self.setting("beta2"),
+            # TensorFlow adds it to the root before that is corrected.
+            epsilon=self.setting("epsilon") * tf.sqrt(1.0 - beta2_power),
+            grad=gradient,
+        )
+
+
+class Adadelta(Optimizer):
+    slots = 2
+
+    def update(self, variable, kept, gradient, rate):
+        tf.raw_ops.ResourceApplyAdadelta(
+            var=variable.handle,
+            accum=kept[0].handle,
+            accum_update=kept[1].handle,
+            lr=rate,
+            rho=self.setting("rho"),
+            epsilon=self.setting("epsilon"),
+            grad=gradient,
+        )
+
+
+class RMSprop(Optimizer):
+    """In single operations: TensorFlow's fused one has its epsilon inside the root."""
+
+    slots = 1
+
+    def update(self, variable, kept, gradient, rate):
+        rho, (squares,) = self.setting("rho"), kept
+        squares.assign(rho * squares + (1 - rho) * tf.square(gradient))
+        variable.assign_sub(rate * gradient / (tf.sqrt(squares) + self.setting("epsilon")))
+
+
+OPTIMIZERS = {"sgd": SGD, "adam": Adam, "adadelta": Adadelta, "rmsprop": RMSprop}
 
 
 def _use(device):
@@ -266,17 +231,25 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         _use(device)
         self.dtype = np.dtype(recipe["precision"])
-        self.layers = network["layers"]
-        native = _own_weights(self.layers, seed) if weights is None else _to_native(self.layers, weights)
+        self.network, self.layers = network, network["layers"]
+        native = own_weights(self.layers, seed) if weights is None else to_native(self.layers, weights)
         arrays = {name: {role: tf.cast(a, self.dtype) for role, a in own.items()} for name, own in native.items()}
-        fused = self.dtype == np.float32 and not self.jit_compile
-        kinds = dict(LAYERS, batch_norm=FusedBatchNorm) if fused else LAYERS
-        self.model = Network(self.layers, arrays, kinds)
+        self.model = Network(self.layers, arrays, self._kinds())
         self.variables = self.model.trainable_variables
-        self.optimizer = SGD(recipe["optimizer"], self.variables)
+        self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"], self.variables)
+        self.rate, self.clip_norm = recipe["optimizer"]["learning_rate"], recipe.get("clip_norm")
         self.seed = seed
-        self._update = tf.function(self._update, jit_compile=self.jit_compile)
-        self._measure = tf.function(self._measure, jit_compile=self.jit_compile)
+        # Whatever Python decides here it decides once: there is nothing for AutoGraph to convert.
+        self._update = tf.function(self._update, autograph=False, jit_compile=self.jit_compile)
+        self._measure = tf.function(self._measure, autograph=False, jit_compile=self.jit_compile)
+
+    def _kinds(self):
+        kinds = dict(LAYERS)
+        if self.dtype == np.float32 and not self.jit_compile:
+            kinds.update(FUSED)
+        if not keeps_channels_last(self.layers):
+            kinds["flatten"] = flatten_in_order
+        return kinds
 
     def parameters(self):
         shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in self.variables}
@@ -288,37 +261,46 @@ class Trainer:
         return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.labels = self._examples(inputs, labels)
-        self.order = tf.constant(np.array(order, dtype=np.int64))
+        self.inputs, self.labels = self._examples(inputs, labels)
+        rates = np.full(len(order), self.rate) if rates is None else rates
+        self.course = tf.constant(np.array(order, dtype=np.int64)), tf.constant(np.array(rates, dtype=self.dtype))
 
-    def _examples(self, images, labels):
-        last = np.ascontiguousarray(np.moveaxis(images, 1, -1), dtype=self.dtype)
-        return tf.constant(last), tf.constant(np.array(labels, dtype=np.int64))
+    def _examples(self, inputs, labels):
+        # Whole numbers of 32 bits would stay in the memory of the CPU.
+        dtype = np.int64 if "vocabulary" in self.network else self.dtype
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
+        return tf.constant(np.ascontiguousarray(inputs, dtype=dtype)), tf.constant(np.array(labels, dtype=np.int64))
 
     def step(self, number):
         # As a Python integer every number would be traced anew.
-        return self._update(self.images, self.labels, self.order, tf.constant(number, tf.int64))
+        return self._update(self.inputs, self.labels, self.course, tf.constant(number, tf.int64))
 
-    def _update(self, images, labels, order, number):
+    def _update(self, inputs, labels, course, number):
         # Not order[number]: XLA needs the bounds of a slice when it compiles, and would compile every step.
-        index = tf.gather(order, number)
-        x, y = tf.gather(images, index), tf.gather(labels, index)
+        index, rate = (tf.gather(part, number) for part in course)
+        x, y = tf.gather(inputs, index), tf.gather(labels, index)
         with tf.GradientTape() as tape:
             logits = self.model(x, training=True, seed=self.seed, number=number)
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-        self.optimizer.apply(tape.gradient(loss, self.variables))
+            losses, _, count = losses_of(self.network, logits, y)
+            loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
+        # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
+        # nor an update that changes all rows can be had from those.
+        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.variables)]
+        if self.clip_norm:
+            gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm)
+        self.optimizer.apply(gradients, rate)
         return loss
 
     def evaluate(self, inputs, labels, batch_size):
-        images, labels = self._examples(inputs, labels)
-        correct, total = 0, 0.0
+        inputs, labels = self._examples(inputs, labels)
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            right, loss = self._measure(images[batch], labels[batch])
-            correct, total = correct + int(right), total + float(loss)
-        return correct, total / len(labels)
+            right, loss, answers = self._measure(inputs[batch], labels[batch])
+            correct, total, count = correct + int(right), total + float(loss), count + int(answers)
+        return correct, total / count
 
-    def _measure(self, images, labels):
-        logits = self.model(images, training=False)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        return tf.math.count_nonzero(tf.argmax(logits, 1) == labels), tf.reduce_sum(losses)
+    def _measure(self, inputs, labels):
+        logits = self.model(inputs, training=False)
+        losses, right, count = losses_of(self.network, logits, labels)
+        return tf.math.count_nonzero(right), tf.reduce_sum(losses), count

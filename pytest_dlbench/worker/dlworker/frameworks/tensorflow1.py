@@ -1,23 +1,45 @@
 """TensorFlow 1: one static graph and its session; tf.layers, channels last."""
 
+from collections import OrderedDict
+
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.ops import gen_nn_ops
 
+from dlworker.frameworks.tensorflow1_layers import LAYERS, MERGES, RECURRENT
+from dlworker.graph import is_chain, run
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 CONFIG = tf.ConfigProto(inter_op_parallelism_threads=1, allow_soft_placement=False, device_count={"GPU": 0})
@@ -37,148 +59,134 @@ def versions():
     return {"tensorflow": tf.__version__}
 
 
-# Every layer is a function (layer, x, training) -> x. A variable is found again by its layer's name, so that the graph
-# holds the network twice, for training and for evaluation, without a tf.cond in either.
+def build(network, inputs, training):
+    """What every layer gives, by its name, the logits last; variables are made when their layer is first built."""
+    outputs, lengths, states = OrderedDict(), {}, {}
+
+    def call(layer, values):
+        name, kind, x = layer["name"], layer["kind"], values[0]
+        if kind in MERGES:
+            x = MERGES[kind](layer, values)
+        elif kind in RECURRENT:
+            place = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
+            x, states[name] = RECURRENT[kind](layer, x, *place)
+        else:
+            if kind == "embedding" and layer["padding"] is not None:
+                lengths[name] = tf.count_nonzero(tf.not_equal(x, layer["padding"]), 1, dtype=tf.int32)
+            if kind == "flatten" and x.shape.ndims == 4 and not _keeps_channels_last(network):
+                # Nothing could undo the other order of the features: the canonical one is made here.
+                x = tf.transpose(x, [0, 3, 1, 2])
+            x = LAYERS[kind](layer, x, training)
+        outputs[name] = x
+        return x
+
+    return run(network["layers"], inputs, call), outputs
 
 
-def conv2d(layer, x, training):
-    x, padding = _padded(layer, x, layer["kernel"], 0.0)
-    return tf.layers.conv2d(
-        x,
-        layer["output"][0],
-        layer["kernel"],
-        strides=layer["stride"],
-        padding=padding,
-        use_bias=layer["bias"],
-        name=layer["name"],
-        reuse=tf.AUTO_REUSE,
-    )
+def _keeps_channels_last(network):
+    """Whether images may be flattened as they lie, because the next dense layer's weights make up for it."""
+    return is_chain(network["layers"]) and any(layer["kind"] == "dense" for layer in network["layers"])
 
 
-def dense(layer, x, training):
-    units = layer["output"][0]
-    return tf.layers.dense(x, units, use_bias=layer["bias"], name=layer["name"], reuse=tf.AUTO_REUSE)
+def answers(network, logits, labels):
+    """The loss of every answer, 0 for those that do not count; which are right; how many count."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        truth = tf.cast(tf.reshape(labels, tf.shape(logits)), logits.dtype)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits)
+        return losses, tf.equal(logits > 0, truth > 0), tf.size(labels)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    right = tf.equal(tf.argmax(logits, -1, output_type=tf.int32), labels)
+    if network.get("ignored") is None:
+        return losses, right, tf.size(labels)
+    counts = tf.not_equal(labels, network["ignored"])
+    return tf.where(counts, losses, tf.zeros_like(losses)), right & counts, tf.count_nonzero(counts, dtype=tf.int32)
 
 
-def max_pool(layer, x, training):
-    x, padding = _padded(layer, x, layer["window"], -np.inf)
-    return tf.layers.max_pooling2d(x, layer["window"], layer["stride"], padding, name=layer["name"])
+def _label_shape(network):
+    """The shape of one example's label."""
+    output = network["layers"][-1]["output"]
+    if network["loss"] == "sequence_cross_entropy":
+        return output[:1]
+    return output if network["loss"] == "sigmoid_cross_entropy" and output != [1] else []
 
 
-def avg_pool(layer, x, training):
-    padded, padding = _padded(layer, x, layer["window"], 0.0)
-    mean = tf.layers.average_pooling2d(padded, layer["window"], layer["stride"], padding, name=layer["name"])
-    if padded is x:
-        return mean
-    # TensorFlow leaves its own padding out of the mean ("same"), but counts what tf.pad put there.
-    return mean / tf.constant(_shares(layer), x.dtype.base_dtype)
+class RMSpropOptimizer(tf.train.Optimizer):
+    """In single operations: that of TensorFlow has its epsilon inside the root."""
+
+    def __init__(self, rate, rho, epsilon):
+        super().__init__(use_locking=False, name="RMSprop")
+        self.rate, self.rho, self.epsilon = rate, rho, epsilon
+
+    def _create_slots(self, variables):
+        for variable in variables:
+            self._zeros_slot(variable, "squares", self.get_name())
+
+    def _apply_dense(self, gradient, variable):
+        squares = self.get_slot(variable, "squares")
+        new = squares.assign(self.rho * squares + (1 - self.rho) * tf.square(gradient))
+        return variable.assign_sub(self.rate * gradient / (tf.sqrt(new) + self.epsilon)).op
 
 
-def batch_norm(layer, x, training):
-    channels = layer["input"][0]
-    with tf.variable_scope(layer["name"], reuse=tf.AUTO_REUSE):
-        make = {"shape": [channels], "dtype": x.dtype}
-        gamma = tf.get_variable("gamma", initializer=tf.ones_initializer(), **make)
-        beta = tf.get_variable("beta", initializer=tf.zeros_initializer(), **make)
-        mean = tf.get_variable("moving_mean", initializer=tf.zeros_initializer(), trainable=False, **make)
-        variance = tf.get_variable("moving_variance", initializer=tf.ones_initializer(), trainable=False, **make)
-    if not training:
-        return tf.nn.batch_normalization(x, mean, variance, beta, gamma, layer["epsilon"], name=layer["name"])
-    y, batch_mean, batch_variance = normalized(x, gamma, beta, layer["epsilon"])
-    for running, new in ((mean, batch_mean), (variance, batch_variance)):
-        update = running.assign_sub((running - new) * (1 - layer["decay"]))
-        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
-    return tf.identity(y, name=layer["name"])
+def _optimizer(settings, rate, step):
+    """The optimiser; ``step`` are the steps that were taken before."""
+    # A Python number becomes a float32 tensor there, whatever the variables are.
+    numbers = {name: tf.constant(value, rate.dtype) for name, value in settings.items() if name != "kind"}
+    if settings["kind"] == "adam":
+        # TensorFlow adds epsilon to the root before that is corrected.
+        correction = tf.sqrt(1 - numbers["beta2"] ** tf.cast(step + 1, rate.dtype))
+        return tf.train.AdamOptimizer(rate, numbers["beta1"], numbers["beta2"], numbers["epsilon"] * correction)
+    if settings["kind"] == "adadelta":
+        return tf.train.AdadeltaOptimizer(rate, numbers["rho"], numbers["epsilon"])
+    if settings["kind"] == "rmsprop":
+        return RMSpropOptimizer(rate, numbers["rho"], numbers["epsilon"])
+    if settings["momentum"]:
+        return tf.train.MomentumOptimizer(rate, numbers["momentum"], use_nesterov=settings["nesterov"])
+    return tf.train.GradientDescentOptimizer(rate)
 
 
-def normalized(x, gamma, beta, epsilon):
-    """Normalised x, the batch's mean and its unbiased variance.
-
-    tf.layers.batch_normalization raises an epsilon below 1.001e-5 to that, for cuDNN's sake, and has the unbiased
-    variance only where it takes the fused kernel: this is that kernel, with the epsilon as it is, and else the sums.
-    """
-    if x.shape.ndims == 4 and x.dtype == tf.float32:
-        nothing = tf.constant([], tf.float32)
-        fused = gen_nn_ops.fused_batch_norm_v2(x, gamma, beta, nothing, nothing, epsilon=epsilon, is_training=True)
-        return fused[:3]
-    mean, variance = tf.nn.moments(x, list(range(x.shape.ndims - 1)))
-    count = tf.cast(tf.size(x) // tf.size(mean), x.dtype)
-    y = tf.nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
-    return y, mean, variance * count / (count - 1)
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "dense": dense,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "dropout": lambda layer, x, training: tf.layers.dropout(x, layer["rate"], training=training, name=layer["name"]),
-    "flatten": lambda layer, x, training: tf.layers.flatten(x, name=layer["name"]),
-    "relu": lambda layer, x, training: tf.nn.relu(x, name=layer["name"]),
-    "tanh": lambda layer, x, training: tf.tanh(x, name=layer["name"]),
-    "sigmoid": lambda layer, x, training: tf.sigmoid(x, name=layer["name"]),
+# Canonical roles and what their variables are called in a layer's scope. An LSTM has weight and recurrent in one.
+KERNEL = {"weight": "kernel", "bias": "bias"}
+ROLES = {
+    "conv2d": KERNEL,
+    "grouped_conv2d": KERNEL,
+    "dense": KERNEL,
+    "batch_norm": {"scale": "gamma", "shift": "beta"},
+    "embedding": {"weight": "embeddings"},
+    "lstm": {"weight": "rnn/lstm_cell/kernel", "bias": "rnn/lstm_cell/bias"},
+    "gru": {role: "rnn/gru_cell/%s" % role for role in ("weight", "recurrent", "bias", "recurrent_bias")},
 }
 
 
-def _padded(layer, x, window, value):
-    """The input, padded here where TensorFlow's "valid" and "same" are something else, and which of the two."""
-    pads = [tuple(sides) for sides in layer["padding"]]
-    if pads == [(0, 0), (0, 0)]:
-        return x, "valid"
-    if pads == [_same(*sizes) for sizes in zip(layer["input"][1:], window, layer["stride"])]:
-        return x, "same"
-    return tf.pad(x, [(0, 0)] + pads + [(0, 0)], constant_values=value), "valid"
-
-
-def _same(size, window, stride):
-    """What "same" puts before and after, see tf.nn.convolution."""
-    total = max(0, (-(-size // stride) - 1) * stride + window - size)
-    return total // 2, total - total // 2
-
-
-def _shares(layer):
-    """Which share of each window lies in the image, 1×rows×columns×1."""
-    sizes = zip(layer["input"][1:], layer["padding"], layer["window"], layer["stride"])
-    return np.outer(*[_share(*size) for size in sizes])[None, :, :, None]
-
-
-def _share(size, sides, window, stride):
-    outputs = (size + sum(sides) - window) // stride + 1
-    first = np.arange(outputs) * stride - sides[0]
-    return (np.minimum(first + window, size) - np.maximum(first, 0)) / float(window)
-
-
-def build(network, images, training):
-    """The output of every layer, the logits last; each layer's variables are made when it is first built."""
-    outputs = [images]
-    for layer in network["layers"]:
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the TensorFlow 1 builder has no layer %r" % layer["kind"])
-        x = outputs[-1]
-        if layer["kind"] == "flatten" and not _dense_follows(network, layer) and x.shape.ndims == 4:
-            # Nothing could undo the other order of the features: the canonical one is made here.
-            x = tf.transpose(x, [0, 3, 1, 2])
-        outputs.append(LAYERS[layer["kind"]](layer, x, training))
-    return outputs[1:]
-
-
-def _dense_follows(network, layer):
-    layers = network["layers"]
-    return any(other["kind"] == "dense" for other in layers[layers.index(layer) :])
-
-
-ROLES = {"weight": "kernel", "bias": "bias", "scale": "gamma", "shift": "beta"}
-
-
-def _to_native(layer, role, array, image):
-    """A canonical array as channels-last TensorFlow has it; ``image`` is the shape that was flattened, or None."""
-    if layer["kind"] == "conv2d" and role == "weight":
-        return array.transpose(2, 3, 1, 0)
-    if image and role in ("weight", "scale", "shift"):
+def _to_native(layer, own, image):
+    """Canonical arrays of a layer as channels-last TensorFlow has them; ``image`` is the shape that was flattened."""
+    kind = layer["kind"]
+    if kind == "lstm":
+        joined = {"weight": np.concatenate([own["weight"], own["recurrent"]]), "bias": own["bias"]}
+        return {role: _input_cell_forget_output(array) for role, array in joined.items()}
+    if kind in ("conv2d", "grouped_conv2d"):
+        return dict(own, weight=own["weight"].transpose(2, 3, 1, 0))
+    if image:
         # Flattened images are row, column, channel here; the canonical order has the channel first.
-        return array.reshape(*image + [-1]).transpose(1, 2, 0, 3).reshape(array.shape)
-    return array
+        return {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
+    return own
+
+
+def _channels_last(array, image):
+    return array.reshape(image + [-1]).transpose(1, 2, 0, 3).reshape(array.shape)
+
+
+def _input_cell_forget_output(array):
+    """TensorFlow's order of gates; the canonical one has the forget gate before the cell."""
+    i, f, g, o = np.split(array, 4, axis=-1)
+    return np.concatenate([i, g, f, o], axis=-1)
+
+
+def _canonical_shapes(layer, role, shape):
+    """The canonical shapes of what a variable holds."""
+    if layer["kind"] == "lstm" and role == "weight":
+        inputs, units = shape[0] - layer["units"], layer["units"]
+        return {"weight": (inputs, shape[1]), "recurrent": (units, shape[1])}
+    return {role: tuple(shape[i] for i in (3, 2, 0, 1)) if len(shape) == 4 else tuple(shape)}
 
 
 class Trainer:
@@ -192,22 +200,25 @@ class Trainer:
         with tf.Graph().as_default() as graph:
             tf.set_random_seed(seed)
             self._examples()
-            self._training(recipe["optimizer"])
-            self._evaluation()
+            # Tokens do not say which numbers the network has: its scope does.
+            with tf.variable_scope(tf.get_variable_scope(), dtype=self.dtype):
+                self._training(recipe)
+                self._evaluation()
             self.session = tf.Session(graph=graph, config=CONFIG)
             self.session.run(tf.global_variables_initializer())
             self.variables = {variable.op.name: variable for variable in tf.trainable_variables()}
         if weights is not None:
-            for name, layer, role, variable, image in self._natives():
-                variable.load(_to_native(layer, role, weights[name], image), self.session)
+            self._set(weights)
 
     def _examples(self):
         """Variables that ``load`` fills: of a step only its number is fed."""
-        channels, rows, columns = self.network["input"]
+        shape = self.network["input"]
+        shape = shape[1:] + shape[:1] if len(shape) == 3 else shape
         self.fed = {
-            "images": tf.placeholder(self.dtype, [None, rows, columns, channels]),
-            "labels": tf.placeholder(tf.int32, [None]),
+            "inputs": tf.placeholder(tf.int32 if "vocabulary" in self.network else self.dtype, [None] + shape),
+            "labels": tf.placeholder(tf.int32, [None] + _label_shape(self.network)),
             "order": tf.placeholder(tf.int32, [None, None]),
+            "rates": tf.placeholder(self.dtype, [None]),
         }
         # Outside the graph's collections: global_variables_initializer would want the examples, and there are none yet.
         self.resident = {
@@ -215,85 +226,86 @@ class Trainer:
             for name, value in self.fed.items()
         }
 
-    def _training(self, settings):
+    def _training(self, recipe):
         self.number = tf.placeholder(tf.int32, [])
-        index = tf.gather(self.resident["order"], self.number)
-        images, labels = (tf.gather(self.resident[name], index) for name in ("images", "labels"))
-        images.set_shape(self.fed["images"].shape)
+        index, rate = (tf.gather(self.resident[name], self.number) for name in ("order", "rates"))
+        inputs, labels = (tf.gather(self.resident[name], index) for name in ("inputs", "labels"))
+        rate.set_shape([])
+        inputs.set_shape(self.fed["inputs"].shape)
         labels.set_shape(self.fed["labels"].shape)
-        self.outputs = build(self.network, images, True)
-        self.loss = tf.reduce_mean(_losses(self.outputs[-1], labels))
-        optimizer = _optimizer(settings, self.dtype)
-        gradients = optimizer.compute_gradients(self.loss)
-        if settings["weight_decay"]:
-            gradients = [(gradient + settings["weight_decay"] * p, p) for gradient, p in gradients]
+        logits, self.outputs = build(self.network, inputs, True)
+        losses, _, count = answers(self.network, logits, labels)
+        self.loss = tf.reduce_sum(losses) / tf.cast(count, self.dtype)
+        settings, step = recipe["optimizer"], tf.train.create_global_step()
+        self.rate = settings["learning_rate"]
+        optimizer = _optimizer(settings, rate, step)
+        gradients, variables = zip(*optimizer.compute_gradients(self.loss))
+        # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
+        # nor an update that changes all rows can be had from those.
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        if recipe.get("clip_norm"):
+            gradients, _ = tf.clip_by_global_norm(gradients, recipe["clip_norm"])
+        if settings.get("weight_decay"):
+            gradients = [gradient + settings["weight_decay"] * p for gradient, p in zip(gradients, variables)]
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-            self.update = optimizer.apply_gradients(gradients)
+            self.update = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
 
     def _evaluation(self):
-        logits = build(self.network, self.fed["images"], False)[-1]
-        labels = self.fed["labels"]
-        right = tf.equal(tf.argmax(logits, 1, output_type=tf.int32), labels)
-        self.correct = tf.reduce_sum(tf.cast(right, tf.int32))
-        self.total = tf.reduce_sum(_losses(logits, labels))
+        logits, _ = build(self.network, self.fed["inputs"], False)
+        losses, right, count = answers(self.network, logits, self.fed["labels"])
+        self.measured = tf.reduce_sum(tf.cast(right, tf.int32)), tf.reduce_sum(losses), count
 
     def _natives(self):
-        """Canonical name, layer, role and variable, and which image the layer's inputs were, if they were flattened."""
+        """Every layer, its variables by canonical role, and which image its inputs were, if one was flattened."""
         image = None
         for layer in self.network["layers"]:
-            if layer["kind"] == "flatten" and len(layer["input"]) == 3 and _dense_follows(self.network, layer):
+            if layer["kind"] == "flatten" and len(layer["input"]) == 3 and _keeps_channels_last(self.network):
                 image = layer["input"]
-            for role in ("weight", "bias", "scale", "shift"):
-                variable = self.variables.get("%s/%s" % (layer["name"], ROLES[role]))
-                if variable is not None:
-                    yield "%s.%s" % (layer["name"], role), layer, role, variable, image
+            names = {role: "%s/%s" % (layer["name"], name) for role, name in ROLES.get(layer["kind"], {}).items()}
+            yield layer, {role: self.variables[name] for role, name in names.items() if name in self.variables}, image
             if layer["kind"] == "dense":
                 image = None
 
+    def _set(self, weights):
+        for layer, variables, image in self._natives():
+            own = {name.split(".")[1]: weights[name] for name in weights if name.split(".")[0] == layer["name"]}
+            native = _to_native(layer, own, image)
+            for role, variable in variables.items():
+                variable.load(native[role], self.session)
+
     def parameters(self):
         shapes = {}
-        for name, _, _, variable, _ in self._natives():
-            shape = variable.shape.as_list()
-            shapes[name] = tuple([shape[i] for i in (3, 2, 0, 1)] if len(shape) == 4 else shape)
+        for layer, variables, _ in self._natives():
+            for role, variable in variables.items():
+                for part, shape in _canonical_shapes(layer, role, variable.shape.as_list()).items():
+                    shapes["%s.%s" % (layer["name"], part)] = shape
         return shapes
 
     def describe(self):
-        lines = ["%-10s %r" % pair for pair in zip((layer["name"] for layer in self.network["layers"]), self.outputs)]
+        lines = ["%-10s %r" % pair for pair in self.outputs.items()]
         return "\n".join(lines + ["%r" % variable for variable in self.variables.values()])
 
     def load(self, inputs, labels, order, rates=None):
-        arrays = {"images": _channels_last(inputs, self.dtype), "labels": labels, "order": order}
+        rates = np.full(len(order), self.rate) if rates is None else rates
+        arrays = {"inputs": self._native(inputs), "labels": labels, "order": order, "rates": rates}
         for name, variable in self.resident.items():
             self.session.run(variable.initializer, {self.fed[name]: arrays[name]})
+
+    def _native(self, inputs):
+        """Images with their channels last, numbers as the graph wants them."""
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
+        return np.ascontiguousarray(inputs, dtype=self.fed["inputs"].dtype.as_numpy_dtype)
 
     def step(self, number):
         loss, _ = self.session.run([self.loss, self.update], {self.number: number})
         return loss
 
     def evaluate(self, inputs, labels, batch_size):
-        images = _channels_last(inputs, self.dtype)
-        correct, total = 0, 0.0
+        inputs = self._native(inputs)
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            fed = {self.fed["images"]: images[batch], self.fed["labels"]: labels[batch]}
-            right, loss = self.session.run([self.correct, self.total], fed)
-            correct, total = correct + int(right), total + float(loss)
-        return correct, total / len(labels)
-
-
-def _channels_last(images, dtype):
-    return np.ascontiguousarray(np.moveaxis(images, 1, -1), dtype=dtype.as_numpy_dtype)
-
-
-def _losses(logits, labels):
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-
-
-def _optimizer(settings, dtype):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the TensorFlow 1 builder has no optimiser %r" % settings["kind"])
-    # A Python number becomes a float32 tensor there, whatever the variables are.
-    rate, momentum = (tf.constant(settings[name], dtype) for name in ("learning_rate", "momentum"))
-    if settings["momentum"]:
-        return tf.train.MomentumOptimizer(rate, momentum, use_nesterov=settings["nesterov"])
-    return tf.train.GradientDescentOptimizer(rate)
+            fed = {self.fed["inputs"]: inputs[batch], self.fed["labels"]: labels[batch]}
+            right, loss, answered = self.session.run(self.measured, fed)
+            correct, total, count = correct + int(right), total + float(loss), count + int(answered)
+        return correct, total / count

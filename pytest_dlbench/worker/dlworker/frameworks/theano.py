@@ -5,24 +5,42 @@ import glob
 import os
 from collections import OrderedDict
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import numpy as np
 
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 
@@ -55,13 +73,18 @@ os.environ.setdefault("THEANORC", os.devnull)
 import theano  # noqa: E402 - it reads the variables above
 import theano.tensor as T  # noqa: E402, N812 - the name it has in Theano's own documentation
 from theano.configdefaults import gcc_version_str  # noqa: E402
-from theano.gradient import DisconnectedType  # noqa: E402
-from theano.sandbox import rng_mrg  # noqa: E402
 from theano.tensor.elemwise import Elemwise  # noqa: E402
-from theano.tensor.signal import pool  # noqa: E402
 
-# Theano-PyMC has renamed it.
-RandomStreams = getattr(rng_mrg, "MRG_RandomStreams", None) or rng_mrg.MRG_RandomStream
+# The builder of Keras 2 takes the pooling from here.
+from dlworker.frameworks.theano_layers import (  # noqa: E402
+    FirstMaxPool,  # noqa: F401
+    RandomStreams,
+    Training,
+    apply,
+    first_statistics,
+    own_weights,
+)
+
 _elementwise_code = Elemwise.c_code
 
 
@@ -96,177 +119,72 @@ def versions():
     return found
 
 
-class FirstMaxPoolGrad(pool.MaxPoolGrad):
-    """The gradient goes to the first of several equal values in a window; Theano's own gives it to each of them.
-
-    Equal values are no accident: wherever an image is blank, all values of a channel are the same.
-    """
-
-    def c_code(self, node, name, inp, out, sub):
-        code = pool.MaxPoolGrad.c_code(self, node, name, inp, out, sub)
-        given = "gx[0] = gx[0] + gz[0];"
-        assert code.count(given) == 1
-        # Nothing equals NaN: the rest of the window gets nothing.
-        return code.replace(given, given + " maximum = NAN;")
-
-    def c_code_cache_version(self):
-        return pool.MaxPoolGrad.c_code_cache_version(self) + (1,)
+def clipped(gradients, length):
+    """All gradients together no longer than this."""
+    norm = T.sqrt(sum(T.sqr(gradient).sum() for gradient in gradients))
+    # A norm of 0 makes this infinite, which is more than 1.
+    factor = T.minimum(1.0, length / norm)
+    return [gradient * factor for gradient in gradients]
 
 
-class FirstMaxPool(pool.Pool):
-    """Theano's max pooling with the gradient above."""
-
-    def L_op(self, inputs, outputs, grads):  # noqa: N802 - Theano's name
-        x, window, stride, padding = inputs
-        gradient = FirstMaxPoolGrad(self.ignore_border, ndim=self.ndim)(
-            x, outputs[0], grads[0], window, stride, padding
-        )
-        return [gradient] + [DisconnectedType()() for _ in inputs[1:]]
+# An optimiser is a function (parameters, gradients, settings, learning rate) -> updates, those of its slots included.
 
 
-def padded(x, padding, value):
-    """Images with rows and columns of one value around them."""
-    (top, bottom), (left, right) = padding
-    rows, columns = x.shape[2], x.shape[3]
-    shape = (x.shape[0], x.shape[1], rows + top + bottom, columns + left + right)
-    ground = T.alloc(np.array(value, x.dtype), *shape)
-    return T.set_subtensor(ground[:, :, top : top + rows, left : left + columns], x)
+def slot(parameter):
+    """Zeros of the shape of a parameter."""
+    return theano.shared(np.zeros_like(parameter.get_value()))
 
 
-class Training(NamedTuple):
-    """What training has and evaluation has not: random numbers, and updates that are not the optimiser's."""
-
-    random: RandomStreams
-    updates: OrderedDict
-
-
-# Every layer is a function (layer, shared variables by role, x, training or None) -> x.
-
-
-def conv2d(layer, own, x, training):
-    # Theano would flip the filters, as a mathematical convolution does.
-    padding = tuple(tuple(sides) for sides in layer["padding"])
-    x = T.nnet.conv2d(x, own["weight"], border_mode=padding, subsample=tuple(layer["stride"]), filter_flip=False)
-    return x + own["bias"].dimshuffle("x", 0, "x", "x") if layer["bias"] else x
-
-
-def dense(layer, own, x, training):
-    x = T.dot(x, own["weight"])
-    return x + own["bias"] if layer["bias"] else x
-
-
-def max_pool(layer, own, x, training):
-    padding = tuple(first for first, _ in layer["padding"])
-    if any(first != last for first, last in layer["padding"]):
-        x, padding = padded(x, layer["padding"], -np.inf), (0, 0)
-    return FirstMaxPool(ignore_border=True)(x, tuple(layer["window"]), tuple(layer["stride"]), padding)
-
-
-def avg_pool(layer, own, x, training):
-    window, stride = tuple(layer["window"]), tuple(layer["stride"])
-    if not any(any(sides) for sides in layer["padding"]):
-        return pool.pool_2d(x, window, ignore_border=True, stride=stride, mode="average_exc_pad")
-    # Theano has no gradient for a mean that leaves out the padding.
-    total = pool.pool_2d(padded(x, layer["padding"], 0.0), window, ignore_border=True, stride=stride, mode="sum")
-    return total / covered(layer).astype(x.dtype)
-
-
-def covered(layer):
-    """How many values of the image each window covers, in every channel of every image."""
-    along = []
-    for axis in (0, 1):
-        size, starts = layer["input"][1 + axis], np.arange(layer["output"][1 + axis]) * layer["stride"][axis]
-        starts -= layer["padding"][axis][0]
-        along.append(np.minimum(starts + layer["window"][axis], size) - np.maximum(starts, 0))
-    return np.outer(*along)[np.newaxis, np.newaxis]
-
-
-def relu(layer, own, x, training):
-    # T.nnet.relu and T.maximum have a gradient at 0, which is where blank images are before the first update.
-    return x * (x > 0)
-
-
-def dropout(layer, own, x, training):
-    if training is None or not layer["rate"]:
-        return x
-    keep = 1.0 - layer["rate"]
-    return x * training.random.binomial(x.shape, p=keep, dtype=x.dtype) / keep
-
-
-def batch_norm(layer, own, x, training):
-    """T.nnet.bn has the same graph, but refuses an epsilon of 1e-5, which is a little less in float32."""
-    mean, variance = own["mean"], own["variance"]
-    if training is not None:
-        axes = [axis for axis in range(x.ndim) if axis != 1]
-        mean, variance = x.mean(axes), x.var(axes)
-        count = T.cast(x.size // layer["input"][0], x.dtype)
-        for role, new in (("mean", mean), ("variance", variance * count / (count - 1))):
-            training.updates[own[role]] = layer["decay"] * own[role] + (1 - layer["decay"]) * new
-    vectors = (mean, variance, own["scale"], own["shift"])
-    mean, variance, scale, shift = (vector.dimshuffle("x", 0, *["x"] * (x.ndim - 2)) for vector in vectors)
-    return (x - mean) * (scale / T.sqrt(variance + layer["epsilon"])) + shift
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "dense": dense,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "dropout": dropout,
-    "flatten": lambda layer, own, x, training: x.flatten(ndim=2),
-    "relu": relu,
-    "tanh": lambda layer, own, x, training: T.tanh(x),
-    "sigmoid": lambda layer, own, x, training: T.nnet.sigmoid(x),
-}
-
-
-def apply(layers, variables, x, training):
-    """The output of each layer, by its name."""
-    outputs = OrderedDict()
-    for layer in layers:
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the Theano builder has no layer %r" % layer["kind"])
-        x = outputs[layer["name"]] = LAYERS[layer["kind"]](layer, variables.get(layer["name"]), x, training)
-    return outputs
-
-
-def _own_weights(layers, random):
-    """Theano has no layers, so no defaults either: uniform weights (Glorot and Bengio), as in its tutorials."""
-    for layer in layers:
-        name, inputs, outputs = layer["name"], layer["input"][0], layer["output"][0]
-        if layer["kind"] in ("conv2d", "dense"):
-            window = layer.get("kernel", [])
-            bound = np.sqrt(6.0 / ((inputs + outputs) * np.prod(window)))
-            shape = [outputs, inputs] + window if window else [inputs, outputs]
-            yield name + ".weight", random.uniform(-bound, bound, shape)
-        if layer["kind"] == "batch_norm":
-            yield name + ".scale", np.ones(inputs)
-            yield name + ".shift", np.zeros(inputs)
-        elif layer.get("bias"):
-            yield name + ".bias", np.zeros(outputs)
-
-
-def _first_statistics(layers):
-    for layer in layers:
-        if layer["kind"] == "batch_norm":
-            yield layer["name"] + ".mean", np.zeros(layer["input"][0])
-            yield layer["name"] + ".variance", np.ones(layer["input"][0])
-
-
-def sgd(loss, parameters, settings):
-    """The updates of the parameters and of their velocities."""
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the Theano builder has no optimiser %r" % settings["kind"])
+def sgd(parameters, gradients, settings, rate):
     updates = OrderedDict()
-    for parameter, gradient in zip(parameters, T.grad(loss, parameters)):
+    for parameter, gradient in zip(parameters, gradients):
         step = velocity = gradient + settings["weight_decay"] * parameter if settings["weight_decay"] else gradient
         if settings["momentum"]:
-            before = theano.shared(np.zeros_like(parameter.get_value()))
+            before = slot(parameter)
             velocity = updates[before] = settings["momentum"] * before + step
         step = step + settings["momentum"] * velocity if settings["nesterov"] else velocity
-        updates[parameter] = parameter - settings["learning_rate"] * step
+        updates[parameter] = parameter - rate * step
     return updates
+
+
+def adam(parameters, gradients, settings, rate):
+    beta1, beta2 = settings["beta1"], settings["beta2"]
+    taken = theano.shared(np.array(0.0))
+    updates = OrderedDict([(taken, taken + 1)])
+    # In float64, whatever the precision: close to 1 a power of beta2 has few digits left behind 1 - it.
+    corrections = [1 - np.float64(beta) ** updates[taken] for beta in (beta1, beta2)]
+    first, second = (T.cast(correction, theano.config.floatX) for correction in corrections)
+    for parameter, gradient in zip(parameters, gradients):
+        mean, square = slot(parameter), slot(parameter)
+        updates[mean] = beta1 * mean + (1 - beta1) * gradient
+        updates[square] = beta2 * square + (1 - beta2) * T.sqr(gradient)
+        root = T.sqrt(updates[square] / second) + settings["epsilon"]
+        updates[parameter] = parameter - rate * (updates[mean] / first) / root
+    return updates
+
+
+def adadelta(parameters, gradients, settings, rate):
+    rho, epsilon = settings["rho"], settings["epsilon"]
+    updates = OrderedDict()
+    for parameter, gradient in zip(parameters, gradients):
+        square, moved = slot(parameter), slot(parameter)
+        updates[square] = rho * square + (1 - rho) * T.sqr(gradient)
+        step = T.sqrt(moved + epsilon) / T.sqrt(updates[square] + epsilon) * gradient
+        updates[moved] = rho * moved + (1 - rho) * T.sqr(step)
+        updates[parameter] = parameter - rate * step
+    return updates
+
+
+def rmsprop(parameters, gradients, settings, rate):
+    updates = OrderedDict()
+    for parameter, gradient in zip(parameters, gradients):
+        square = slot(parameter)
+        updates[square] = settings["rho"] * square + (1 - settings["rho"]) * T.sqr(gradient)
+        updates[parameter] = parameter - rate * gradient / (T.sqrt(updates[square]) + settings["epsilon"])
+    return updates
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
 
 
 def require(device):
@@ -277,9 +195,26 @@ def require(device):
         raise RequestError("unsupported", "Theano found no C++ compiler (g++), and without one it only crawls")
 
 
-def losses(logits, labels):
+def answers(network, logits, labels):
+    """The mean loss, the sum of the losses, how many answers are right and how many there are.
+
+    Labels are a vector of classes, or a matrix of tokens or flags.
+    """
+    if network["loss"] == "sigmoid_cross_entropy":
+        # T.nnet.sigmoid_binary_crossentropy has a broken gradient in Theano 1.0. This has the right one, at 0 as well.
+        size = abs(logits)
+        losses = 0.5 * size + (0.5 - labels) * logits + T.log1p(T.exp(-size))
+        return losses.mean(), losses.sum(), T.eq(logits > 0, labels > 0).sum(), labels.size
+    if network["loss"] == "sequence_cross_entropy":
+        logits, labels = logits.reshape((-1, network["classes"])), labels.flatten()
     # Theano knows this pair, and computes the logarithm of the softmax without the softmax.
-    return T.nnet.categorical_crossentropy(T.nnet.softmax(logits), labels)
+    losses = T.nnet.categorical_crossentropy(T.nnet.softmax(logits), labels)
+    right = T.eq(T.argmax(logits, axis=1), labels)
+    if network.get("ignored") is None:
+        return losses.mean(), losses.sum(), right.sum(), labels.size
+    counts = T.neq(labels, network["ignored"])
+    total, count = T.switch(counts, losses, 0).sum(), counts.sum()
+    return total / T.cast(count, total.dtype), total, T.and_(right, counts).sum(), count
 
 
 def shared(arrays, dtype):
@@ -291,31 +226,66 @@ def shared(arrays, dtype):
     return variables
 
 
+class Examples:
+    """The examples of training, in shared variables: a compiled step picks its own."""
+
+    def __init__(self, network, dtype):
+        self.inputs_dtype = "int32" if "vocabulary" in network else dtype
+        self.has_classes = network["loss"] == "softmax_cross_entropy"
+        self.labels_dtype = dtype if network["loss"] == "sigmoid_cross_entropy" else "int32"
+        self.inputs = theano.shared(np.zeros([0] + network["input"], self.inputs_dtype))
+        self.labels = theano.shared(np.zeros([0] if self.has_classes else [0, 0], self.labels_dtype))
+        self.order, self.rates = theano.shared(np.zeros([0, 0], "int32")), theano.shared(np.zeros([0], dtype))
+
+    def arrays(self, inputs, labels):
+        """Examples with the types that the graph has; a single flag is a row, too."""
+        labels = np.array(labels, self.labels_dtype)
+        return np.array(inputs, self.inputs_dtype), labels if self.has_classes else labels.reshape(len(labels), -1)
+
+    def load(self, inputs, labels, order, rates):
+        inputs, labels = self.arrays(inputs, labels)
+        self.inputs.set_value(inputs, borrow=True)
+        self.labels.set_value(labels, borrow=True)
+        self.order.set_value(np.array(order, "int32"), borrow=True)
+        if rates is not None:
+            self.rates.set_value(np.array(rates, self.rates.dtype), borrow=True)
+
+
 class Trainer:
     """The shared variables, and the two compiled functions: one step, and the evaluation of one batch."""
 
     def __init__(self, network, recipe, weights, device, seed):
         require(device)
         # Python's own numbers get this type where they enter the graph.
-        theano.config.floatX = self.dtype = recipe["precision"]
-        layers, random = network["layers"], np.random.RandomState(seed)
-        arrays = _own_weights(layers, random) if weights is None else weights.items()
-        variables = shared(list(arrays) + list(_first_statistics(layers)), self.dtype)
+        theano.config.floatX = recipe["precision"]
+        self.network, layers, random = network, network["layers"], np.random.RandomState(seed)
+        arrays = own_weights(layers, random) if weights is None else weights.items()
+        variables = shared(list(arrays) + list(first_statistics(layers)), recipe["precision"])
         own = [item for layer in layers for item in variables.get(layer["name"], {}).items()]
         self.weights = [variable for role, variable in own if role not in ("mean", "variance")]
-        self.images = theano.shared(np.zeros([0] + network["input"], self.dtype))
-        self.labels, self.order = (theano.shared(np.zeros(shape, "int32")) for shape in ([0], [0, 0]))
+        self.examples = Examples(network, recipe["precision"])
         training = Training(RandomStreams(random.randint(1, 2**30)), OrderedDict())
-        self._step = self._compiled_step(layers, variables, training, recipe["optimizer"])
-        self._evaluate = _compiled_evaluation(layers, variables, self.images.type())
+        self._step = self._compiled_step(variables, training, recipe)
+        self._evaluate = self._compiled_evaluation(variables)
 
-    def _compiled_step(self, layers, variables, training, optimizer):
-        number = T.lscalar()
-        index = self.order[number]
-        self.outputs = apply(layers, variables, self.images[index], training)
-        loss = losses(self.outputs[layers[-1]["name"]], self.labels[index]).mean()
-        training.updates.update(sgd(loss, self.weights, optimizer))
+    def _compiled_step(self, variables, training, recipe):
+        number, settings = T.lscalar(), recipe["optimizer"]
+        index = self.examples.order[number]
+        self.outputs = apply(self.network["layers"], variables, self.examples.inputs[index], training)
+        logits = self.outputs[self.network["layers"][-1]["name"]]
+        loss, _, _, _ = answers(self.network, logits, self.examples.labels[index])
+        gradients = T.grad(loss, self.weights)
+        if recipe.get("clip_norm"):
+            gradients = clipped(gradients, recipe["clip_norm"])
+        rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
+        training.updates.update(OPTIMIZERS[settings["kind"]](self.weights, gradients, settings, rate))
         return theano.function([number], loss, updates=training.updates)
+
+    def _compiled_evaluation(self, variables):
+        inputs, labels = self.examples.inputs.type(), self.examples.labels.type()
+        logits = apply(self.network["layers"], variables, inputs, None)[self.network["layers"][-1]["name"]]
+        _, total, right, count = answers(self.network, logits, labels)
+        return theano.function([inputs, labels], [right, total, count])
 
     def parameters(self):
         return {variable.name: variable.get_value(borrow=True).shape for variable in self.weights}
@@ -324,24 +294,15 @@ class Trainer:
         return "\n".join("%-10s %s" % (name, output.owner) for name, output in self.outputs.items())
 
     def load(self, inputs, labels, order, rates=None):
-        self.images.set_value(np.array(inputs, self.dtype), borrow=True)
-        self.labels.set_value(np.array(labels, "int32"), borrow=True)
-        self.order.set_value(np.array(order, "int32"), borrow=True)
+        self.examples.load(inputs, labels, order, rates)
 
     def step(self, number):
         return self._step(number)
 
     def evaluate(self, inputs, labels, batch_size):
-        correct, total = 0, 0.0
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
             batch = slice(first, first + batch_size)
-            right, loss = self._evaluate(np.array(inputs[batch], self.dtype), np.array(labels[batch], "int32"))
-            correct, total = correct + int(right), total + float(loss)
-        return correct, total / len(labels)
-
-
-def _compiled_evaluation(layers, variables, images):
-    labels = T.ivector()
-    logits = apply(layers, variables, images, None)[layers[-1]["name"]]
-    correct = T.eq(T.argmax(logits, axis=1), labels).sum()
-    return theano.function([images, labels], [correct, losses(logits, labels).sum()])
+            right, loss, answered = self._evaluate(*self.examples.arrays(inputs[batch], labels[batch]))
+            correct, total, count = correct + int(right), total + float(loss), count + int(answered)
+        return correct, total / count

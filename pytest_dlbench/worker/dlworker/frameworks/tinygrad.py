@@ -1,28 +1,53 @@
-"""tinygrad: a list of layers, one TinyJit step. Images are channels first, as tinygrad's own layers want them."""
+"""tinygrad: a list of layers, or a graph of them, and one TinyJit step.
+
+Images are channels first, as tinygrad's own layers want them.
+"""
 
 import os
 import shutil
 import subprocess
+from functools import reduce
 from importlib import metadata  # novm: tinygrad itself wants Python 3.11
 
 import numpy as np
 from tinygrad import Context, Device, Tensor, TinyJit, nn
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 
+from dlworker.frameworks.tinygrad_layers import Recurrent
+from dlworker.graph import is_chain, run
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
 
@@ -48,7 +73,8 @@ def versions():
 
 def conv2d(layer):
     channels, filters, padding = layer["input"][0], layer["output"][0], _sides(layer["padding"])
-    return nn.Conv2d(channels, filters, tuple(layer["kernel"]), tuple(layer["stride"]), padding, bias=layer["bias"])
+    settings = {"groups": layer.get("groups", 1), "bias": layer["bias"]}
+    return nn.Conv2d(channels, filters, tuple(layer["kernel"]), tuple(layer["stride"]), padding, **settings)
 
 
 def max_pool(layer):
@@ -66,35 +92,86 @@ def batch_norm(layer):
     return nn.BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
 
 
+def local_response_norm(layer):
+    size, beyond = layer["size"], layer["size"] // 2
+
+    def normalise(x):
+        squares = x.square().pad((None, (beyond, beyond), None, None))
+        sums = sum(squares[:, first : first + x.shape[1]] for first in range(size))
+        return x / (layer["k"] + layer["alpha"] / size * sums) ** layer["beta"]
+
+    return normalise
+
+
 def _sides(padding):
     """Left, right, top, bottom: tinygrad's operators pad unevenly themselves."""
     (top, bottom), (left, right) = padding
     return (left, right, top, bottom)
 
 
-# Every layer is something that can be called with a tensor.
+# Every layer is something that can be called with a tensor, or with several.
 LAYERS = {
     "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
     "max_pool": max_pool,
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
-    "dense": lambda layer: nn.Linear(layer["input"][0], layer["output"][0], bias=layer["bias"]),
+    "local_response_norm": local_response_norm,
+    # Of a sequence nn.Linear takes the features of each step.
+    "dense": lambda layer: nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
     "flatten": lambda layer: lambda x: x.flatten(1),
     "dropout": lambda layer: lambda x: x.dropout(layer["rate"]),
     "relu": lambda layer: Tensor.relu,
     "tanh": lambda layer: Tensor.tanh,
     "sigmoid": lambda layer: Tensor.sigmoid,
+    "log_softmax": lambda layer: Tensor.log_softmax,
+    "pad_channels": lambda layer: lambda x: x.pad((None, (0, layer["added"]), None, None)),
+    "add": lambda layer: lambda *values: sum(values[1:], values[0]),
+    # Channels of images, features of vectors and sequences.
+    "concat": lambda layer: lambda *values: Tensor.cat(*values, dim=1 if values[0].ndim == 4 else -1),
+    "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
+    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
+    "lstm": Recurrent,
+    "gru": Recurrent,
 }
 
 
-def build(network):
-    """The neutral network as {name: layer}, in order."""
-    model = {}
-    for layer in network["layers"]:
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the tinygrad builder has no layer %r" % layer["kind"])
-        model[layer["name"]] = LAYERS[layer["kind"]](layer)
-    return model
+def logits_of(layers, model, x):
+    """What the layers make of a batch, in order or as they are wired."""
+    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return x.sequential(list(model.values()))
+    lengths, states = {}, {}
+
+    def call(layer, values):
+        name, kind = layer["name"], layer["kind"]
+        if kind == "embedding" and layer["padding"] is not None:
+            lengths[name] = (values[0] != layer["padding"]).sum(1)
+        if kind in ("lstm", "gru"):
+            known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
+            values[0], states[name] = model[name](values[0], *known)
+            return values[0]
+        return model[name](*values)
+
+    return run(layers, x, call)
+
+
+def loss_of(network, logits, labels, reduction="mean"):
+    if network["loss"] == "sigmoid_cross_entropy":
+        return logits.binary_crossentropy_logits(labels.reshape(logits.shape), reduction=reduction)
+    # -1 is no label: it leaves none out.
+    ignored = -1 if network.get("ignored") is None else network["ignored"]
+    return logits.sparse_categorical_crossentropy(labels, ignore_index=ignored, reduction=reduction)
+
+
+def right_of(network, logits, labels):
+    """How many answers are right, and how many there are."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        right = (logits > 0) == (labels.reshape(logits.shape) > 0)
+    else:
+        right = logits.argmax(-1) == labels
+    ignored = network.get("ignored")
+    counts = right.full_like(True) if ignored is None else labels != ignored
+    return (right & counts).sum(), counts.sum()
 
 
 def _choose(device):
@@ -109,7 +186,16 @@ def _choose(device):
     DEV.value = "%s%s" % (found, device[len("gpu") :])
 
 
-ROLES = {"scale": "weight", "shift": "bias"}
+# Where tinygrad keeps an array, by kind and canonical role.
+ARRAYS = {"weight": "weight", "bias": "bias"}
+RECURRENT = {"weight": "cell.weight_ih", "recurrent": "cell.weight_hh", "bias": "cell.bias_ih"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "lstm": RECURRENT,
+    "gru": dict(RECURRENT, recurrent_bias="cell.bias_hh"),
+}
+# nn.Linear and cells keep (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
 class Trainer:
@@ -120,20 +206,21 @@ class Trainer:
         self.precision = DEFAULT_FLOAT.value = recipe["precision"]
         Tensor.manual_seed(seed)
         self.network = network
-        self.model = build(network)
+        self.model = {layer["name"]: LAYERS[layer["kind"]](layer) for layer in network["layers"]}
         if weights is not None:
             self._set(weights)
+        self.clip_norm = recipe.get("clip_norm")
         self.optimizer = _optimizer(nn.state.get_parameters(self.model), recipe["optimizer"], self.precision)
         Tensor.realize(*nn.state.get_parameters(self.model), *nn.state.get_parameters(self.optimizer))
 
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
         for layer in self.network["layers"]:
-            for role in ("weight", "bias") if layer["kind"] != "batch_norm" else ("scale", "shift"):
-                parameter = getattr(self.model[layer["name"]], ROLES.get(role, role), None)
+            kind, native = layer["kind"], self.model[layer["name"]]
+            for role, path in ARRAYS_OF.get(kind, ARRAYS).items():
+                parameter = reduce(lambda owner, name: getattr(owner, name, None), path.split("."), native)
                 if parameter is not None:
-                    # nn.Linear keeps (outputs, inputs); convolutions are canonical as they are.
-                    yield "%s.%s" % (layer["name"], role), parameter, layer["kind"] == "dense" and role == "weight"
+                    yield "%s.%s" % (layer["name"], role), parameter, (kind, role) in TRANSPOSED
 
     def _set(self, weights):
         for name, parameter, transposed in self._natives():
@@ -149,45 +236,109 @@ class Trainer:
         return "\n".join(lines + shapes)
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.labels = self._examples(inputs, labels)
-        self.order = [Tensor(row).realize() for row in np.array(order, dtype=np.int32)]
+        self.inputs, self.labels = self._examples(inputs, labels)
+        # What a step is called with: its examples and, where that changes, its learning rate.
+        self.calls = [(Tensor(row).realize(),) for row in np.array(order, dtype=np.int32)]
+        if rates is not None:
+            rates = [Tensor([float(rate)], dtype=self.precision).realize() for rate in rates]
+            self.calls = [(*call, rate) for call, rate in zip(self.calls, rates)]
         # Like every state of a step, that of the random numbers must exist before the step is captured.
         Tensor.rand(1).realize()
         self._step = TinyJit(self._update)
         # TinyJit calls a function once before it captures it, for lazy state. Here is none: capture the first call.
         self._step.cnt = 1
 
-    def _examples(self, images, labels):
-        images = Tensor(np.array(images, dtype=self.precision))
-        return images.realize(), Tensor(np.array(labels, dtype=np.int32)).realize()
+    def _examples(self, inputs, labels):
+        inputs = Tensor(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.precision))
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        labels = Tensor(np.array(labels, dtype=self.precision if has_flags else np.int32))
+        return inputs.realize(), labels.realize()
 
     @Context(TRAINING=1)
-    def _update(self, index):
+    def _update(self, index, rate=None):
         self.optimizer.zero_grad()
-        loss = self._logits(self.images[index]).sparse_categorical_crossentropy(self.labels[index]).backward()
+        loss = loss_of(self.network, self._logits(self.inputs[index]), self.labels[index]).backward()
+        if self.clip_norm:
+            clip(self.optimizer.params, self.clip_norm)
+        if rate is not None:
+            self.optimizer.lr = rate
         return loss.realize(*self.optimizer.schedule_step())
 
-    def _logits(self, images):
-        return images.sequential(list(self.model.values()))
+    def _logits(self, inputs):
+        return logits_of(self.network["layers"], self.model, inputs)
 
     def step(self, number):
-        return self._step(self.order[number]).item()
+        return self._step(*self.calls[number]).item()
 
     def evaluate(self, inputs, labels, batch_size):
-        images, labels = self._examples(inputs, labels)
-        correct, total = 0, 0.0
+        inputs, labels = self._examples(inputs, labels)
+        correct, total, count = 0, 0.0, 0
         for first in range(0, len(labels), batch_size):
-            x, y = images[first : first + batch_size], labels[first : first + batch_size]
+            x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
             logits = self._logits(x)
-            right, loss = (logits.argmax(1) == y).sum(), logits.sparse_categorical_crossentropy(y, reduction="sum")
-            Tensor.realize(right, loss)
-            correct, total = correct + right.item(), total + loss.item()
-        return correct, total / len(labels)
+            sums = *right_of(self.network, logits, y), loss_of(self.network, logits, y, reduction="sum")
+            Tensor.realize(*sums)
+            correct, count, total = correct + sums[0].item(), count + sums[1].item(), total + sums[2].item()
+        return correct, total / count
+
+
+def clip(parameters, length):
+    """Shorten the gradient of all parameters together."""
+    norm = sum(parameter.grad.square().sum() for parameter in parameters).sqrt()
+    factor = (length / norm).minimum(1.0)
+    for parameter in parameters:
+        parameter.grad = parameter.grad * factor
+
+
+class RMSprop(nn.optim.Optimizer):
+    """RMSprop, which tinygrad has not."""
+
+    def __init__(self, parameters, settings, precision):
+        super().__init__(parameters, settings["learning_rate"])
+        self.rho, self.epsilon = settings["rho"], settings["epsilon"]
+        self.squares = _slots(self, precision)
+
+    def _step(self, params, grads):
+        moves = []
+        for gradient, squares in zip(grads, self.squares):
+            squares.assign(self.rho * squares + (1 - self.rho) * gradient.square())
+            moves.append(self.lr * gradient / (squares.sqrt() + self.epsilon))
+        return moves, self.squares
+
+
+class Adadelta(nn.optim.Optimizer):
+    """Adadelta, which tinygrad has not."""
+
+    def __init__(self, parameters, settings, precision):
+        super().__init__(parameters, settings["learning_rate"])
+        self.rho, self.epsilon = settings["rho"], settings["epsilon"]
+        self.squares, self.steps = _slots(self, precision), _slots(self, precision)
+
+    def _step(self, params, grads):
+        moves = []
+        for gradient, squares, steps in zip(grads, self.squares, self.steps):
+            squares.assign(self.rho * squares + (1 - self.rho) * gradient.square())
+            move = ((steps + self.epsilon).sqrt() / (squares + self.epsilon).sqrt() * gradient).contiguous()
+            steps.assign(self.rho * steps + (1 - self.rho) * move.square())
+            moves.append(self.lr * move)
+        return moves, self.squares + self.steps
+
+
+def _slots(optimizer, precision):
+    return [Tensor.zeros(parameter.shape, dtype=precision).contiguous() for parameter in optimizer.params]
 
 
 def _optimizer(parameters, settings, precision):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the tinygrad builder has no optimiser %r" % settings["kind"])
+    if settings["kind"] in ("rmsprop", "adadelta"):
+        own = RMSprop if settings["kind"] == "rmsprop" else Adadelta
+        return own(parameters, settings, precision)
+    # tinygrad keeps slots in float32 unless an environment variable says otherwise for the whole process.
+    if settings["kind"] == "adam":
+        b1, b2, epsilon = settings["beta1"], settings["beta2"], settings["epsilon"]
+        optimizer = nn.optim.Adam(parameters, lr=settings["learning_rate"], b1=b1, b2=b2, eps=epsilon)
+        optimizer.m, optimizer.v = ([slot.cast(precision) for slot in slots] for slots in (optimizer.m, optimizer.v))
+        optimizer.b1_t, optimizer.b2_t = optimizer.b1_t.cast(precision), optimizer.b2_t.cast(precision)
+        return optimizer
     optimizer = nn.optim.SGD(
         parameters,
         lr=settings["learning_rate"],
@@ -195,6 +346,5 @@ def _optimizer(parameters, settings, precision):
         nesterov=settings["nesterov"],
         weight_decay=settings["weight_decay"],
     )
-    # tinygrad keeps the velocities in float32 unless an environment variable says otherwise for the whole process.
     optimizer.b = [velocity.cast(precision) for velocity in optimizer.b]
     return optimizer

@@ -1,0 +1,85 @@
+"""Taking files that people already have: official archives, or what they unpack to. No network is needed."""
+
+import shutil
+from pathlib import Path
+
+from pytest_dlbench.data import extracting, keeping
+from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.data.watching import UNWATCHED, Watcher
+from pytest_dlbench.errors import DataError
+
+RECORDED = "nobody publishes checksums of these; size and content hash recorded at import"
+
+
+def take(
+    source: Source, path: Path, *, link: bool = False, unofficial: bool = False, watcher: Watcher = UNWATCHED
+) -> keeping.Manifest:
+    """Copy the files of a source from ``path`` into the cache, and give what is recorded of them.
+
+    ``path`` is an official file, a folder that holds the official files somewhere, or what they unpack to. With
+    ``link`` a folder of unpacked files stays where it is. ``unofficial`` takes files whose checksum is another. Raises
+    DataError where something lacks, or is not what it should be.
+    """
+    if not path.exists():
+        raise DataError(
+            f"{path} does not exist\n  name an official file of {source.name}, or a folder: {_wanted(source)}"
+        )
+    with keeping.locked(source):
+        official = _official(source, path)
+        if official and not link:
+            return _unpack(source, official, unofficial, watcher)
+        return _take_unpacked(source, _base(source, path), link, watcher)
+
+
+def _official(source: Source, path: Path) -> dict[File, Path]:
+    """Where the official files lie; empty where not all of them do."""
+    found = {}
+    for file in source.files:
+        candidates = [path] if path.is_file() else sorted(path.rglob(file.name))
+        named = [candidate for candidate in candidates if candidate.name == file.name and candidate.is_file()]
+        if not named:
+            return {}
+        found[file] = named[0]
+    return found
+
+
+def _unpack(source: Source, official: dict[File, Path], unofficial: bool, watcher: Watcher) -> keeping.Manifest:
+    known_by = tuple(keeping.check(file, path, is_enforced=not unofficial) for file, path in official.items())
+
+    def fill(folder: Path) -> None:
+        for path in official.values():
+            extracting.unpack(path, folder, source, watcher)
+
+    return keeping.keep(source, fill, known_by, watcher)
+
+
+def _base(source: Source, path: Path) -> Path:
+    """The folder that the contents lie below, which people may name, or the one inside it."""
+    for base in (path, path.parent):
+        if all(keeping.matches(source, base).values()):
+            return base
+    raise DataError(f"{path} does not hold the files of {source.name}\n  wanted: {_wanted(source)}")
+
+
+def _take_unpacked(source: Source, base: Path, link: bool, watcher: Watcher) -> keeping.Manifest:
+    found = sorted({path for paths in keeping.matches(source, base).values() for path in paths})
+
+    def fill(folder: Path) -> None:
+        if link:
+            folder.symlink_to(base.resolve(), target_is_directory=True)
+            return
+        watcher.begin(f"{source.name}: copying", sum(path.stat().st_size for path in found))
+        for path in found:
+            place = folder / path.relative_to(base)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+            watcher.advance(path.stat().st_size)
+
+    return keeping.keep(source, fill, (RECORDED,), watcher)
+
+
+def _wanted(source: Source) -> str:
+    contents = ", ".join(source.contents)
+    if not source.files:
+        return contents
+    return f"{', '.join(file.name for file in source.files)}; or unpacked: {contents}"

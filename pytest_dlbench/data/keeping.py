@@ -1,0 +1,140 @@
+"""Putting the files of a source into the cache: whole or not at all, with a manifest of what they were."""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from pytest_dlbench.data.cache import files_root, folder_of, manifest_path
+from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.data.watching import UNWATCHED, Watcher
+from pytest_dlbench.errors import DataError
+
+PIECE_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """One file as it lay in the cache when it was put there."""
+
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What was put there, and by what it was known: one line for each official file, or one for all."""
+
+    source: str
+    known_by: tuple[str, ...]
+    contents: Mapping[str, Content]
+
+
+@contextmanager
+def locked(source: Source) -> Iterator[None]:
+    """One process at a time puts files of a source there."""
+    files_root().mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(files_root() / f"{source.name}.lock"):
+        yield
+
+
+def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...], watcher: Watcher) -> Manifest:
+    """Let ``fill`` make the folder of a source at the path it is given, and put it in the place of an older one.
+
+    Raises DataError where something of the source's contents lacks.
+    """
+    # Beside its final place, so that the rename stays on one file system.
+    with tempfile.TemporaryDirectory(prefix=f"{source.name}.", dir=files_root()) as unfinished:
+        folder = Path(unfinished) / "files"
+        fill(folder)
+        manifest = Manifest(source=source.name, known_by=known_by, contents=_contents(source, folder, watcher))
+        discard(source)
+        folder.rename(files_root() / source.name)
+    manifest_path(source).write_bytes(msgspec.json.encode(manifest))
+    return manifest
+
+
+def discard(source: Source) -> None:
+    """Take the files of a source away, if there are any; files elsewhere that were only linked stay."""
+    manifest_path(source).unlink(missing_ok=True)
+    folder = files_root() / source.name
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+
+
+def matches(source: Source, folder: Path) -> dict[str, list[Path]]:
+    """The files of a folder by the pattern of the source's contents that they match."""
+    return {pattern: sorted(path for path in folder.glob(pattern) if path.is_file()) for pattern in source.contents}
+
+
+def _contents(source: Source, folder: Path, watcher: Watcher) -> dict[str, Content]:
+    found = matches(source, folder)
+    if lacking := [pattern for pattern, paths in found.items() if not paths]:
+        raise DataError(f"what came is not the whole of {source.name}: there is no {', no '.join(lacking)}")
+    paths = sorted({path for paths in found.values() for path in paths})
+    watcher.begin(f"{source.name}: hashing", sum(path.stat().st_size for path in paths))
+    return {
+        path.relative_to(folder).as_posix(): Content(
+            size_bytes=path.stat().st_size, sha256=digest(path, "sha256", watcher)
+        )
+        for path in paths
+    }
+
+
+def digest(path: Path, algorithm: str, watcher: Watcher = UNWATCHED) -> str:
+    """The hash of a file's content, in hexadecimal."""
+    hashing = hashlib.new(algorithm, usedforsecurity=False)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            hashing.update(piece)
+            watcher.advance(len(piece))
+    return hashing.hexdigest()
+
+
+def check(file: File, path: Path, *, is_enforced: bool = True) -> str:
+    """How an official file is known, in a line; raises DataError where its checksum says that it is another."""
+    algorithm, _, expected = (file.checksum or "sha256:").partition(":")
+    found = digest(path, algorithm)
+    if not expected:
+        return f"{file.name}: nobody publishes a checksum; size and content hash recorded ({algorithm} {found})"
+    if found == expected:
+        return f"{file.name}: {algorithm} {found}, as published"
+    if is_enforced:
+        raise DataError(
+            f"{path} is not the official {file.name}: its {algorithm} is {found}, not {expected}\n"
+            "  it may be damaged, or cut short; get it again, or say --unofficial where you mean this file"
+        )
+    return f"{file.name}: not the official file, taken by --unofficial ({algorithm} {found})"
+
+
+def verify(source: Source, watcher: Watcher = UNWATCHED) -> tuple[Manifest, list[str]]:
+    """What was recorded of a source's files, and what no longer agrees with it; raises DataMissingError."""
+    folder = folder_of(source)
+    manifest = _read(source)
+    watcher.begin(f"{source.name}: verifying", sum(content.size_bytes for content in manifest.contents.values()))
+    problems = []
+    for name, content in manifest.contents.items():
+        path = folder / name
+        if not path.is_file():
+            problems.append(f"{path} is missing")
+        elif path.stat().st_size != content.size_bytes:
+            problems.append(f"{path} has {path.stat().st_size} bytes, it had {content.size_bytes}")
+        elif digest(path, "sha256", watcher) != content.sha256:
+            problems.append(f"{path} has another content than it had")
+    return manifest, problems
+
+
+def _read(source: Source) -> Manifest:
+    path = manifest_path(source)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged: {error}\n  bring the files again: {source.way_here}") from error

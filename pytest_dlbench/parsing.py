@@ -1,0 +1,78 @@
+"""What the text of an option or an ini key means: from text, and the place it stands in, to a value."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
+from pytest_dlbench.matrix import SCALES
+from pytest_dlbench.records import CaseOutcome
+
+
+def flag(text: str, where: str) -> bool:
+    """``true`` or ``false``."""
+    if text.lower() not in ("true", "false"):
+        raise OptionError(f"{where}: expected true or false, got {text!r}")
+    return text.lower() == "true"
+
+
+def text(value: str, where: str) -> str:
+    """Any text."""
+    return value.strip()
+
+
+def path(value: str, where: str) -> Path:
+    """A path, relative to the root of the repository."""
+    return Path(value)
+
+
+def names(value: str, where: str) -> tuple[str, ...]:
+    """Names with commas between them; whether they are known is for the matrix to say."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def positive_int(value: str, where: str) -> int:
+    """A whole number, 1 or more."""
+    if not value.strip().isdecimal() or int(value) < 1:
+        raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
+    return int(value)
+
+
+def thread_counts(value: str, where: str) -> tuple[int, ...]:
+    """Whole numbers with commas between them, each once."""
+    counts = tuple(dict.fromkeys(positive_int(text, where) for text in names(value, where)))
+    if not counts:
+        raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
+    return counts
+
+
+def positive_seconds(value: str, where: str) -> float:
+    """A number of seconds above 0."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"{where}: expected a number of seconds above 0, got {value!r}")
+    return seconds
+
+
+def scale(value: str, where: str) -> str:
+    """One of the scales."""
+    if value not in SCALES:
+        raise OptionError(unknown_name("scale", value, where, SCALES))
+    return value
+
+
+def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
+    """Outcomes that a gate may be told to accept."""
+    known = {outcome.value: outcome for outcome in GATE_FAILING}
+    for name in names(value, where):
+        if name not in known:
+            raise OptionError(unknown_name("outcome", name, where, known))
+    return frozenset(known[name] for name in names(value, where))
+
+
+def tolerances(value: str, where: str) -> Mapping[str, float]:
+    """METRIC:AMOUNT with commas between them."""
+    return parse_tolerances(names(value, where), where)

@@ -1,0 +1,206 @@
+"""Settings of the recipe from the command line: text becomes changes of fields, whatever fields a recipe has.
+
+What a field may be is read off its type, what it may not be is said by its dataclass; nothing here names a setting.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import lru_cache
+from itertools import product
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from pytest_dlbench.errors import ModelError, OptionError, unknown_name
+from pytest_dlbench.model import SGD, Recipe
+
+T = TypeVar("T")
+Scalar = int | float | bool | str | None
+Sweep = Mapping[str, tuple[Scalar, ...]]
+"""The values of each setting, by its name, in the order of the names."""
+
+# What every recipe of such settings refuses need not wait until a recipe is known.
+_TRIAL = Recipe(batch_size=1, epochs=1, optimizer=SGD(0.1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One field of a recipe or of its optimiser, and the value that it is to have."""
+
+    name: str
+    value: Scalar
+
+    @property
+    def id(self) -> str:
+        """Its part of a case's id: ``batch_size50``, ``init_framework``."""
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        return f"{self.name}{'' if is_number else '_'}{show(self.value)}"
+
+
+def show(value: Scalar) -> str:
+    """A value as it is typed; 0.010 and 1e-2 are one value, and have one text."""
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return value if isinstance(value, str) else str(value).lower()
+
+
+def parse(text: str, where: str) -> Sweep:
+    """``batch_size=50,500,learning_rate=0.1``: every key with its values; raises OptionError."""
+    typed = _by_key(text, where)
+    return {name: _values(name, typed[name], f"{where} {name}", where) for name in sorted(typed)}
+
+
+def points(sweep: Sweep) -> list[tuple[Change, ...]]:
+    """Every combination of the values, the last setting varying the quickest; one of no changes where none is set."""
+    axes = [[Change(name=name, value=value) for value in values] for name, values in sweep.items()]
+    return list(product(*axes))
+
+
+def changed(recipe: Recipe, changes: Iterable[Change]) -> Recipe:
+    """The recipe with these settings; raises ModelError where it has no such setting, or cannot have them together."""
+    values = {change.name: change.value for change in changes}
+    of_recipe: dict[str, Any] = {name: value for name, value in values.items() if name in _names(recipe)}
+    of_optimizer = {name: value for name, value in values.items() if name not in of_recipe}
+    if lacking := [name for name in of_optimizer if name not in _names(recipe.optimizer)]:
+        own = ", ".join(_names(recipe.optimizer))
+        raise ModelError(f"{type(recipe.optimizer).__name__} has no {' and no '.join(lacking)}; its settings: {own}")
+    if of_optimizer:
+        of_recipe["optimizer"] = _replaced(recipe.optimizer, of_optimizer)
+    return _replaced(recipe, of_recipe) if of_recipe else recipe
+
+
+def _replaced(settings: T, values: Mapping[str, Any]) -> T:
+    """Whatever cannot be is refused by the dataclass itself."""
+    replaced: T = replace(cast("Any", settings), **values)
+    return replaced
+
+
+def _by_key(text: str, where: str) -> dict[str, list[str]]:
+    typed: dict[str, list[str]] = {}
+    key = ""
+    for part in text.split(",") if text.strip() else ():
+        name, begins_key, value = part.partition("=")
+        if begins_key:
+            key = name.strip()
+            if key in typed:
+                raise OptionError(f"{where}: {key} is set twice; give all its values at once: {key}=1,2")
+            typed[key] = []
+        elif not key:
+            raise OptionError(f"{where}: expected KEY=VALUE, such as batch_size=64 or batch_size=50,500, got {text!r}")
+        typed[key].append((value if begins_key else part).strip())
+    return typed
+
+
+def _values(name: str, texts: Sequence[str], place: str, where: str) -> tuple[Scalar, ...]:
+    known = _settable()
+    if name not in known:
+        raise OptionError(unknown_name("setting", name, where, known))
+    values = tuple(_value(name, known[name], text, place) for text in texts)
+    if twice := [show(value) for value in values if values.count(value) > 1]:
+        raise OptionError(f"{place}: {twice[0]} is there twice; two cases would have one id")
+    return values
+
+
+def _value(name: str, types: Sequence[Any], text: str, place: str) -> Scalar:
+    for kind in types:
+        if (read := _read(kind, text)) is not MISSING:
+            if refusal := _refusal(name, read):
+                raise OptionError(f"{place}: {refusal}")
+            return cast("Scalar", read)
+    expected = " or ".join(dict.fromkeys(_expected(kind) for kind in types))
+    raise OptionError(f"{place}: expected {expected}, got {text!r}")
+
+
+def _read(kind: Any, text: str) -> Any:
+    """A text as a value of a type; MISSING where it is none."""
+    if kind is NoneType:
+        return None if text == "none" else MISSING
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), MISSING)
+    if kind is int:
+        # Python itself refuses numbers of thousands of digits.
+        return int(text) if text.isdecimal() and len(text) < 19 else MISSING
+    if kind is float:
+        return _number(text)
+    return text if text in get_args(kind) else MISSING
+
+
+def _number(text: str) -> Any:
+    try:
+        number = float(text)
+    except ValueError:
+        return MISSING
+    # No setting of a recipe is negative; the sum makes -0 a plain 0.
+    return number + 0.0 if isfinite(number) and number >= 0 else MISSING
+
+
+def _expected(kind: Any) -> str:
+    words = {NoneType: "none", bool: "true or false", int: "a whole number", float: "a finite number, 0 or more"}
+    return words.get(kind) or f"one of {', '.join(map(str, get_args(kind)))}"
+
+
+def _refusal(name: str, value: Scalar) -> str:
+    """Why no recipe takes a number, empty where some may: what hangs on other settings is for the recipe to say."""
+    if isinstance(value, bool | str | None):
+        return ""
+    refusals = []
+    for trial in _trials():
+        if name in _names(trial):
+            try:
+                replace(trial, **{name: value})
+            except ModelError as error:
+                refusals.append(str(error))
+            else:
+                return ""
+    return next(iter(refusals), "")
+
+
+def _trials() -> Iterator[Any]:
+    """A recipe, and one of each optimiser."""
+    yield _TRIAL
+    for kind in _optimizers():
+        needed = [field.name for field in fields(kind) if field.default is MISSING and field.init]
+        try:
+            yield kind(**dict.fromkeys(needed, 0.1))
+        except (ModelError, TypeError):
+            # One that needs more than rates is asked when its recipe is known.
+            continue
+
+
+@lru_cache(maxsize=1)
+def _settable() -> dict[str, tuple[Any, ...]]:
+    """What text may stand for, by the name of the setting; those of the recipe itself come before an optimiser's."""
+    found: dict[str, tuple[Any, ...]] = {}
+    kinds: tuple[Any, ...] = (Recipe, *_optimizers())
+    for kind in kinds:
+        hints = get_type_hints(kind)
+        for field in fields(kind):
+            types = tuple(filter(_is_scalar, _alternatives(hints[field.name])))
+            # A schedule, or nothing: "nothing" alone is no setting that anybody wants.
+            if types and types != (NoneType,):
+                found.setdefault(field.name, types)
+    return found
+
+
+def _optimizers() -> tuple[type[Any], ...]:
+    """Every class that a recipe's optimiser may be of."""
+    declared = _alternatives(get_type_hints(Recipe)["optimizer"])
+    return tuple(dict.fromkeys(kind for base in declared for kind in _family(base) if is_dataclass(kind)))
+
+
+def _family(base: type[Any]) -> Iterator[type[Any]]:
+    yield base
+    for kind in base.__subclasses__():
+        yield from _family(kind)
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _is_scalar(kind: Any) -> bool:
+    return kind in (NoneType, bool, int, float) or get_origin(kind) is Literal
+
+
+def _names(settings: Any) -> list[str]:
+    return [field.name for field in fields(settings)]

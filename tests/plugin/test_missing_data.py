@@ -1,0 +1,45 @@
+"""Data sets that are not here: skipped with what brings them, left out where nobody named them."""
+
+import pytest
+
+
+@pytest.fixture
+def bare(suite, tmp_path, monkeypatch):
+    """A suite of one model that fits MNIST, and a cache without any files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "bare"))
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(
+        conftest.read_text().replace("input_shape=(1, 8, 8)", "input_shape=(1, 28, 28)").replace('"digits"', '"mnist"')
+    )
+    return suite
+
+
+def test_a_data_set_that_was_named_is_skipped_with_what_brings_it(bare):
+    result = bare.run("--dlbench-datasets=mnist,digits28", "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "skipped: numpy-softmax-mnist-cpu",
+            "*the files of mnist are not here",
+            "*to get it: dlbench data fetch mnist",
+            "*or: dlbench data import mnist PATH",
+        ]
+    )
+
+
+def test_a_gate_fails_on_data_that_are_gone(bare):
+    assert bare.run("--dlbench-datasets=mnist,digits28", "--dlbench-compare").ret == 1
+
+
+def test_a_data_set_that_nobody_named_is_left_out_with_what_brings_it(bare):
+    result = bare.run("-v")
+    result.stdout.fnmatch_lines(["left out: 1 × mnist is not here: dlbench data fetch mnist"])
+
+
+def test_one_run_on_data_that_are_not_here_is_skipped(bare):
+    bare.write(test="def test_one(dlbench):\n    dlbench.run('numpy', 'gatech-lenet', 'mnist')\n")
+    bare.run().assert_outcomes(skipped=1)
+
+
+def test_synthetic_data_stand_for_them_only_where_they_are_named(bare):
+    bare.run("--dlbench-datasets=synthetic").assert_outcomes(passed=1)
