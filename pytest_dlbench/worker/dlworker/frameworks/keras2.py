@@ -1,39 +1,59 @@
-"""Keras 2 on TensorFlow 1, Theano or CNTK, whichever KERAS_BACKEND names: a Sequential that is fed batch by batch."""
+"""Keras 2 on TensorFlow 1, Theano or CNTK, whichever KERAS_BACKEND names: a model that is fed batch by batch.
 
-import importlib
-import os
+It is a Sequential, or a functional Model where layers branch or share their states.
+"""
 
 import numpy as np
 
+from dlworker.frameworks.keras2_layers import BACKEND, CHANNELS, LAYERS, K, L, log_softmax, native
+from dlworker.frameworks.keras2_optimizers import keras, optimizer
+from dlworker.graph import flattened, is_chain, run
+from dlworker.operations import needs
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
+    "adadelta",
+    "adam",
+    "add",
     "avg_pool",
     "batch_norm",
+    "clip_norm",
+    "concat",
     "conv2d",
+    "cut",
     "dense",
     "dropout",
+    "embedding",
     "flatten",
+    "grouped_conv2d",
+    "gru",
+    "lengths",
+    "local_response_norm",
+    "log_softmax",
+    "lstm",
     "max_pool",
+    "pad_channels",
     "relu",
+    "rmsprop",
+    "schedule",
+    "sequence_cross_entropy",
     "sgd",
     "sigmoid",
+    "sigmoid_cross_entropy",
     "softmax_cross_entropy",
+    "start",
     "tanh",
 }
-BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
-# The backend's own builder sets its threads. It comes before Keras: Theano reads its flags when it is imported.
-native = importlib.import_module("dlworker.frameworks." + {"tensorflow": "tensorflow1"}.get(BACKEND, BACKEND))
-
-import keras  # noqa: E402
-from keras import backend as K  # noqa: E402, N812 - the name it has in Keras' own documentation
-from keras import layers as L  # noqa: E402, N812
+# Of these, what Keras has, but not right on a backend, and why.
+LACKS = {
+    "cntk": {
+        "lstm": "Keras takes the last of the states for the output, which is the cell",
+        "start": "a GRU that starts in the last state of another computes something else",
+    }
+}
 
 configure, threads = native.configure, native.threads
-# Channels first is the native layout of the other two, and TensorFlow has no convolution for it on a CPU.
-K.set_image_data_format("channels_last" if BACKEND == "tensorflow" else "channels_first")
 BEFORE_2_3 = keras.__version__.startswith(("2.0", "2.1", "2.2"))
-CHANNELS = -1 if BACKEND == "tensorflow" else 1
 
 
 def versions():
@@ -41,233 +61,145 @@ def versions():
     return dict(native.versions(), keras=keras.__version__)
 
 
-class MinusInfinityPadding2D(L.ZeroPadding2D):
-    """What ZeroPadding2D is for sums, this is for the maximum."""
-
-    def __init__(self, layer, **kwargs):
-        super().__init__(layer["padding"], **kwargs)
-        image = np.zeros(layer["input"][1:])
-        self.ground = _as_images(np.pad(image, layer["padding"], "constant", constant_values=-np.inf))
-
-    def call(self, inputs):
-        return super().call(inputs) + self.ground
+# Every loss is a function network -> (labels, logits) -> losses, of which Keras takes the mean.
 
 
-class AveragePooling2DOfImage(L.AveragePooling2D):
-    """Average pooling after ZeroPadding2D, which leaves the zeros out of the mean."""
-
-    def __init__(self, layer, **kwargs):
-        super().__init__(layer["window"], layer["stride"], **kwargs)
-        sizes = zip(layer["input"][1:], layer["padding"], layer["window"], layer["stride"])
-        self.shares = _as_images(np.outer(*[_share(*size) for size in sizes]))
-
-    def call(self, inputs):
-        return super().call(inputs) / self.shares
-
-
-def _share(size, sides, window, stride):
-    """Which share of each window lies in the image, along one axis."""
-    first = np.arange((size + sum(sides) - window) // stride + 1) * stride - sides[0]
-    return (np.minimum(first + window, size) - np.maximum(first, 0)) / float(window)
-
-
-def _as_images(array):
-    """Rows and columns as a constant that fits a batch of images with any channels."""
-    array = array[..., np.newaxis] if CHANNELS == -1 else array[np.newaxis]
-    return K.constant(array, shape=array.shape)
-
-
-class UnbiasedBatchNormalization(L.BatchNormalization):
-    """Batch normalisation whose running variance is that of the batch times n/(n-1), and no epsilon is raised.
-
-    Keras' own has n/(n-1-epsilon), on TensorFlow's fused kernel on top of n/(n-1), and there is none for float64.
-    """
-
-    def call(self, inputs, training=None):
-        normalized, mean, variance = self._in_training(inputs)
-        moves, decay = ((self.moving_mean, mean), (self.moving_variance, variance)), self.momentum
-        self.add_update([K.update(old, decay * old + (1 - decay) * new) for old, new in moves], inputs)
-        return K.in_train_phase(
-            normalized, lambda: self._normalized(inputs, self.moving_mean, self.moving_variance), training=training
-        )
-
-    def _in_training(self, inputs):
-        if BACKEND == "tensorflow":
-            return native.normalized(inputs, self.gamma, self.beta, self.epsilon)
-        axes = [axis for axis in range(K.ndim(inputs)) if axis != self.axis % K.ndim(inputs)]
-        mean, variance = K.mean(inputs, axes), K.var(inputs, axes)
-        count = K.cast(K.prod([K.shape(inputs)[axis] for axis in axes]), K.dtype(inputs))
-        return self._normalized(inputs, mean, variance), mean, variance * (count / (count - 1))
-
-    def _normalized(self, inputs, mean, variance):
-        scale = self.gamma / K.sqrt(variance + self.epsilon)
-        shape = [1] * K.ndim(inputs)
-        shape[self.axis] = K.int_shape(inputs)[self.axis]
-        return inputs * K.reshape(scale, shape) + K.reshape(self.beta - mean * scale, shape)
-
-
-class NativeBatchNormalization(L.BatchNormalization):
-    """On CNTK: Keras' own has an epsilon of 1e-3 there, and running statistics of a second pass, after the update."""
-
-    def __init__(self, batch_size, **kwargs):
-        super().__init__(**kwargs)
-        self.batch_size = batch_size
-
-    def call(self, inputs, training=None):
-        normalized = native.C.batch_normalization(
-            inputs,
-            self.gamma,
-            self.beta,
-            native.C.constant(0, self.gamma.shape),
-            native.C.constant(1, self.gamma.shape),
-            # Counted from 0, the first batch would be the whole of the running statistics.
-            running_count=native.C.constant(1, ()),
-            spatial=K.ndim(inputs) == 4,
-            # CNTK's decay is exp(-examples / constant).
-            normalization_time_constant=-self.batch_size / np.log(self.momentum) if self.momentum else 0.0,
-            epsilon=self.epsilon,
-        )
-        # Keras evaluates in CNTK's training mode what says nothing of it.
-        normalized._uses_learning_phase = True
-        return normalized
-
-
-class FirstMaxPooling2D(L.MaxPooling2D):
-    """On Theano: the gradient of several equal values goes to the first, and not to each of them."""
-
-    def _pooling_function(self, inputs, pool_size, strides, padding, data_format):
-        return native.FirstMaxPool(ignore_border=True)(inputs, pool_size, strides, (0, 0))
-
-
-def relu(x):
-    """Theano's own has a gradient at 0, which is where blank images are before the first update."""
-    return x * K.cast(K.greater(x, 0), K.dtype(x))
-
-
-def softmax_cross_entropy(labels, logits):
+def softmax_cross_entropy(network):
     """Of one-hot labels, and without the softmax of the last layer, whose results Keras clips at 1e-7."""
-    if BACKEND != "theano":
-        return K.categorical_crossentropy(labels, logits, from_logits=True)
-    # There Keras clips these, too.
-    logits = logits - K.stop_gradient(K.max(logits, axis=-1, keepdims=True))
-    return K.logsumexp(logits, axis=-1) - K.sum(labels * logits, axis=-1)
+
+    def softmax_cross_entropy(labels, logits):
+        if BACKEND != "theano":
+            return K.categorical_crossentropy(labels, logits, from_logits=True)
+        # There Keras clips these, too.
+        return -K.sum(labels * log_softmax(logits), axis=-1)
+
+    return softmax_cross_entropy
 
 
-class DecayingSGD(keras.optimizers.SGD):
-    """Keras' SGD with weight decay in the gradients: as a regularizer it would be a part of the loss."""
+def sequence_cross_entropy(network):
+    """Of labels that are numbers, in an array with as many dimensions as the logits', as Keras wants it."""
 
-    def __init__(self, weight_decay, **kwargs):
-        super().__init__(**kwargs)
-        self.weight_decay = weight_decay
+    def sequence_cross_entropy(labels, logits):
+        labels = K.cast(labels[:, :, 0], "int32")
+        if BACKEND == "tensorflow":
+            losses = native.tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        else:
+            losses = -K.sum(K.one_hot(labels, network["classes"]) * log_softmax(logits), axis=-1)
+        if network["ignored"] is None:
+            return losses
+        counts = K.cast(K.not_equal(labels, network["ignored"]), K.dtype(logits))
+        # The mean of all is to be that of those which count.
+        return losses * counts / K.mean(counts)
 
-    def get_gradients(self, loss, params):
-        gradients = super().get_gradients(loss, params)
-        return [gradient + self.weight_decay * p for gradient, p in zip(gradients, params)]
-
-
-# Every layer is a function (layer, batch size) -> Keras layers; the last one bears its name.
-
-
-def conv2d(layer, batch_size):
-    padding, before = _padding(layer, layer["kernel"], L.ZeroPadding2D)
-    settings = {"strides": layer["stride"], "padding": padding, "use_bias": layer["bias"], "name": layer["name"]}
-    return before + [L.Conv2D(layer["output"][0], layer["kernel"], **settings)]
+    return sequence_cross_entropy
 
 
-def max_pool(layer, batch_size):
-    pooling = FirstMaxPooling2D if BACKEND == "theano" else L.MaxPooling2D
-    padding, before = _padding(layer, layer["window"], lambda _, name: MinusInfinityPadding2D(layer, name=name))
-    return before + [pooling(layer["window"], layer["stride"], padding, name=layer["name"])]
+def sigmoid_cross_entropy(network):
+    """Without the sigmoid, whose results Keras clips."""
+
+    def sigmoid_cross_entropy(labels, logits):
+        return K.softplus(logits) - labels * logits
+
+    return sigmoid_cross_entropy
 
 
-def avg_pool(layer, batch_size):
-    padding, before = _padding(layer, layer["window"], L.ZeroPadding2D)
-    if before:
-        return before + [AveragePooling2DOfImage(layer, name=layer["name"])]
-    return [L.AveragePooling2D(layer["window"], layer["stride"], padding, name=layer["name"])]
-
-
-def batch_norm(layer, batch_size):
-    axis = CHANNELS if len(layer["input"]) == 3 else -1
-    settings = {"axis": axis, "momentum": layer["decay"], "epsilon": layer["epsilon"], "name": layer["name"]}
-    if BACKEND == "cntk":
-        return [NativeBatchNormalization(batch_size, **settings)]
-    return [UnbiasedBatchNormalization(**settings)]
-
-
-def flatten(layer, batch_size):
-    if len(layer["input"]) == 1:
-        return [L.Activation("linear", name=layer["name"])]
-    # This is Keras' word for leaving the order as it is: channel, row, column where channels are first.
-    return [L.Flatten("channels_last", name=layer["name"])]
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "dense": lambda layer, batch_size: [L.Dense(layer["output"][0], use_bias=layer["bias"], name=layer["name"])],
-    "flatten": flatten,
-    "dropout": lambda layer, batch_size: [L.Dropout(layer["rate"], name=layer["name"])],
-    "relu": lambda layer, batch_size: [L.Activation(relu if BACKEND == "theano" else "relu", name=layer["name"])],
-    "tanh": lambda layer, batch_size: [L.Activation("tanh", name=layer["name"])],
-    "sigmoid": lambda layer, batch_size: [L.Activation("sigmoid", name=layer["name"])],
+LOSSES = {
+    "sequence_cross_entropy": sequence_cross_entropy,
+    "sigmoid_cross_entropy": sigmoid_cross_entropy,
+    "softmax_cross_entropy": softmax_cross_entropy,
 }
 
 
-def _padding(layer, window, padded):
-    """The padding that the layer does itself, and what must come before it."""
-    pads = tuple(tuple(sides) for sides in layer["padding"])
-    if pads == ((0, 0), (0, 0)):
-        return "valid", []
-    if pads == tuple(_same(*sizes) for sizes in zip(layer["input"][1:], window, layer["stride"])):
-        # With other strides, an even window, or in pooling each backend means something else by "same".
-        alike = "kernel" in layer and list(layer["stride"]) == [1, 1] and all(size % 2 for size in window)
-        if BACKEND == "tensorflow" or alike:
-            return "same", []
-    return "valid", [padded(pads, name="%s_pad" % layer["name"])]
-
-
-def _same(size, window, stride):
-    """What TensorFlow's "same" puts before and after."""
-    total = max(0, (-(-size // stride) - 1) * stride + window - size)
-    return total // 2, total - total // 2
+def answers(network, logits, labels):
+    """Of every answer that counts, whether it is right and its loss."""
+    if network["loss"] == "sigmoid_cross_entropy":
+        labels = labels.reshape(logits.shape)
+        return (logits > 0) == (labels > 0), np.logaddexp(0, logits) - labels * logits
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    own = np.take_along_axis(shifted, labels[..., np.newaxis], axis=-1)[..., 0]
+    right, losses = logits.argmax(axis=-1) == labels, np.log(np.exp(shifted).sum(axis=-1)) - own
+    counts = np.full(labels.shape, True) if network.get("ignored") is None else labels != network["ignored"]
+    return right[counts], losses[counts]
 
 
 def build(network, batch_size):
-    """The neutral network as one Sequential."""
-    model, layers, image = keras.models.Sequential(), network["layers"], network["input"]
-    model.add(L.InputLayer(tuple(image[1:] + image[:1] if CHANNELS == -1 else image)))
-    for position, layer in enumerate(layers):
-        if layer["kind"] not in LAYERS:
-            raise RequestError("unsupported", "the Keras 2 builder has no layer %r" % layer["kind"])
-        is_last = CHANNELS == -1 and layer["kind"] == "flatten" and len(layer["input"]) == 3
-        if is_last and not _is_reordered(layers[position:]):
-            # No weights follow that could have the channels last.
-            model.add(L.Permute((3, 1, 2)))
+    """The neutral network as one Sequential, or as a functional Model."""
+    layers, shape = _with_what_is_asked_of_them(network["layers"]), network["input"]
+    shape = tuple(shape[1:] + shape[:1] if CHANNELS == -1 and len(shape) == 3 else shape)
+    dtype = "int32" if "vocabulary" in network else K.floatx()
+    if not is_chain(layers):
+        inputs = L.Input(shape, dtype=dtype)
+        return keras.models.Model(inputs, _branched(layers, batch_size, inputs))
+    model = keras.models.Sequential()
+    model.add(L.InputLayer(shape, dtype=dtype))
+    for layer in layers:
         for built in LAYERS[layer["kind"]](layer, batch_size):
             model.add(built)
     return model
 
 
-def _is_reordered(layers):
-    """Whether the weights behind a flattened image are in another order than the canonical one."""
-    return CHANNELS == -1 and len(layers[0]["input"]) == 3 and any(layer["kind"] == "dense" for layer in layers)
+def _with_what_is_asked_of_them(layers):
+    """The layers, where recurrent ones know whether another starts where they end, and flattens in which order."""
+    canonical, starts = flattened(layers)[1], {layer.get("start") for layer in layers}
+    return [dict(layer, ends=layer["name"] in starts, canonical=layer["name"] in canonical) for layer in layers]
 
 
-ROLES = {"weight": "kernel", "bias": "bias", "scale": "gamma", "shift": "beta"}
+def _branched(layers, batch_size, inputs):
+    """What the layers make of the symbolic inputs."""
+    masks, states = {}, {}
+
+    def call(layer, values):
+        name, x, settings = layer["name"], values if len(values) > 1 else values[0], {}
+        if layer["kind"] == "embedding" and layer["padding"] is not None:
+            masks[name] = K.not_equal(x, layer["padding"])
+        if "lengths" in layer:
+            # Told to this layer only: the mask of an Embedding would go on to the loss.
+            settings["mask"] = masks[layer["lengths"]]
+        if "start" in layer:
+            settings["initial_state"] = states[layer["start"]]
+        built = LAYERS[layer["kind"]](layer, batch_size)
+        for before in built[:-1]:
+            x = before(x)
+        x = built[-1](x, **settings)
+        if layer["ends"] and layer["kind"] in ("lstm", "gru"):
+            states[name] = x[1:]
+            x = x[0]
+        return x
+
+    return run(layers, inputs, call)
 
 
-def _to_native(layer, role, array, image):
+# Where a Keras layer keeps an array, by kind and canonical role. A GRU has both of its biases in one array.
+ARRAYS = {"weight": "kernel", "bias": "bias"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "gamma", "shift": "beta"},
+    "embedding": {"weight": "embeddings"},
+    "gru": {"weight": "kernel", "recurrent": "recurrent_kernel", "bias": "bias", "recurrent_bias": "bias"},
+    "lstm": {"weight": "kernel", "recurrent": "recurrent_kernel", "bias": "bias"},
+}
+
+
+def _to_native(layer, role, weights, image):
     """A canonical array as Keras has it; ``image`` is the shape that was flattened with its channels last, or None."""
-    if layer["kind"] == "conv2d" and role == "weight":
+    array = weights["%s.%s" % (layer["name"], role)]
+    if layer["kind"] == "gru":
+        if "bias" in role:
+            array = np.stack([weights["%s.%s" % (layer["name"], bias)] for bias in ("bias", "recurrent_bias")])
+        reset, update, new = np.split(array, 3, axis=-1)
+        return np.concatenate([update, reset, new], axis=-1)
+    if array.ndim == 4:
         array = array.transpose(2, 3, 1, 0)
         # On Theano a convolution is one: the kernel is turned around.
         return array[::-1, ::-1] if BACKEND == "theano" else array
-    if image and role in ("weight", "scale", "shift"):
+    if image and role != "bias":
         return array.reshape(*image + [-1]).transpose(1, 2, 0, 3).reshape(array.shape)
     return array
+
+
+def _canonical_shape(role, shape):
+    if len(shape) == 4:
+        return tuple(shape[i] for i in (3, 2, 0, 1))
+    return shape[1:] if len(shape) == 2 and "bias" in role else shape
 
 
 class Trainer:
@@ -275,33 +207,30 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         _require(device, recipe["precision"])
+        _require_backend_for(needs(network, recipe))
         self.network, self.dtype = network, recipe["precision"]
+        self.rate = recipe["optimizer"]["learning_rate"]
         _begin(self.dtype, seed)
         self.model = build(network, recipe["batch_size"])
         if weights is not None:
-            for name, layer, role, variable, image in self._natives():
-                K.set_value(variable, np.ascontiguousarray(_to_native(layer, role, weights[name], image)))
-        self.model.compile(_optimizer(recipe["optimizer"]), softmax_cross_entropy)
+            images = flattened(network["layers"])[0] if CHANNELS == -1 else {}
+            for layer, role, variable in self._natives():
+                array = _to_native(layer, role, weights, images.get(layer["name"]))
+                K.set_value(variable, np.ascontiguousarray(array))
+        self.model.compile(optimizer(recipe), LOSSES[network["loss"]](network))
 
     def _natives(self):
-        """Canonical name, layer, role and variable, and which image the layer's inputs were, if they were reordered."""
-        image, layers = None, self.network["layers"]
-        for position, layer in enumerate(layers):
-            if layer["kind"] == "flatten":
-                image = layer["input"] if _is_reordered(layers[position:]) else image
-            for role in ("weight", "bias", "scale", "shift"):
-                variable = getattr(self.model.get_layer(layer["name"]), ROLES[role], None)
+        """The layer, the canonical role and the variable of every array."""
+        for layer in self.network["layers"]:
+            own = self.model.get_layer(layer["name"])
+            for role, path in ARRAYS_OF.get(layer["kind"], ARRAYS).items():
+                variable = getattr(getattr(own, "cell", own), path, None)
                 if variable is not None:
-                    yield "%s.%s" % (layer["name"], role), layer, role, variable, image
-            if layer["kind"] == "dense":
-                image = None
+                    yield layer, role, variable
 
     def parameters(self):
-        shapes = {}
-        for name, _, _, variable, _ in self._natives():
-            shape = K.int_shape(variable)
-            shapes[name] = tuple(shape[i] for i in (3, 2, 0, 1)) if len(shape) == 4 else tuple(shape)
-        return shapes
+        natives = self._natives()
+        return {"%s.%s" % (layer["name"], role): _canonical_shape(role, K.int_shape(v)) for layer, role, v in natives}
 
     def describe(self):
         lines = []
@@ -309,24 +238,35 @@ class Trainer:
         return "\n".join(lines)
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.order = self._images(inputs), np.array(order)
-        self.labels = keras.utils.to_categorical(labels, self.network["classes"]).astype(self.dtype)
+        self.inputs, self.order, self.rates = self._inputs(inputs), np.array(order), rates
+        self.labels = self._labels(labels)
 
-    def _images(self, images):
-        return np.ascontiguousarray(np.moveaxis(images, 1, CHANNELS), dtype=self.dtype)
+    def _inputs(self, inputs):
+        if "vocabulary" in self.network:
+            return np.array(inputs, dtype="int32")
+        return np.ascontiguousarray(np.moveaxis(inputs, 1, CHANNELS), dtype=self.dtype)
+
+    def _labels(self, labels):
+        """As the losses want them."""
+        if self.network["loss"] == "softmax_cross_entropy":
+            return keras.utils.to_categorical(labels, self.network["classes"]).astype(self.dtype)
+        labels = np.array(labels, dtype=self.dtype)
+        if self.network["loss"] == "sequence_cross_entropy":
+            return labels[..., np.newaxis]
+        return labels.reshape(len(labels), -1)
 
     def step(self, number):
+        if self.rates is not None and self.rates[number] != self.rate:
+            self.rate = float(self.rates[number])
+            K.set_value(self.model.optimizer.lr, self.rate)
         index = self.order[number]
-        return self.model.train_on_batch(self.images[index], self.labels[index])
+        return self.model.train_on_batch(self.inputs[index], self.labels[index])
 
     def evaluate(self, inputs, labels, batch_size):
-        logits = self.model.predict(self._images(inputs), batch_size=batch_size)
-        labels = np.array(labels)
-        correct = int((logits.argmax(axis=1) == labels).sum())
-        # Keras' evaluate averages the means of the batches; these are the examples' own losses.
-        logits = logits - logits.max(axis=1, keepdims=True)
-        losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(labels)), labels]
-        return correct, losses.mean()
+        logits = self.model.predict(self._inputs(inputs), batch_size=batch_size)
+        # Keras' evaluate averages the means of the batches; these are the answers' own losses.
+        right, losses = answers(self.network, logits, np.array(labels))
+        return int(right.sum()), losses.mean()
 
 
 def _require(device, precision):
@@ -343,6 +283,13 @@ def _require(device, precision):
             raise RequestError("unsupported", reason)
 
 
+def _require_backend_for(needed):
+    """Raise RequestError for what Keras has, but not right on this backend."""
+    missing = ["no %s: %s" % pair for pair in sorted(LACKS.get(BACKEND, {}).items()) if pair[0] in needed]
+    if missing:
+        raise RequestError("unsupported", "Keras on %s has %s" % (BACKEND, "; ".join(missing)))
+
+
 def _begin(precision, seed):
     """The precision, and all random numbers from the seed: Keras draws its own seeds from NumPy."""
     K.set_floatx(precision)
@@ -355,12 +302,3 @@ def _begin(precision, seed):
         native.theano.config.floatX = precision
     else:
         native.C.cntk_py.set_fixed_random_seed(seed)
-
-
-def _optimizer(settings):
-    if settings["kind"] != "sgd":
-        raise RequestError("unsupported", "the Keras 2 builder has no optimiser %r" % settings["kind"])
-    rates = {"lr": settings["learning_rate"], "momentum": settings["momentum"], "nesterov": settings["nesterov"]}
-    if settings["weight_decay"]:
-        return DecayingSGD(settings["weight_decay"], **rates)
-    return keras.optimizers.SGD(**rates)

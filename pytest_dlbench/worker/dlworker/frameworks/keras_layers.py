@@ -123,7 +123,8 @@ def avg_pool(layer, options):
 
 
 def batch_norm(layer, options):
-    axis = 1 if len(layer["input"]) == 3 and LAYOUT == "channels_first" else -1
+    # Of a sequence the steps are what an image's channels are.
+    axis = -1 if len(layer["input"]) == 3 and LAYOUT == "channels_last" else 1
     return [UnbiasedBatchNormalization(axis, momentum=layer["decay"], epsilon=layer["epsilon"], **options)]
 
 
