@@ -90,7 +90,10 @@ def _list(asked: argparse.Namespace) -> int:
 
 
 def _frameworks_of(environment: Environment) -> list[str]:
-    return [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments[:1]]
+    usual = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments[:1]]
+    named = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments]
+    # Some serve only versions that somebody names.
+    return usual or [f"{name}=={environment.since} or later" for name in named]
 
 
 def _state(store: EnvironmentStore, environment: Environment) -> Built | str:
