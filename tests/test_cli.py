@@ -32,7 +32,7 @@ def test_a_model_is_shown_layer_by_layer_with_the_total(capsys):
     assert main(["layers", "gatech-lenet"]) == 0
     lines = capsys.readouterr().out.splitlines()
     first = lines[1].split()
-    assert " ".join(first[:-3]) == "conv1 Conv2D(filters=20, kernel=5, stride=1, padding='valid', bias=True)"
+    assert " ".join(first[:-3]) == "conv1 Conv2D(filters=20, kernel=5, stride=1, padding='valid', bias=True, groups=1)"
     assert first[-3:] == ["20×24×24", "520", "288,000"]
     assert lines[-1].split() == ["total", "431,080", "2,293,000"]
 

@@ -87,7 +87,8 @@ def _optimizer(recipe):
             transforms.append(optax.add_decayed_weights(settings["weight_decay"]))
         if settings["momentum"]:
             transforms.append(optax.trace(decay=settings["momentum"], nesterov=settings["nesterov"]))
-    return optax.chain(*transforms)
+    # Plain SGD is nothing but the rate.
+    return optax.chain(*transforms) if transforms else optax.identity()
 
 
 def _losses(network, logits, labels):
