@@ -123,6 +123,11 @@ def infer(model: Model) -> Network:
             f"model {model.name!r}: the last layer gives {show(end.shape)}, which is not what its head,"
             f" {type(head).__name__}, takes; end with Dense({head.logits})"
         )
+    if end.lengths and isinstance(head, SequenceCrossEntropy) and head.ignored is None:
+        raise ModelError(
+            f"model {model.name!r}: what a network gives behind a sequence's end is nothing to learn from, but its head"
+            " counts labels there; say which label is ignored, or give the embedding no padding"
+        )
     return Network(model=model, layers=tuple(placing.placed))
 
 

@@ -150,3 +150,10 @@ def test_recurrent_weights_start_within_glorots_bounds_of_one_gate():
     recurrent = initial_weights(network, seed=1)["gru1.recurrent"]
     bound = (6 / 80) ** 0.5
     assert 0.95 * bound < abs(recurrent).max() <= bound
+
+
+def test_labels_behind_the_end_of_a_sequence_must_be_ignored():
+    layers = (Embedding(20, 5, padding=0), LSTM(6, sequence=True), Dense(20))
+    with pytest.raises(ModelError, match="counts labels there; say which label is ignored"):
+        infer(model_of(*layers, head=SequenceCrossEntropy(classes=20)))
+    assert infer(model_of(*layers, head=SequenceCrossEntropy(classes=20, ignored=0))).label_shape == (7,)
