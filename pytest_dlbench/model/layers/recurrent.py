@@ -15,8 +15,8 @@ class Embedding:
     """A vector of ``size`` numbers for each token. Vectors start uniform within ±limit.
 
     With a ``padding`` token, sequences end where their trailing padding begins: recurrent layers behind it give the
-    state after the last real token, and what stands behind that changes nothing: what they give there is no two
-    frameworks' business to agree on, and labels there must be ignored ones. At least one token is a real one.
+    state after the last real token, and what stands behind that changes nothing. What they give behind the end differs
+    between frameworks, so that labels there must be ignored ones. At least one token is a real one.
     """
 
     kind: ClassVar[str] = "embedding"
