@@ -11,19 +11,18 @@ WORKER = Path(__file__).parents[1] / "worker"
 
 def supports(framework: Framework) -> frozenset[str] | None:
     """The names in SUPPORTS; None where the builder is nowhere to be read, or says nothing."""
-    folders = (*framework.folders, WORKER)
-    files = (folder.joinpath(*framework.builder.split(".")).with_suffix(".py") for folder in folders)
-    file = next((file for file in files if framework.builder and file.is_file()), None)
-    return _read(file) if file else None
+    return _supports(framework.builder, (*framework.folders, WORKER)) if framework.builder else None
 
 
 @cache
-def _read(file: Path) -> frozenset[str] | None:
-    for node in ast.parse(file.read_text()).body:
+def _supports(module: str, folders: tuple[Path, ...]) -> frozenset[str] | None:
+    files = (folder.joinpath(*module.split(".")).with_suffix(".py") for folder in folders)
+    file = next((file for file in files if file.is_file()), None)
+    for node in ast.parse(file.read_text()).body if file else ():
         match node:
             case ast.Assign(targets=[ast.Name(id="SUPPORTS")], value=value):
                 return frozenset(ast.literal_eval(value))
-            case ast.ImportFrom(module=str(module), names=names) if "SUPPORTS" in {name.name for name in names}:
-                # A variant has what the builder has that it varies, which lies in the same folder.
-                return _read(file.with_name(f"{module.rpartition('.')[2]}.py"))
+            case ast.ImportFrom(module=str(other), names=names) if "SUPPORTS" in {name.name for name in names}:
+                # A variant has what the builder has that it varies.
+                return _supports(other, folders)
     return None
