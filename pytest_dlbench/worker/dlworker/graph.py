@@ -23,14 +23,14 @@ def wired(layers):
     return [(layer, inputs, tuple(done)) for (layer, inputs), done in zip(nodes, read)]
 
 
-def run(layers, x, call):
-    """The last layer's value. ``call(layer, values)`` computes one layer of the values of its inputs.
+def run(nodes, x, call):
+    """The last layer's value, of what ``wired`` gave. ``call(layer, values)`` computes one of the values of its inputs.
 
     A value that no later layer reads is let go.
     """
     values = {INPUT: x}
     result = x
-    for layer, inputs, done in wired(layers):
+    for layer, inputs, done in nodes:
         result = values[layer["name"]] = call(layer, [values[name] for name in inputs])
         for name in done:
             del values[name]

@@ -12,7 +12,7 @@ from caffe2.python.modeling.initializers import Initializer
 from caffe2.python.modeling.parameter_info import ParameterTags
 
 from dlworker.frameworks.caffe2_updates import add_update, add_weight_decay, clip
-from dlworker.graph import run
+from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
 # Left out are sequences: a recurrent layer of rnn_cell is a step net inside an operator, and to hold its parts to the
@@ -186,7 +186,7 @@ def build(model, network, seeds, training, batch_size):
                 return batch_norm(model, layer, x, training, batch_size)
             return LAYERS[kind](model, layer, x, training)
 
-    x = run(network["layers"], core.BlobReference("data"), call)
+    x = run(wired(network["layers"]), core.BlobReference("data"), call)
     if network["loss"] == "sigmoid_cross_entropy":
         model.net.AveragedLoss(model.net.SigmoidCrossEntropyWithLogits([x, "label"], "losses"), "loss")
     else:

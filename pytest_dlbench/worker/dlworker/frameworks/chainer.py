@@ -19,7 +19,7 @@ from dlworker.frameworks.chainer_layers import (
     uneven_average_pooling,
 )
 from dlworker.frameworks.chainer_optimizers import optimizer_of, set_rate
-from dlworker.graph import is_chain, run
+from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
@@ -162,6 +162,7 @@ class Network(chainer.Chain):
     def __init__(self, network):
         super().__init__()
         self.layers = network["layers"]
+        self.nodes = wired(self.layers)
         self.is_chain = is_chain(self.layers) and not any(layer["kind"] in ("lstm", "gru") for layer in self.layers)
         self.steps = []
         for layer in self.layers:
@@ -195,7 +196,7 @@ class Network(chainer.Chain):
                 values = [step(*values)]
             return values[0]
 
-        return run(self.layers, x, call)
+        return run(self.nodes, x, call)
 
 
 def _text(step):

@@ -9,7 +9,7 @@ import math
 import cntk as C  # noqa: N812 - the name it has in CNTK's own tutorials
 import numpy as np
 
-from dlworker.graph import run
+from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
 # Every layer is a function (layer, x, settings) -> (output, {canonical role: parameter}).
@@ -232,7 +232,7 @@ class Network:
         self.settings = {"dtype": dtype, "batch_size": batch_size}
         self.seeds = {layer["name"]: 1000 * seed + place for place, layer in enumerate(network["layers"])}
         self.parameters, self.sequences, self.ends = {}, {}, {}
-        self.logits = run(network["layers"], x, self._layer)
+        self.logits = run(wired(network["layers"]), x, self._layer)
 
     def _layer(self, layer, values):
         kind, x, settings = layer["kind"], values[0], dict(self.settings, seed=self.seeds[layer["name"]])

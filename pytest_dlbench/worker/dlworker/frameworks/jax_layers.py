@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from dlworker.graph import is_chain, run
+from dlworker.graph import is_chain, run, wired
 
 # Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm has a state, too; recurrent layers
 # and those of several inputs are called by what they need.
@@ -164,4 +164,4 @@ def apply(layers, parameters, states, inputs, key, training):
             lengths[name] = (x != layer["padding"]).sum(1)
         return LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training)
 
-    return run(layers, inputs, call), new_states
+    return run(wired(layers), inputs, call), new_states

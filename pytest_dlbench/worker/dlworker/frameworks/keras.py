@@ -175,7 +175,7 @@ def _branched(layers, parts, inputs):
             outputs, *states[name] = outputs
         return outputs
 
-    return run(layers, inputs, call)
+    return run(wired(layers), inputs, call)
 
 
 def _applied(parts, x):

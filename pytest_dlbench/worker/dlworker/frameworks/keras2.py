@@ -7,7 +7,7 @@ import numpy as np
 
 from dlworker.frameworks.keras2_layers import BACKEND, CHANNELS, LAYERS, K, L, log_softmax, native
 from dlworker.frameworks.keras2_optimizers import keras, optimizer
-from dlworker.graph import flattened, is_chain, run
+from dlworker.graph import flattened, is_chain, run, wired
 from dlworker.operations import needs
 from dlworker.protocol import RequestError
 
@@ -166,7 +166,7 @@ def _branched(layers, batch_size, inputs):
             x = x[0]
         return x
 
-    return run(layers, inputs, call)
+    return run(wired(layers), inputs, call)
 
 
 # Where a Keras layer keeps an array, by kind and canonical role. A GRU has both of its biases in one array.

@@ -8,7 +8,7 @@ import numpy as np
 from dlworker.frameworks import theano as plain
 from dlworker.frameworks import theano_layers
 from dlworker.frameworks.lasagne_layers import BatchNormLayer, GroupedConv2DLayer, RecurrentLayer, rectify
-from dlworker.graph import run
+from dlworker.graph import run, wired
 
 # isort: split
 import lasagne
@@ -240,7 +240,7 @@ def build(network, arrays):
         built[name] = RecurrentLayer(layer, values[0], own, mask_input, start)
         return built[name]
 
-    return run(network["layers"], InputLayer((None,) + tuple(network["input"]), name="input"), call)
+    return run(wired(network["layers"]), InputLayer((None,) + tuple(network["input"]), name="input"), call)
 
 
 def sgd(parameters, gradients, settings, rate):

@@ -6,7 +6,7 @@ from functools import partial
 import mlx.core as mx
 from mlx import nn
 
-from dlworker.graph import run
+from dlworker.graph import run, wired
 
 
 class Conv2dUneven(nn.Conv2d):
@@ -111,7 +111,7 @@ class Graph(nn.Module):
         super().__init__()
         self.layers = built
         # Functions, not a list and a dictionary: MLX would look for parameters in those.
-        self.run = partial(run, layers)
+        self.run = partial(run, wired(layers))
         self.find = {layer["name"]: module for layer, module in zip(layers, built)}.get
 
     def __call__(self, x):

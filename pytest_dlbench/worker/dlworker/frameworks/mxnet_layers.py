@@ -5,7 +5,7 @@ import numpy as np
 from mxnet import gluon, nd
 from mxnet.gluon import rnn
 
-from dlworker.graph import run
+from dlworker.graph import run, wired
 
 
 class Operator(gluon.HybridBlock):
@@ -83,7 +83,7 @@ class Graph(gluon.HybridBlock):
 
     def __init__(self, layers, blocks, dtype):
         super().__init__()
-        self.layers, self.blocks, self.dtype = layers, blocks, dtype
+        self.nodes, self.blocks, self.dtype = wired(layers), blocks, dtype
         for name, block in blocks.items():
             self.register_child(block, name)
 
@@ -100,7 +100,7 @@ class Graph(gluon.HybridBlock):
                 return made
             return block(*values)
 
-        return run(self.layers, x, call)
+        return run(self.nodes, x, call)
 
 
 def recurrent(F, layer, block, x, lengths, start):  # noqa: N803

@@ -4,7 +4,7 @@ import paddle
 import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
 from paddle import nn
 
-from dlworker.graph import run
+from dlworker.graph import run, wired
 
 
 class BatchNorm(nn.Layer):
@@ -122,7 +122,7 @@ class Graph(nn.Layer):
 
     def __init__(self, layers, built):
         super().__init__()
-        self.layers = layers
+        self.nodes = wired(layers)
         for name, layer in built:
             self.add_sublayer(name, layer)
 
@@ -140,7 +140,7 @@ class Graph(nn.Layer):
                 return values[0]
             return getattr(self, name)(*values)
 
-        return run(self.layers, x, call)
+        return run(self.nodes, x, call)
 
 
 # Whatever the data are, some of Paddle's kernels take their numbers as float32. What follows is for float64 alone.

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own documentation
 from torch import nn
 
-from dlworker.graph import is_chain, run
+from dlworker.graph import is_chain, run, wired
 
 
 class View(nn.Module):
@@ -82,8 +82,7 @@ class Recurrent(nn.Module):
         kind = nn.LSTM if layer["kind"] == "lstm" else nn.GRU
         self.rnn = kind(layer["input"][1], layer["units"], batch_first=True)
         self.gives_sequence = layer["sequence"]
-        self.has_one_bias = layer["kind"] == "lstm"
-        if self.has_one_bias:
+        if layer["kind"] == "lstm":
             nn.init.zeros_(self.rnn.bias_hh_l0)
             self.rnn.bias_hh_l0.requires_grad = False
 
@@ -115,7 +114,8 @@ class Graph(nn.Module):
 
     def __init__(self, layers, modules):
         super().__init__()
-        self.layers = layers
+        # Once: what reads what does not change from step to step.
+        self.nodes = wired(layers)
         for name, module in modules.items():
             self.add_module(name, module)
 
@@ -132,7 +132,7 @@ class Graph(nn.Module):
                 return values[0]
             return module(*values)
 
-        return run(self.layers, x, call)
+        return run(self.nodes, x, call)
 
 
 def conv2d(layer):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from dlworker.frameworks.tensorflow_layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
 from dlworker.frameworks.tensorflow_weights import keeps_channels_last, own_weights, to_native
-from dlworker.graph import run
+from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
@@ -70,7 +70,7 @@ class Network(tf.Module):
         super().__init__("network")
         self.layers = [kinds[layer["kind"]](layer, arrays[layer["name"]]) for layer in layers]
         self.places = {layer["name"]: place for place, layer in enumerate(layers)}
-        self.run = partial(run, layers)
+        self.run = partial(run, wired(layers))
 
     def __call__(self, x, training, seed=0, number=0):
         """Logits. Each layer has a seed of its own in every step."""

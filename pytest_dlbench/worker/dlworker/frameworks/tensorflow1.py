@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow1_layers import LAYERS, MERGES, RECURRENT
-from dlworker.graph import is_chain, run
+from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
@@ -80,7 +80,7 @@ def build(network, inputs, training):
         outputs[name] = x
         return x
 
-    return run(network["layers"], inputs, call), outputs
+    return run(wired(network["layers"]), inputs, call), outputs
 
 
 def _keeps_channels_last(network):

@@ -10,7 +10,7 @@ from theano.gradient import DisconnectedType
 from theano.sandbox import rng_mrg
 from theano.tensor.signal import pool
 
-from dlworker.graph import run
+from dlworker.graph import run, wired
 
 # Theano-PyMC has renamed it.
 RandomStreams = getattr(rng_mrg, "MRG_RandomStreams", None) or rng_mrg.MRG_RandomStream
@@ -242,7 +242,7 @@ def apply(layers, variables, x, training):
             outputs[name] = LAYERS[kind](layer, own, x, training)
         return outputs[name]
 
-    run(layers, x, call)
+    run(wired(layers), x, call)
     return outputs
 
 

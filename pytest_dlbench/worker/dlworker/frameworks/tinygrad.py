@@ -14,7 +14,7 @@ from tinygrad import Context, Device, Tensor, TinyJit, nn
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 
 from dlworker.frameworks.tinygrad_layers import Recurrent
-from dlworker.graph import is_chain, run
+from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
@@ -152,7 +152,7 @@ def logits_of(layers, model, x):
             return values[0]
         return model[name](*values)
 
-    return run(layers, x, call)
+    return run(wired(layers), x, call)
 
 
 def loss_of(network, logits, labels, reduction="mean"):
