@@ -43,13 +43,13 @@ def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_r
     of_sessions = 2 * session_sd**2
     # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
     effective = (of_runs + of_sessions) ** 2 / (of_runs**2 / freedom + of_sessions**2 / PRIOR_FREEDOM)
-    return _around(float(new.mean() - old.mean()), float(np.sqrt(of_runs + of_sessions)), float(effective), alpha)
+    return around(float(new.mean() - old.mean()), float(np.sqrt(of_runs + of_sessions)), float(effective), alpha)
 
 
 def paired(differences: Values, *, run_sd: float, is_robust: bool, alpha: float) -> Interval:
     """The mean of differences between runs that belong together, such as those of one seed."""
     found = moderated(differences, run_sd, is_robust=is_robust)
-    return _around(float(found.mean), float(found.error), found.freedom, alpha)
+    return around(float(found.mean), float(found.error), found.freedom, alpha)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,8 @@ def moderated(differences: Values, assumed_sd: Values | float, *, is_robust: boo
     return Moderated(mean=differences.mean(axis=-1), error=np.sqrt(variance / count), freedom=freedom)
 
 
-def _around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
+def around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
+    """A t interval that leaves out alpha on either side."""
     # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
     from scipy import special  # noqa: PLC0415
 

@@ -3,21 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, isfinite, log, sqrt
+from math import sqrt
 from statistics import median
 
 from pytest_dlbench.judging.intervals import MAD_TO_SD
 from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.scales import badness, shown, smallest_spread
 from pytest_dlbench.judging.sequential import Decision
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 # So many consecutive runs of one version show how far two runs in a row lie apart.
 REFERENCE_RUNS = 10
-# Runs that agree better than this do so by luck, or by the clock's resolution (log units, percentage points).
-SMALLEST_SPREAD = {"ratio": 0.003, "points": 0.05}
-# Memory is nearly deterministic.
-SMALLEST_SPREADS = {"peak_rss": 0.002}
-
 # One gate on time: what the computation costs, and what its user waits for.
 STEP_TIMES = ("step_time", "step_time_median")
 
@@ -31,15 +27,8 @@ class Pair:
 
 
 def difference(metric: Metric, pair: Pair) -> float:
-    """How much worse the new run is: ln(new / old) of what should be low, points lost of what should be high.
-
-    NaN where one of the two is no figure that can be compared, which no rule lets pass.
-    """
-    old, new = metric.value(pair.old), metric.value(pair.new)
-    if not _is_comparable(metric, old) or not _is_comparable(metric, new):
-        return float("nan")
-    worse = log(new) - log(old) if metric.kind == "ratio" else 100 * (new - old)
-    return worse if metric.better == "lower" else -worse
+    """How much worse the new run is; NaN where one of the two is no figure that can be compared."""
+    return badness(metric, metric.value(pair.new)) - badness(metric, metric.value(pair.old))
 
 
 def paired_tolerances(tolerances: Mapping[str, float]) -> dict[str, float]:
@@ -51,11 +40,6 @@ def paired_tolerances(tolerances: Mapping[str, float]) -> dict[str, float]:
     return {usual: tolerances[quick], **tolerances} if quick in tolerances else dict(tolerances)
 
 
-def limit(metric: Metric, tolerance: float) -> float:
-    """A tolerance (0.05 for 5 %, 1.0 for 1 pp) in the unit of the differences."""
-    return log(1 + tolerance) if metric.kind == "ratio" else tolerance
-
-
 def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float:
     """The spread of a pair's difference that is expected: the rule's s0.
 
@@ -63,17 +47,16 @@ def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float
     measures; neighbours' differences leave out what drifts, as pairs do. With fewer than 10 of them what is assumed of
     the metric is the least: too wide a spread costs pairs, too narrow a one costs the error rate.
     """
-    scale = [log(value) if metric.kind == "ratio" else 100 * value for value in consecutive]
-    steps = [abs(after - before) for before, after in pairwise(scale)]
-    smallest = SMALLEST_SPREADS.get(metric.name, SMALLEST_SPREAD[metric.kind])
-    measured = max(smallest, MAD_TO_SD * median(steps)) if steps else smallest
-    return measured if len(scale) >= REFERENCE_RUNS else max(measured, sqrt(2) * metric.run_sd)
+    values = [badness(metric, value) for value in consecutive]
+    steps = [abs(after - before) for before, after in pairwise(values)]
+    measured = max(smallest_spread(metric), MAD_TO_SD * median(steps) if steps else 0.0)
+    return measured if len(values) >= REFERENCE_RUNS else max(measured, sqrt(2) * metric.run_sd)
 
 
 def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float) -> Verdict:
     """A decision in the metric's own unit and direction. The figures of the sides are medians of the pairs used."""
     used = pairs[: decision.pairs]
-    change, lower, upper = _shown(metric, decision)
+    change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
     return Verdict(
         metric=metric.name,
         outcome=decision.outcome,
@@ -84,17 +67,6 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
         upper=upper,
         tolerance=tolerance,
     )
-
-
-def _shown(metric: Metric, decision: Decision) -> tuple[float, float, float]:
-    change, lower, upper = decision.estimate, decision.lower, decision.upper
-    if metric.better == "higher":
-        change, lower, upper = -change, -upper, -lower
-    return (exp(change), exp(lower), exp(upper)) if metric.kind == "ratio" else (change, lower, upper)
-
-
-def _is_comparable(metric: Metric, value: float) -> bool:
-    return isfinite(value) and (value > 0 or metric.kind == "points")
 
 
 def wants_more(decisions: Mapping[str, Decision]) -> bool:

@@ -8,13 +8,13 @@ from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import (
     Pair,
     difference,
-    limit,
     paired_tolerances,
     reference_spread,
     stall,
     verdict,
     wants_more,
 )
+from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
 from pytest_dlbench.records import VerdictOutcome
 from tests.doubles import records
