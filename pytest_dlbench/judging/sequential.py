@@ -30,7 +30,7 @@ Codes = NDArray[np.intp]
 
 
 class Reason(StrEnum):
-    """Why a decision is what it is. The first three are no end: more pairs may decide."""
+    """Why a decision is what it is. The first three are no end: more pairs may decide. The last one is of ``many``."""
 
     FEW_PAIRS = "too few pairs"
     SPREAD = "the pairs lie further apart than the reference spread allows"
@@ -39,6 +39,7 @@ class Reason(StrEnum):
     FUTILE = "more pairs would hardly decide it"
     EXHAUSTED = "all pairs are used"
     NOT_FINITE = "a figure is not a finite number"
+    UNCONFIRMED = "found in the screening, and there were no pairs to confirm it"
 
 
 OUTCOMES = (
@@ -49,7 +50,7 @@ OUTCOMES = (
 )
 INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT = range(len(OUTCOMES))
 REASONS = tuple(Reason)
-FEW_PAIRS, SPREAD, OPEN, DECIDED, FUTILE, EXHAUSTED, NOT_FINITE = range(len(REASONS))
+FEW_PAIRS, SPREAD, OPEN, DECIDED, FUTILE, EXHAUSTED, NOT_FINITE = range(7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
