@@ -28,9 +28,13 @@ class RunOutcome(StrEnum):
 
 
 class VerdictOutcome(StrEnum):
-    """What a comparison says about one metric."""
+    """What a comparison says about one metric.
+
+    ``suspect`` is what a stored baseline with little history may say at most: it looks worse, and pairs would tell.
+    """
 
     REGRESSED = "regressed"
+    SUSPECT = "suspect"
     IMPROVED = "improved"
     EQUIVALENT = "equivalent"
     INCONCLUSIVE = "inconclusive"
@@ -41,6 +45,7 @@ class CaseOutcome(StrEnum):
 
     PASSED = "passed"
     REGRESSED = "regressed"
+    SUSPECT = "suspect"
     IMPROVED = "improved"
     INCONCLUSIVE = "inconclusive"
     NO_BASELINE = "no_baseline"

@@ -43,19 +43,37 @@ def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_r
     of_sessions = 2 * session_sd**2
     # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
     effective = (of_runs + of_sessions) ** 2 / (of_runs**2 / freedom + of_sessions**2 / PRIOR_FREEDOM)
-    return _around(new.mean() - old.mean(), np.sqrt(of_runs + of_sessions), effective, alpha)
+    return around(float(new.mean() - old.mean()), float(np.sqrt(of_runs + of_sessions)), float(effective), alpha)
 
 
 def paired(differences: Values, *, run_sd: float, is_robust: bool, alpha: float) -> Interval:
     """The mean of differences between runs that belong together, such as those of one seed."""
+    found = moderated(differences, run_sd, is_robust=is_robust)
+    return around(float(found.mean), float(found.error), found.freedom, alpha)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moderated:
+    """Means along the last axis, their standard errors, and the degrees of freedom that these have."""
+
+    mean: Values
+    error: Values
+    freedom: int
+
+
+def moderated(differences: Values, assumed_sd: Values | float, *, is_robust: bool) -> Moderated:
+    """Means of differences along the last axis; their ``assumed_sd`` counts as four degrees of freedom."""
+    assumed = np.asarray(assumed_sd, dtype=np.float64)
     if is_robust:
-        differences = _pull_in(differences, run_sd)
-    freedom = PRIOR_FREEDOM + len(differences) - 1
-    variance = (_squares(differences) + PRIOR_FREEDOM * run_sd**2) / freedom
-    return _around(differences.mean(), np.sqrt(variance / len(differences)), freedom, alpha)
+        differences = _pull_in(differences, assumed)
+    count = differences.shape[-1]
+    freedom = PRIOR_FREEDOM + count - 1
+    variance = (_squares(differences) + PRIOR_FREEDOM * assumed**2) / freedom
+    return Moderated(mean=differences.mean(axis=-1), error=np.sqrt(variance / count), freedom=freedom)
 
 
-def _around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
+def around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
+    """A t interval that leaves out alpha on either side."""
     # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
     from scipy import special  # noqa: PLC0415
 
@@ -63,13 +81,16 @@ def _around(estimate: float, error: float, freedom: float, alpha: float) -> Inte
     return Interval(estimate=float(estimate), lower=float(estimate) - width, upper=float(estimate) + width)
 
 
-def _squares(values: Values) -> float:
-    return float(np.sum((values - values.mean()) ** 2))
+def _squares(values: Values) -> Values:
+    squares: Values = np.sum((values - values.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
+    return squares
 
 
-def _pull_in(values: Values, run_sd: float) -> Values:
-    """Values no further from their median than 2.5 moderated deviations."""
-    median = np.median(values)
-    spread = MAD_TO_SD * np.median(np.abs(values - median))
-    scale = np.sqrt((PRIOR_FREEDOM * run_sd**2 + len(values) * spread**2) / (PRIOR_FREEDOM + len(values)))
+def _pull_in(values: Values, run_sd: Values | float) -> Values:
+    """Values no further from their median than 2.5 moderated deviations, along the last axis."""
+    median = np.median(values, axis=-1, keepdims=True)
+    spread = MAD_TO_SD * np.median(np.abs(values - median), axis=-1, keepdims=True)
+    assumed = np.asarray(run_sd, dtype=np.float64)[..., np.newaxis]
+    count = values.shape[-1]
+    scale = np.sqrt((PRIOR_FREEDOM * assumed**2 + count * spread**2) / (PRIOR_FREEDOM + count))
     return np.clip(values, median - CLIP_DEVIATIONS * scale, median + CLIP_DEVIATIONS * scale)

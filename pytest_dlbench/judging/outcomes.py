@@ -19,6 +19,7 @@ OF_RUNS = {
 # The first of these that any metric has is the case's.
 OF_VERDICTS = (
     (VerdictOutcome.REGRESSED, CaseOutcome.REGRESSED),
+    (VerdictOutcome.SUSPECT, CaseOutcome.SUSPECT),
     (VerdictOutcome.INCONCLUSIVE, CaseOutcome.INCONCLUSIVE),
     (VerdictOutcome.IMPROVED, CaseOutcome.IMPROVED),
 )
@@ -37,6 +38,7 @@ ALWAYS_FAILING = frozenset(
 # A gate that says nothing of these would pass in silence.
 GATE_FAILING = frozenset(
     {
+        CaseOutcome.SUSPECT,
         CaseOutcome.NO_BASELINE,
         CaseOutcome.INCOMPARABLE,
         CaseOutcome.INCONCLUSIVE,

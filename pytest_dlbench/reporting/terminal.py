@@ -16,6 +16,7 @@ from pytest_dlbench.reporting import figures, messages
 EXPLAINED = (CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
 # Of these, the metrics that made them so.
 BY_METRIC = {
+    CaseOutcome.SUSPECT: "it looks worse; a baseline of so few sessions cannot tell",
     CaseOutcome.INCONCLUSIVE: f"neither regressed nor equivalent; {messages.WAY_OUT}",
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }

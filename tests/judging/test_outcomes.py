@@ -16,6 +16,7 @@ BROKEN = {
     CaseOutcome.FAILED,
 }
 UNTOLD = {
+    CaseOutcome.SUSPECT,
     CaseOutcome.NO_BASELINE,
     CaseOutcome.INCOMPARABLE,
     CaseOutcome.INCONCLUSIVE,
@@ -67,6 +68,8 @@ def test_finished_runs_leave_the_outcome_open():
         ("equivalent equivalent", CaseOutcome.PASSED),
         ("equivalent improved", CaseOutcome.IMPROVED),
         ("improved inconclusive", CaseOutcome.INCONCLUSIVE),
+        ("inconclusive suspect", CaseOutcome.SUSPECT),
+        ("suspect regressed", CaseOutcome.REGRESSED),
         ("inconclusive improved regressed", CaseOutcome.REGRESSED),
         ("equivalent regressed", CaseOutcome.REGRESSED),
     ],

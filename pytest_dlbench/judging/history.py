@@ -1,0 +1,162 @@
+"""A session against those before it. One number a session: two sessions differ however many runs each has.
+
+All figures are on the scale of ``scales``: a difference above 0 is worse.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import isfinite, nan, sqrt
+
+import numpy as np
+
+from pytest_dlbench.judging.intervals import MAD_TO_SD, PRIOR_FREEDOM, Interval, Values, around
+from pytest_dlbench.judging.verdicts import ALPHA, decide
+from pytest_dlbench.records import VerdictOutcome
+
+# Fewer sessions say too little of how far sessions lie apart.
+KNOWN_SESSIONS = 5
+
+# Clipped CUSUM: the clean sessions that are its reference; by how many deviations a session may be off before it
+# counts; how much one may count at most, so that a single bad night is no alarm; and where the sum is one.
+CUSUM_REFERENCE = 30
+CUSUM_ALLOWED = 1.0
+CUSUM_CLIP = 3.0
+CUSUM_ALARM = 5.0
+# Added to the deviation of every reference: a lucky one would make each later session an outlier.
+CUSUM_FLOOR = 0.003
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFigure:
+    """The median over a session's runs of one metric, and that of the canary probe of the same session."""
+
+    value: float
+    canary: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSpread:
+    """The standard deviation of sessions: what is assumed of it, as four degrees of freedom, and the least believed."""
+
+    assumed: float
+    smallest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A session against ``sessions`` stored ones. ``is_corrected``: canaries took out what the machine itself did."""
+
+    outcome: VerdictOutcome
+    change: Interval
+    sessions: int
+    is_corrected: bool
+
+
+def against_sessions(
+    stored: Sequence[SessionFigure],
+    new: SessionFigure,
+    *,
+    spread: SessionSpread,
+    tolerance: float,
+    alpha: float = ALPHA,
+) -> Comparison:
+    """The change since the mean of the stored sessions, in a prediction interval for one more session of the same code.
+
+    From five sessions on the interval knows only what they say. With fewer the assumed spread is part of it, and what
+    looks worse is ``suspect`` and no more: pairs would tell. Raises ValueError without a stored session.
+    """
+    if not stored:
+        raise ValueError("expected one stored session or more")
+    (*before, now), is_corrected = _corrected([*stored, new])
+    values = np.array(before)
+    squares, freedom = float(np.sum((values - values.mean()) ** 2)), len(values) - 1.0
+    error, freedom = _moderated(squares, freedom, len(values), spread)
+    change = around(now - float(values.mean()), error * sqrt(1 + 1 / len(values)), freedom, alpha)
+    is_known = len(values) >= KNOWN_SESSIONS
+    outcome = _outcome(change, tolerance, is_known=is_known)
+    return Comparison(outcome=outcome, change=change, sessions=len(values), is_corrected=is_corrected)
+
+
+def against_anchor(
+    anchor: SessionFigure,
+    stored: Sequence[SessionFigure],
+    new: SessionFigure,
+    *,
+    spread: SessionSpread,
+    tolerance: float,
+    alpha: float = ALPHA,
+) -> Comparison:
+    """The change since the one session that every later one is held against, so that accepted slips add up.
+
+    How far sessions lie apart is read off neighbours among the stored ones, which slips between them move least. One
+    session says ``suspect`` at most.
+    """
+    (first, *before, now), is_corrected = _corrected([anchor, *stored, new])
+    steps = np.diff(before)
+    # Of normal values, half the mean square of n - 1 successive differences has 2(n-1)²/(3n-4) degrees of freedom.
+    freedom = 2 * len(steps) ** 2 / (3 * len(steps) - 1) if len(steps) else 0.0
+    squares = freedom * float(np.mean(steps**2)) / 2 if len(steps) else 0.0
+    error, freedom = _moderated(squares, freedom, len(before), spread)
+    change = around(now - first, sqrt(2) * error, freedom, alpha)
+    outcome = _outcome(change, tolerance, is_known=False)
+    return Comparison(outcome=outcome, change=change, sessions=1, is_corrected=is_corrected)
+
+
+def _corrected(figures: Sequence[SessionFigure]) -> tuple[list[float], bool]:
+    """The figures less their canaries, where every session has one. What is not finite is NaN, and decides nothing."""
+    is_corrected = all(figure.canary is not None for figure in figures)
+    values = [figure.value - (figure.canary or 0.0) if is_corrected else figure.value for figure in figures]
+    return [value if isfinite(value) else nan for value in values], is_corrected
+
+
+def _moderated(squares: float, freedom: float, sessions: int, spread: SessionSpread) -> tuple[float, float]:
+    """The standard deviation of sessions and its degrees of freedom."""
+    if sessions < KNOWN_SESSIONS:
+        squares += PRIOR_FREEDOM * spread.assumed**2
+        freedom += PRIOR_FREEDOM
+    return float(np.maximum(spread.smallest, np.sqrt(squares / freedom))), freedom
+
+
+def _outcome(change: Interval, tolerance: float, *, is_known: bool) -> VerdictOutcome:
+    outcome = decide(change, tolerance, is_lower_better=True)
+    return VerdictOutcome.SUSPECT if outcome is VerdictOutcome.REGRESSED and not is_known else outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """The sums after each session behind the reference. ``alarms`` are the places of those that are an alarm."""
+
+    sums: tuple[float, ...]
+    alarms: tuple[int, ...]
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether the latest session is an alarm."""
+        return bool(self.sums) and self.sums[-1] > CUSUM_ALARM
+
+
+def drift(series: Sequence[float]) -> Drift:
+    """Clipped CUSUM over a case's sessions, oldest first, of which the first 30 are taken as clean.
+
+    A later session that is not finite counts as the worst one. With 30 sessions or fewer there is nothing to say, and
+    no sum. Raises ValueError for a reference that is not finite.
+    """
+    values = np.array(series, dtype=np.float64)
+    reference, later = values[:CUSUM_REFERENCE], values[CUSUM_REFERENCE:]
+    if not np.isfinite(reference).all():
+        raise ValueError(f"the first {CUSUM_REFERENCE} sessions are the reference and must be finite, got {reference}")
+    if not len(later):
+        return Drift(sums=(), alarms=())
+    scores = _scores(reference, later)
+    sums = tuple(accumulate(scores, lambda sum_, score: max(0.0, sum_ + score - CUSUM_ALLOWED), initial=0.0))[1:]
+    return Drift(
+        sums=sums, alarms=tuple(CUSUM_REFERENCE + place for place, sum_ in enumerate(sums) if sum_ > CUSUM_ALARM)
+    )
+
+
+def _scores(reference: Values, later: Values) -> list[float]:
+    centre = np.median(reference)
+    deviation = MAD_TO_SD * np.median(np.abs(reference - centre)) + CUSUM_FLOOR
+    scores = np.clip((later - centre) / deviation, -CUSUM_CLIP, CUSUM_CLIP)
+    return [float(score) for score in np.where(np.isfinite(later), scores, CUSUM_CLIP)]

@@ -1,0 +1,98 @@
+"""Many cases and metrics in one session, with one budget of false alarms for all of them together.
+
+All are screened with few pairs. What the screening did not clear is run again on fresh pairs, each at its share of the
+budget; only these may call a case regressed. To correct the level of pairs that stopped as soon as they could would
+find nothing: they stop just below it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+from pytest_dlbench.judging.sequential import SETTLED_PAIRS, Decision, Reason, Rule
+from pytest_dlbench.records import VerdictOutcome
+
+SCREENING_ALPHA = 0.05
+SCREENING_PAIRS = 10
+# The budget of false alarms of a session: any false "regressed" among all its cases and metrics.
+BUDGET = 0.01
+
+CLEARED = frozenset({VerdictOutcome.EQUIVALENT, VerdictOutcome.IMPROVED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class CaseMetric:
+    """One metric of one case."""
+
+    case: str
+    metric: str
+
+
+def screening(rule: Rule) -> Rule:
+    """The rule of the first pass."""
+    pairs = min(rule.max_pairs, SCREENING_PAIRS)
+    return replace(rule, alpha=SCREENING_ALPHA, max_pairs=pairs, min_pairs=min(rule.min_pairs, pairs))
+
+
+def candidates(screened: Mapping[CaseMetric, Decision]) -> tuple[CaseMetric, ...]:
+    """What the screening did not clear: only of these another pass may say that they regressed."""
+    return tuple(sorted(test for test, decision in screened.items() if decision.outcome not in CLEARED))
+
+
+def confirming(rule: Rule, candidates: int, budget: float = BUDGET) -> Rule:
+    """The rule of one candidate: all of them together err with ``budget``. On fresh pairs, else they err more often."""
+    return replace(rule, alpha=budget / candidates)
+
+
+def settled(
+    screened: Mapping[CaseMetric, Decision], confirmed: Mapping[CaseMetric, Decision]
+) -> dict[CaseMetric, Decision]:
+    """What is reported of every test: a candidate's second pass; of one that had none, that nothing is concluded."""
+    unconfirmed = {test: _unconfirmed(screened[test]) for test in candidates(screened)}
+    return {**screened, **unconfirmed, **confirmed}
+
+
+def _unconfirmed(decision: Decision) -> Decision:
+    """A finding of the screening alone: its level is no session's."""
+    if decision.outcome is VerdictOutcome.INCONCLUSIVE:
+        return decision
+    return replace(decision, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where one metric of a case stands, and by which rule."""
+
+    rule: Rule
+    decision: Decision
+
+
+def most_informative(cases: Mapping[str, Sequence[Standing]], seconds: Mapping[str, float]) -> str | None:
+    """The case that should have the next pair: the one that is decided soonest, in seconds. None if all are final.
+
+    ``seconds`` is what a pair of each case takes. No case gets its fourth pair before every one has its third, for
+    until then nothing is known of it.
+    """
+    waiting = {case: [one for one in standings if not one.decision.is_final] for case, standings in cases.items()}
+    ranks = {case: _rank(standings, seconds[case]) for case, standings in waiting.items() if standings}
+    return min(ranks, key=lambda case: (*ranks[case], case)) if ranks else None
+
+
+def _rank(standings: Sequence[Standing], seconds: float) -> tuple[bool, float]:
+    is_unknown = any(one.decision.reason is Reason.FEW_PAIRS for one in standings)
+    return not is_unknown, seconds * max(pairs_wanted(one.rule, one.decision) for one in standings)
+
+
+def pairs_wanted(rule: Rule, decision: Decision) -> float:
+    """About how many more pairs a decision needs, if they come as those so far: widths go with 1/√pairs."""
+    if decision.is_final:
+        return 0.0
+    left = float(rule.max_pairs - decision.pairs)
+    if decision.reason is Reason.FEW_PAIRS:
+        return float(rule.min_pairs - decision.pairs)
+    if not isfinite(decision.upper - decision.lower):
+        return min(left, float(SETTLED_PAIRS - decision.pairs))
+    margin = abs(rule.tolerance - abs(decision.estimate))
+    width = (decision.upper - decision.lower) / 2
+    needed = decision.pairs * ((width / margin) ** 2 - 1) if margin else inf
+    return min(left, max(1.0, needed))

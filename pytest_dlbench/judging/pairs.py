@@ -1,0 +1,95 @@
+"""From pairs of runs to what the rule takes, and from its decisions to verdicts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+from statistics import median
+
+from pytest_dlbench.judging.intervals import MAD_TO_SD
+from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.scales import badness, shown, smallest_spread
+from pytest_dlbench.judging.sequential import Decision
+from pytest_dlbench.records import Run, Verdict, VerdictOutcome
+
+# So many consecutive runs of one version show how far two runs in a row lie apart.
+REFERENCE_RUNS = 10
+# One gate on time: what the computation costs, and what its user waits for.
+STEP_TIMES = ("step_time", "step_time_median")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two runs back to back."""
+
+    old: Run
+    new: Run
+
+
+def difference(metric: Metric, pair: Pair) -> float:
+    """How much worse the new run is; NaN where one of the two is no figure that can be compared."""
+    return badness(metric, metric.value(pair.new)) - badness(metric, metric.value(pair.old))
+
+
+def paired_tolerances(tolerances: Mapping[str, float]) -> dict[str, float]:
+    """What pairs are judged on: the usual step too, with the tolerance of the quickest tenth unless it has its own.
+
+    Only pairs can: between sessions neighbours move the median by more than any tolerance.
+    """
+    quick, usual = STEP_TIMES
+    return {usual: tolerances[quick], **tolerances} if quick in tolerances else dict(tolerances)
+
+
+def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float:
+    """The spread of a pair's difference that is expected: the rule's s0.
+
+    ``consecutive`` are the metric's values in runs of one version, one behind the other on the machine that now
+    measures; neighbours' differences leave out what drifts, as pairs do. With fewer than 10 of them what is assumed of
+    the metric is the least: too wide a spread costs pairs, too narrow a one costs the error rate.
+    """
+    values = [badness(metric, value) for value in consecutive]
+    steps = [abs(after - before) for before, after in pairwise(values)]
+    measured = max(smallest_spread(metric), MAD_TO_SD * median(steps) if steps else 0.0)
+    return measured if len(values) >= REFERENCE_RUNS else max(measured, sqrt(2) * metric.run_sd)
+
+
+def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float) -> Verdict:
+    """A decision in the metric's own unit and direction. The figures of the sides are medians of the pairs used."""
+    used = pairs[: decision.pairs]
+    change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
+    return Verdict(
+        metric=metric.name,
+        outcome=decision.outcome,
+        old=median(metric.value(pair.old) for pair in used),
+        new=median(metric.value(pair.new) for pair in used),
+        change=change,
+        lower=lower,
+        upper=upper,
+        tolerance=tolerance,
+    )
+
+
+def wants_more(decisions: Mapping[str, Decision]) -> bool:
+    """Whether another pair may still decide a metric."""
+    return any(not decision.is_final for decision in decisions.values())
+
+
+def stall(decisions: Mapping[str, Decision]) -> str:
+    """What it means that the two step times disagree, in a sentence; empty where they agree or one says nothing.
+
+    The 10 % quantile does not see what delays fewer than 90 % of the steps: waiting for input, collecting garbage. They
+    disagree where their verdicts do, and where both changed and their intervals do not meet.
+    """
+    quick, usual = (decisions[name] for name in STEP_TIMES)
+    if VerdictOutcome.INCONCLUSIVE in (quick.outcome, usual.outcome):
+        return ""
+    told = f"the usual step {usual.outcome}, the quickest tenth {quick.outcome}"
+    if _worse(usual) > _worse(quick) or usual.lower > quick.upper:
+        return f"a stall: {told}; something now holds up some of the steps"
+    if _worse(usual) < _worse(quick) or usual.upper < quick.lower:
+        return f"a stall less: {told}; fewer of the steps are held up"
+    return ""
+
+
+def _worse(decision: Decision) -> int:
+    return (VerdictOutcome.IMPROVED, VerdictOutcome.EQUIVALENT, VerdictOutcome.REGRESSED).index(decision.outcome)

@@ -1,0 +1,37 @@
+"""The scale on which rules work: a difference above 0 is worse, whatever the metric counts."""
+
+from math import exp, isfinite, log, nan
+
+from pytest_dlbench.judging.metrics import Metric
+
+# Runs that agree better than this do so by luck, or by the clock's resolution. Memory is nearly deterministic.
+SMALLEST_SPREAD = {"ratio": 0.003, "points": 0.05}
+SMALLEST_SPREADS = {"peak_rss": 0.002}
+
+
+def badness(metric: Metric, value: float) -> float:
+    """ln(value) of what should be low and -ln(value) of what should be high; the same of percentage points.
+
+    NaN for what is no figure that can be compared, such as a time of 0: no rule lets it pass.
+    """
+    if not isfinite(value) or (metric.kind == "ratio" and value <= 0):
+        return nan
+    scaled = log(value) if metric.kind == "ratio" else 100 * value
+    return scaled if metric.better == "lower" else -scaled
+
+
+def limit(metric: Metric, tolerance: float) -> float:
+    """A tolerance (0.05 for 5 %, 1.0 for 1 pp) as a difference."""
+    return log(1 + tolerance) if metric.kind == "ratio" else tolerance
+
+
+def smallest_spread(metric: Metric) -> float:
+    """The least standard deviation of a difference that is believed."""
+    return SMALLEST_SPREADS.get(metric.name, SMALLEST_SPREAD[metric.kind])
+
+
+def shown(metric: Metric, estimate: float, lower: float, upper: float) -> tuple[float, float, float]:
+    """A difference and its interval as a Verdict has them: a ratio new / old, or percentage points."""
+    if metric.better == "higher":
+        estimate, lower, upper = -estimate, -upper, -lower
+    return (exp(estimate), exp(lower), exp(upper)) if metric.kind == "ratio" else (estimate, lower, upper)

@@ -1,0 +1,223 @@
+"""The gate's rule: pair after pair until the interval of the change lies on one side of the tolerance.
+
+A difference is that of the two runs of a pair, above 0 where the new one is worse: ln(new / old) of a time, points lost
+of an accuracy. After each pair from the third on, a moderated interval of the mean difference is held against
+±tolerance, at a level that pays for all looks (see ``levels``). What one look has excluded stays excluded: the interval
+of a decision is the intersection of all looks' so far.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_dlbench.judging.intervals import Moderated, Values, moderated
+from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK, level_of_a_look
+from pytest_dlbench.records import VerdictOutcome
+
+# Until this pair, pairs that lie apart by more than these reference spreads keep the rule from saying anything: a
+# reference taken on a quieter day would make it sure too early.
+SETTLED_PAIRS = 6
+GUARD_SPREADS = 5.0
+# From this pair on it gives up where the chance of ever reaching a verdict is below this.
+FUTILE_CHANCE = 0.1
+
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.intp]
+
+
+class Reason(StrEnum):
+    """Why a decision is what it is. The first three are no end: more pairs may decide. The last one is of ``many``."""
+
+    FEW_PAIRS = "too few pairs"
+    SPREAD = "the pairs lie further apart than the reference spread allows"
+    OPEN = "the interval still holds a tolerance"
+    DECIDED = "decided"
+    FUTILE = "more pairs would hardly decide it"
+    EXHAUSTED = "all pairs are used"
+    NOT_FINITE = "a figure is not a finite number"
+    UNCONFIRMED = "found in the screening, and there were no pairs to confirm it"
+
+
+OUTCOMES = (
+    VerdictOutcome.INCONCLUSIVE,
+    VerdictOutcome.REGRESSED,
+    VerdictOutcome.IMPROVED,
+    VerdictOutcome.EQUIVALENT,
+)
+INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT = range(len(OUTCOMES))
+REASONS = tuple(Reason)
+FEW_PAIRS, SPREAD, OPEN, DECIDED, FUTILE, EXHAUSTED, NOT_FINITE = range(7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What is judged, and how often it may be wrong.
+
+    ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
+    tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
+    """
+
+    tolerance: float
+    alpha: float = 0.025
+    min_pairs: int = FIRST_LOOK
+    max_pairs: int = LAST_LOOK
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < np.inf:
+            raise ValueError(f"expected a tolerance above 0, got {self.tolerance}")
+        if not FIRST_LOOK <= self.min_pairs <= self.max_pairs:
+            raise ValueError(
+                f"expected {FIRST_LOOK} ≤ min_pairs ≤ max_pairs, got {self.min_pairs} and {self.max_pairs}"
+            )
+        level_of_a_look(self.alpha, self.max_pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the rule says after ``pairs`` pairs, in the unit of the differences; above 0 is worse.
+
+    The interval is the intersection of those of all looks so far: (-inf, inf) before the first one, and without the
+    estimate where pairs contradict earlier ones. ``was_held_back``: the spread guard was needed at some look.
+    """
+
+    outcome: VerdictOutcome
+    reason: Reason
+    pairs: int
+    estimate: float
+    lower: float
+    upper: float
+    was_held_back: bool
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no further pair is wanted."""
+        return self.reason not in (Reason.FEW_PAIRS, Reason.SPREAD, Reason.OPEN)
+
+
+def decide(differences: Sequence[float], spread: float, rule: Rule) -> Decision:
+    """What the pairs so far say, in the order in which they were run.
+
+    ``spread`` is the standard deviation of a difference that is expected of this case on this machine. The first
+    decision that is final stands: later pairs, run for the sake of another metric, do not change it.
+    """
+    if not 0 < spread < np.inf:
+        raise ValueError(f"expected a spread above 0, got {spread}")
+    found = replay(np.array([differences], dtype=np.float64), np.array([spread]), rule)
+    return Decision(
+        outcome=OUTCOMES[found.outcome[0]],
+        reason=REASONS[found.reason[0]],
+        pairs=int(found.pairs[0]),
+        estimate=float(found.estimate[0]),
+        lower=float(found.lower[0]),
+        upper=float(found.upper[0]),
+        was_held_back=bool(found.was_held_back[0]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A decision for each of many comparisons: arrays over them, with the places in OUTCOMES and REASONS."""
+
+    outcome: Codes
+    reason: Codes
+    pairs: Codes
+    estimate: Values
+    lower: Values
+    upper: Values
+    was_held_back: Flags
+
+
+def replay(differences: Values, spreads: Values, rule: Rule) -> Replay:
+    """The rule over many comparisons at once, one row of differences and one spread each.
+
+    That simulations run the rule itself, and not another form of it, is why it is written for arrays.
+    """
+    found = _begin(len(differences))
+    for count in range(1, min(differences.shape[1], rule.max_pairs) + 1):
+        rows = np.flatnonzero(found.reason < DECIDED)
+        found.pairs[rows] = count
+        is_finite = np.isfinite(differences[rows, count - 1])
+        found.reason[rows[~is_finite]] = NOT_FINITE
+        if count >= rule.min_pairs:
+            rows = rows[is_finite]
+            _look(found, rows, differences[rows, :count], spreads[rows], rule)
+    return found
+
+
+def _begin(comparisons: int) -> Replay:
+    return Replay(
+        outcome=np.full(comparisons, INCONCLUSIVE),
+        reason=np.full(comparisons, FEW_PAIRS),
+        pairs=np.zeros(comparisons, dtype=np.intp),
+        estimate=np.full(comparisons, np.nan),
+        lower=np.full(comparisons, -np.inf),
+        upper=np.full(comparisons, np.inf),
+        was_held_back=np.zeros(comparisons, dtype=np.bool_),
+    )
+
+
+def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule: Rule) -> None:
+    """One look at the comparisons ``rows``, which are still open."""
+    count = differences.shape[1]
+    now = moderated(differences, spreads, is_robust=True)
+    is_held = _is_too_wide(differences, spreads) if count < SETTLED_PAIRS else np.zeros(len(rows), dtype=np.bool_)
+    width = _quantile(now.freedom, rule) * now.error
+    found.estimate[rows] = now.mean
+    found.was_held_back[rows] |= is_held
+    # A look that is held back excludes nothing, now or later.
+    found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
+    found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
+    outcome = _outcome(now.mean, found.lower[rows], found.upper[rows], rule.tolerance)
+    chance = _chance(now, found.lower[rows], found.upper[rows], count, rule)
+    is_futile = (chance < FUTILE_CHANCE) & (count >= SETTLED_PAIRS)
+    found.outcome[rows] = outcome
+    found.reason[rows] = np.select(
+        [outcome != INCONCLUSIVE, np.full(len(rows), count == rule.max_pairs), is_held, is_futile],
+        [DECIDED, EXHAUSTED, SPREAD, FUTILE],
+        OPEN,
+    )
+
+
+def _is_too_wide(differences: Values, spreads: Values) -> Flags:
+    distances = np.abs(differences - np.median(differences, axis=-1, keepdims=True))
+    is_wide: Flags = distances.max(axis=-1) > GUARD_SPREADS * spreads
+    return is_wide
+
+
+def _outcome(estimate: Values, lower: Values, upper: Values, tolerance: float) -> Codes:
+    """Nothing where the estimate has left the interval: pairs that contradict earlier ones are no evidence."""
+    is_odd = (estimate < lower) | (estimate > upper)
+    is_worse, is_better = lower > tolerance, upper < -tolerance
+    is_within = (upper < tolerance) & (lower > -tolerance)
+    codes = np.select([is_odd, is_worse, is_better, is_within], [INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT])
+    return codes.astype(np.intp)
+
+
+def _chance(now: Moderated, lower: Values, upper: Values, count: int, rule: Rule) -> Values:
+    """The chance of a verdict at the last look, if all further pairs come as those so far have."""
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
+    last, tolerance = rule.max_pairs, rule.tolerance
+    sd = now.error * sqrt(count)
+    width = _quantile(now.freedom + last - count, rule) * sd / sqrt(last)
+    mean_sd = sd * sqrt(max(last - count, 1)) / last
+    # Where the last mean must lie to be called equivalent: what is excluded already needs no further proof.
+    highest = np.where(upper < tolerance, np.inf, tolerance - width)
+    lowest = np.where(lower > -tolerance, -np.inf, width - tolerance)
+
+    def below(limit: Values) -> Values:
+        share: Values = special.ndtr((limit - now.mean) / mean_sd)
+        return share
+
+    is_equivalent = np.maximum(below(highest) - below(lowest), 0.0)
+    return 1 - below(tolerance + width) + below(-tolerance - width) + is_equivalent
+
+
+def _quantile(freedom: int, rule: Rule) -> float:
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
+    return float(special.stdtrit(freedom, 1 - level_of_a_look(rule.alpha, rule.max_pairs)))

@@ -1,0 +1,169 @@
+from math import exp, isnan, log, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.pairs import (
+    Pair,
+    difference,
+    paired_tolerances,
+    reference_spread,
+    stall,
+    verdict,
+    wants_more,
+)
+from pytest_dlbench.judging.scales import limit
+from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
+from pytest_dlbench.records import VerdictOutcome
+from tests.doubles import records
+
+TIME, THROUGHPUT, ACCURACY, MEMORY = (METRICS[name] for name in ("step_time", "throughput", "accuracy", "peak_rss"))
+times = st.floats(min_value=1e-6, max_value=1e3)
+
+
+def pair(old=1.0, new=1.0):
+    return Pair(old=records.run(step=old), new=records.run(step=new))
+
+
+def decision(outcome=VerdictOutcome.EQUIVALENT, lower=-0.01, upper=0.01, reason=Reason.DECIDED):
+    return Decision(
+        outcome=outcome, reason=reason, pairs=3, estimate=0.0, lower=lower, upper=upper, was_held_back=False
+    )
+
+
+def test_a_slower_run_is_worse_by_the_logarithm_of_its_ratio():
+    assert difference(TIME, pair(1.0, 1.1)) == pytest.approx(log(1.1))
+
+
+@given(times, times)
+def test_times_and_what_is_done_in_them_say_the_same(old, new):
+    assert difference(THROUGHPUT, pair(old, new)) == pytest.approx(difference(TIME, pair(old, new)))
+
+
+@given(times, times)
+def test_swapping_the_runs_of_a_pair_mirrors_its_difference(old, new):
+    assert difference(TIME, pair(new, old)) == -difference(TIME, pair(old, new))
+
+
+@given(times, times, st.floats(min_value=0.001, max_value=1000))
+def test_a_machine_of_another_speed_leaves_the_difference_where_it_is(old, new, factor):
+    there, here = pair(old, new), pair(factor * old, factor * new)
+    assert difference(TIME, here) == pytest.approx(difference(TIME, there), abs=1e-9)
+
+
+def test_accuracy_that_is_lost_is_worse_in_points():
+    assert difference(ACCURACY, Pair(old=records.run(accuracy=0.95), new=records.run(accuracy=0.925))) == pytest.approx(
+        2.5
+    )
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, nan, float("inf")])
+def test_what_has_no_ratio_is_no_number(step):
+    assert isnan(difference(TIME, pair(1.0, step)))
+
+
+def test_limits_are_in_the_unit_of_the_differences():
+    assert (limit(TIME, 0.05), limit(ACCURACY, 1.0)) == (log(1.05), 1.0)
+
+
+def test_the_usual_step_is_judged_as_the_quickest_tenth_is():
+    assert paired_tolerances({"step_time": 0.05}) == {"step_time": 0.05, "step_time_median": 0.05}
+
+
+def test_the_usual_step_may_have_its_own_tolerance():
+    assert paired_tolerances({"step_time": 0.05, "step_time_median": 0.1})["step_time_median"] == 0.1
+
+
+def test_without_a_tolerance_no_step_time_is_judged():
+    assert paired_tolerances({"accuracy": 1.0}) == {"accuracy": 1.0}
+
+
+# The reference spread
+
+
+def test_the_spread_is_that_of_neighbours_so_that_drift_does_not_count():
+    drifting = [exp(0.05 * place) for place in range(10)]
+    assert reference_spread(TIME, drifting) == pytest.approx(1.4826 * 0.05)
+
+
+def test_runs_that_agree_by_luck_are_no_certainty():
+    assert (reference_spread(TIME, [1.0] * 10), reference_spread(MEMORY, [1.0] * 10)) == (0.003, 0.002)
+
+
+def test_of_few_runs_what_is_assumed_is_the_least():
+    assert reference_spread(TIME, [1.0] * 9) == reference_spread(TIME) == pytest.approx(0.015 * 2**0.5)
+
+
+def test_of_few_runs_a_wider_spread_counts():
+    assert reference_spread(TIME, [1.0, 1.2]) == pytest.approx(1.4826 * log(1.2))
+
+
+# Verdicts
+
+
+def test_a_verdict_shows_a_ratio_of_times():
+    pairs = [pair(1.0, 1.2)] * 3
+    found = decide([difference(TIME, one) for one in pairs], 0.003, Rule(tolerance=log(1.05)))
+    shown = verdict(TIME, pairs, found, 0.05)
+    assert (shown.outcome, shown.old, shown.new, shown.change) == (
+        VerdictOutcome.REGRESSED,
+        pytest.approx(1.0),
+        pytest.approx(1.2),
+        pytest.approx(1.2),
+    )
+
+
+def test_a_verdict_on_throughput_shows_its_own_direction():
+    pairs = [pair(1.0, 1.25)] * 3
+    found = decide([difference(THROUGHPUT, one) for one in pairs], 0.003, Rule(tolerance=log(1.05)))
+    shown = verdict(THROUGHPUT, pairs, found, 0.05)
+    assert shown.change == pytest.approx(0.8)
+    assert shown.lower < 0.8 < shown.upper
+
+
+def test_pairs_behind_the_decision_are_not_in_its_figures():
+    pairs = [pair(1.0, 1.2)] * 3 + [pair(1.0, 9.0)] * 5
+    found = decide([difference(TIME, one) for one in pairs], 0.003, Rule(tolerance=log(1.05)))
+    assert verdict(TIME, pairs, found, 0.05).new == pytest.approx(1.2)
+
+
+def test_more_pairs_are_wanted_while_any_metric_is_open():
+    undecided = decision(VerdictOutcome.INCONCLUSIVE, reason=Reason.OPEN)
+    assert wants_more({"step_time": decision(), "accuracy": undecided})
+    assert not wants_more(
+        {"step_time": decision(), "accuracy": decision(VerdictOutcome.INCONCLUSIVE, reason=Reason.FUTILE)}
+    )
+
+
+# Stalls
+
+WORSE, BETTER, SAME, UNKNOWN = (
+    decision(VerdictOutcome.REGRESSED, 0.09, 0.11),
+    decision(VerdictOutcome.IMPROVED, -0.11, -0.09),
+    decision(),
+    decision(VerdictOutcome.INCONCLUSIVE, -0.5, 0.5),
+)
+
+
+@pytest.mark.parametrize(
+    ("quick", "usual", "begins"),
+    [
+        (SAME, WORSE, "a stall:"),
+        (BETTER, SAME, "a stall:"),
+        (WORSE, decision(VerdictOutcome.REGRESSED, 0.4, 0.5), "a stall:"),
+        (SAME, BETTER, "a stall less:"),
+        (WORSE, SAME, "a stall less:"),
+        (BETTER, decision(VerdictOutcome.IMPROVED, -0.5, -0.4), "a stall less:"),
+    ],
+)
+def test_step_times_that_disagree_are_a_stall(quick, usual, begins):
+    assert stall({"step_time": quick, "step_time_median": usual}).startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("quick", "usual"), [(SAME, SAME), (WORSE, WORSE), (BETTER, BETTER), (UNKNOWN, WORSE), (SAME, UNKNOWN)]
+)
+def test_step_times_that_agree_or_say_nothing_are_no_stall(quick, usual):
+    assert stall({"step_time": quick, "step_time_median": usual}) == ""
