@@ -91,9 +91,9 @@ class Case:
 class Usage:
     """What the worker's process tree used during one phase.
 
-    CPU seconds are differences of exact counters at the phase's ends. ``rss_peak_bytes`` is the larger of the highest
-    sample of the tree and the kernel's own peak of the worker (VmHWM) at the phase's end, where the kernel has one.
-    ``foreign_cpus`` is what everything else on the machine used meanwhile, stolen time included: 1.0 is one processor.
+    All but memory is a difference of cumulative counters at the phase's ends; docs/measurement.md has the meaning, the
+    source and the error of every field. Means of CPUs are processors: 1.0 is one of them, all the time. None is what
+    this kernel does not tell, or a file older than the field.
     """
 
     wall_seconds: float
@@ -103,16 +103,48 @@ class Usage:
     rss_peak_bytes: int
     samples: int
     foreign_cpus: float = 0.0
+    began_seconds: float | None = None
+    waited_seconds: float | None = None
+    iowait_cpus: float | None = None
+    steal_cpus: float | None = None
+    core_use: tuple[float, ...] = ()
+    load: float | None = None
+    involuntary_switches: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    swapped_in_bytes: int | None = None
+    throttlings: int | None = None
+    pss_mean_bytes: int | None = None
+    pss_peak_bytes: int | None = None
+    group_peak_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What was seen of the worker's process tree during a run, thinned: one value of each at every moment.
+
+    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then.
+    """
+
+    seconds: tuple[float, ...] = ()
+    rss_bytes: tuple[int, ...] = ()
+    cpu_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """The timed region: every step's seconds and its loss before the update."""
+    """The timed region: every step's seconds and its loss before the update.
+
+    ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
+    began, is since the start of the run. None in files older than these fields.
+    """
 
     step_seconds: tuple[float, ...]
     losses: tuple[float, ...]
     examples: int
     batch_size: int
+    load_seconds: float | None = None
+    began_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +200,8 @@ class Certificate:
 class Run:
     """One training in one fresh process: the unit of every statistic.
 
-    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell.
+    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
+    processes that the worker left behind, by name; they were ended.
     """
 
     case: str
@@ -187,6 +220,8 @@ class Run:
     training: Training | None = None
     evaluation: Evaluation | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    timeline: Timeline = field(default_factory=Timeline)
+    survivors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

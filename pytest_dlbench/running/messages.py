@@ -33,9 +33,13 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """Seconds and loss of every step; a loss that is not finite is text, and the last."""
+    """Seconds and loss of every step; a loss that is not finite is text, and the last.
+
+    ``began`` is when the first step did, on the monotonic clock that worker and driver share.
+    """
 
     load_seconds: float
+    began: float
     step_seconds: tuple[float, ...]
     losses: tuple[float | str, ...]
     examples: int

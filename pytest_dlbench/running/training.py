@@ -19,10 +19,11 @@ from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
+from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Timeline, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.processes import ProcessTree
+from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
 
 SAMPLE_PERIOD_SECONDS = 0.2
 # Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
@@ -77,10 +78,11 @@ def train_once(plan: Plan, index: int) -> Run:
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
         environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
+        environment = {**environment, VARIABLE: folder.name}
         kills = endings.memory_kills()
         started = monotonic()
         with Worker(launch.command(plan.place.python), environment, folder) as worker:
-            dialogue = _Dialogue(worker, started + plan.timeout_seconds)
+            dialogue = _Dialogue(worker, started, plan.timeout_seconds)
             outcome, message = RunOutcome.FINISHED, ""
             try:
                 dialogue.hold(plan, plan.place.environment, seed, inputs)
@@ -94,6 +96,7 @@ def train_once(plan: Plan, index: int) -> Run:
             except WorkerError as error:
                 outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
+        survivors = end_survivors(folder.name)
     return Run(
         case=plan.case.id,
         index=index,
@@ -104,6 +107,8 @@ def train_once(plan: Plan, index: int) -> Run:
         log=log,
         began=began,
         wall_seconds=monotonic() - started,
+        timeline=dialogue.timeline(),
+        survivors=survivors,
         **dialogue.measured,
     )
 
@@ -140,10 +145,14 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
 class _Dialogue:
     """The conversation of one run; ``measured`` keeps what is known so far, so that a late failure loses nothing."""
 
-    def __init__(self, worker: Worker, deadline: float) -> None:
-        self._worker, self._deadline = worker, deadline
-        self._tree = ProcessTree(worker.pid)
+    def __init__(self, worker: Worker, started: float, timeout_seconds: float) -> None:
+        self._worker, self._started, self._deadline = worker, started, started + timeout_seconds
+        self._tree = ProcessTree(worker.pid, started)
         self.measured: dict[str, Any] = {"usage": {}}
+
+    def timeline(self) -> Timeline:
+        """What was seen of the worker's processes, in seconds since the start of the run."""
+        return self._tree.timeline()
 
     def hold(self, plan: Plan, environment: str, seed: int, inputs: dict[str, Any]) -> None:
         """Import, build, train, evaluate, close."""
@@ -221,6 +230,8 @@ class _Dialogue:
             losses=losses,
             examples=trained.examples,
             batch_size=plan.recipe.batch_size,
+            load_seconds=trained.load_seconds,
+            began_seconds=trained.began - self._started,
         )
         if len(losses) < len(trained.losses):
             message = f"the loss became {trained.losses[-1]} at step {len(trained.losses)} of {plan.steps}"
