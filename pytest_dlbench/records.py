@@ -52,6 +52,7 @@ class CaseOutcome(StrEnum):
     BROKEN_PROTOCOL = "broken_protocol"
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
+    INVALID = "invalid"
     SKIPPED = "skipped"
 
 
@@ -148,6 +149,17 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarmUp:
+    """How many steps of a training count for no step time, and whether the others are steady.
+
+    Of too few steps that is not known: None.
+    """
+
+    steps: int
+    is_steady: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """The test split, after training and outside its time."""
 
@@ -201,7 +213,8 @@ class Run:
     """One training in one fresh process: the unit of every statistic.
 
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
-    processes that the worker left behind, by name; they were ended.
+    processes that the worker left behind, by name; they were ended. ``invalid`` says why its figures are not the
+    framework's.
     """
 
     case: str
@@ -222,6 +235,9 @@ class Run:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     survivors: tuple[str, ...] = ()
+    on_battery: bool = False
+    warm_up: WarmUp | None = None
+    invalid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

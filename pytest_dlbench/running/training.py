@@ -22,6 +22,7 @@ from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Timeline, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
+from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.processes import ProcessTree
 from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
 
@@ -79,7 +80,7 @@ def train_once(plan: Plan, index: int) -> Run:
         inputs = _write_inputs(plan, seed, folder)
         environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
         environment = {**environment, VARIABLE: folder.name}
-        kills = endings.memory_kills()
+        kills, on_battery = endings.memory_kills(), is_on_battery()
         started = monotonic()
         with Worker(launch.command(plan.place.python), environment, folder) as worker:
             dialogue = _Dialogue(worker, started, plan.timeout_seconds)
@@ -109,6 +110,7 @@ def train_once(plan: Plan, index: int) -> Run:
         wall_seconds=monotonic() - started,
         timeline=dialogue.timeline(),
         survivors=survivors,
+        on_battery=on_battery,
         **dialogue.measured,
     )
 

@@ -21,6 +21,7 @@ UNTOLD = {
     CaseOutcome.INCONCLUSIVE,
     CaseOutcome.SKIPPED,
     CaseOutcome.UNSUPPORTED,
+    CaseOutcome.INVALID,
 }
 
 
