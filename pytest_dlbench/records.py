@@ -11,6 +11,9 @@ from typing import Any
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
 
+# Among the reasons why a card is slowed, the one that is no trouble.
+POWER_LIMIT = "power limit"
+
 
 class RunOutcome(StrEnum):
     """How one run in a fresh process ended."""
@@ -89,12 +92,34 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuUsage:
+    """One graphics card during one phase; None is what it does not tell, and ``absent`` says why.
+
+    ``energy_source`` is "counter", or "integrated power" where the card has no counter.
+    """
+
+    name: str
+    uuid: str
+    utilisation: float | None = None
+    memory_peak_bytes: int | None = None
+    process_memory_peak_bytes: int | None = None
+    power_mean_watts: float | None = None
+    energy_joules: float | None = None
+    energy_source: str = ""
+    temperature_peak_celsius: float | None = None
+    sm_clock_mean_mhz: float | None = None
+    slowed_by: tuple[str, ...] = ()
+    foreign_processes: int | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What the worker's process tree used during one phase.
 
     All but memory is a difference of cumulative counters at the phase's ends; docs/measurement.md has the meaning, the
-    source and the error of every field. Means of CPUs are processors: 1.0 is one of them, all the time. None is what
-    this kernel does not tell, or a file older than the field.
+    source and the error of every field. Means of CPUs are processors: 1.0 is one of them, all the time. ``readings``
+    are what further samplers tell, by name. None is what this kernel does not tell, or a file older than the field.
     """
 
     wall_seconds: float
@@ -118,6 +143,8 @@ class Usage:
     pss_mean_bytes: int | None = None
     pss_peak_bytes: int | None = None
     group_peak_bytes: int | None = None
+    gpus: tuple[GpuUsage, ...] = ()
+    readings: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +240,8 @@ class Run:
     """One training in one fresh process: the unit of every statistic.
 
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
-    processes that the worker left behind, by name; they were ended. ``invalid`` says why its figures are not the
+    processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
+    machine, and why. ``invalid`` says why its figures are not the
     framework's.
     """
 
@@ -235,6 +263,7 @@ class Run:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     survivors: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
     on_battery: bool = False
     warm_up: WarmUp | None = None
     invalid: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pytest_dlbench.judging.warm_up import warm_up
-from pytest_dlbench.records import Run, Usage
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, Run, Usage
 
 # The kernel counts processor time in ticks of 10 ms: of a shorter training it knows too little.
 SHORTEST_SECONDS = 1.0
@@ -46,3 +46,13 @@ def _reasons(phase: Usage, *, on_battery: bool) -> Iterator[str]:
         yield f"the processor was too hot, and slowed {phase.throttlings} times"
     if on_battery:
         yield "the machine ran on its battery"
+    for gpu in phase.gpus:
+        yield from _of_card(gpu)
+
+
+def _of_card(gpu: GpuUsage) -> Iterator[str]:
+    # A card at its power limit works as it was built to: most do while they train.
+    if reasons := [reason for reason in gpu.slowed_by if reason != POWER_LIMIT]:
+        yield f"the card {gpu.name} was slowed: {', '.join(reasons)}"
+    if gpu.foreign_processes:
+        yield f"{gpu.foreign_processes} processes of others used the card {gpu.name}"

@@ -19,11 +19,12 @@ from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Timeline, Training
+from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
-from pytest_dlbench.sampling.processes import ProcessTree
+from pytest_dlbench.sampling.observer import Observer
+from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
 
 SAMPLE_PERIOD_SECONDS = 0.2
@@ -58,6 +59,10 @@ class Plan:
     evaluations: int = 1
     """How often the test split is evaluated after training; all must give the same to the bit."""
     recipe_steps: int | None = None
+    card: str = ""
+    """The graphics card that the run has, by its index or UUID; all that there are if empty."""
+    samplers: tuple[MakeSampler, ...] = ()
+    sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
 
 
 class _NotDoneError(Exception):
@@ -83,7 +88,7 @@ def train_once(plan: Plan, index: int) -> Run:
         kills, on_battery = endings.memory_kills(), is_on_battery()
         started = monotonic()
         with Worker(launch.command(plan.place.python), environment, folder) as worker:
-            dialogue = _Dialogue(worker, started, plan.timeout_seconds)
+            dialogue = _Dialogue(worker, started, plan)
             outcome, message = RunOutcome.FINISHED, ""
             try:
                 dialogue.hold(plan, plan.place.environment, seed, inputs)
@@ -108,9 +113,9 @@ def train_once(plan: Plan, index: int) -> Run:
         log=log,
         began=began,
         wall_seconds=monotonic() - started,
-        timeline=dialogue.timeline(),
         survivors=survivors,
         on_battery=on_battery,
+        **dialogue.observed(),
         **dialogue.measured,
     )
 
@@ -147,14 +152,15 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
 class _Dialogue:
     """The conversation of one run; ``measured`` keeps what is known so far, so that a late failure loses nothing."""
 
-    def __init__(self, worker: Worker, started: float, timeout_seconds: float) -> None:
-        self._worker, self._started, self._deadline = worker, started, started + timeout_seconds
-        self._tree = ProcessTree(worker.pid, started)
+    def __init__(self, worker: Worker, started: float, plan: Plan) -> None:
+        self._worker, self._started, self._deadline = worker, started, started + plan.timeout_seconds
+        self._observer = Observer(worker.pid, started, device=plan.case.device, card=plan.card, make=plan.samplers)
+        self._period_seconds = plan.sample_period_seconds
         self.measured: dict[str, Any] = {"usage": {}}
 
-    def timeline(self) -> Timeline:
-        """What was seen of the worker's processes, in seconds since the start of the run."""
-        return self._tree.timeline()
+    def observed(self) -> dict[str, Any]:
+        """What was seen of the worker's processes in all phases, and what could not be seen."""
+        return {"timeline": self._observer.timeline(), "absent": self._observer.absent}
 
     def hold(self, plan: Plan, environment: str, seed: int, inputs: dict[str, Any]) -> None:
         """Import, build, train, evaluate, close."""
@@ -165,17 +171,17 @@ class _Dialogue:
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
-        self._tree.begin()
+        self._observer.begin()
         try:
             answer = self._worker.request(
                 op,
                 deadline=self._deadline,
-                waiting=self._tree.sample,
-                period_seconds=SAMPLE_PERIOD_SECONDS,
+                waiting=self._observer.sample,
+                period_seconds=self._period_seconds,
                 **fields,
             )
         finally:
-            self.measured["usage"][op] = self._tree.end()
+            self.measured["usage"][op] = self._observer.end()
         parsed = messages.parse(op, answer)
         if isinstance(parsed, messages.Failed):
             raise _NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))

@@ -77,6 +77,10 @@ class ProcessTree:
             load=os.getloadavg()[0],
         )
 
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the tree, as they were last looked for."""
+        return tuple(process.pid for process in self._processes)
+
     def timeline(self) -> Timeline:
         """All samples so far, thinned."""
         return thinned(self._samples)
