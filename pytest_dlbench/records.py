@@ -197,6 +197,34 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepCheck:
+    """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
+
+    Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
+    step before it. Losses are of that batch, before and after all of these steps, to the last digit.
+    """
+
+    steps: int
+    loss_before: str
+    loss_after: str
+    single: tuple[float, float]
+    double: tuple[float, float]
+    behind_single: tuple[float, float]
+    behind_double: tuple[float, float]
+    alone: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSpeed:
+    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions."""
+
+    threads: int
+    precision: str
+    flops_per_second: float
+    copied_bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
     """What a network must give that starts from seeded weights and takes seeded batches: computed in float64.
 
@@ -241,8 +269,8 @@ class Run:
 
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
     processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
-    machine, and why. ``invalid`` says why its figures are not the
-    framework's.
+    machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the machine's ``speed``.
+    ``invalid`` says why the figures are not the framework's.
     """
 
     case: str
@@ -265,6 +293,9 @@ class Run:
     survivors: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     on_battery: bool = False
+    step_checks: tuple[StepCheck, ...] = ()
+    speed: MachineSpeed | None = None
+    flop_utilisation: float | None = None
     warm_up: WarmUp | None = None
     invalid: tuple[str, ...] = ()
 

@@ -8,7 +8,9 @@ from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence
+from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.model import infer
 from pytest_dlbench.options import MIN_COMPARED_RUNS, Options
@@ -46,6 +48,7 @@ class Session:
     baselines: BaselineStore
     certificates: CertificateStore
     progress: Progress
+    examiner: Examiner = field(default_factory=Examiner)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
     def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
@@ -55,7 +58,14 @@ class Session:
         def keep(run: Run) -> None:
             self.journal.append(Entry(run=run, context=context))
 
-        return train_series(plan, runs, keep=keep, progress=self.progress, examine=judging.examined, repeats=repeats)
+        return train_series(
+            replace(plan, is_suspicious=lambda check: bool(suspicion(check, plan.case.device))),
+            runs,
+            keep=keep,
+            progress=self.progress,
+            examine=lambda run: self.examiner.examine(plan, run),
+            repeats=repeats,
+        )
 
     def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""

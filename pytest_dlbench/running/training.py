@@ -2,11 +2,13 @@
 
 import platform
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from math import isfinite, prod
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -19,7 +21,7 @@ from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
+from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
@@ -31,6 +33,10 @@ SAMPLE_PERIOD_SECONDS = 0.2
 # Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
 EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
+# Of steps that are taken again to check them, the single ones; of the whole check; how often what it finds must show.
+CHECKED_SECONDS = 0.05
+LONGEST_CHECK_SECONDS = 1.0
+CHECKS = 3
 OF_LACKS = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
@@ -38,6 +44,10 @@ OF_LACKS = {
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
     Lack.NO_DATA: RunOutcome.MISSING_DATA,
 }
+
+
+def _is_never_suspicious(_: StepCheck) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +73,8 @@ class Plan:
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
     samplers: tuple[MakeSampler, ...] = ()
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
+    is_suspicious: Callable[[StepCheck], bool] = _is_never_suspicious
+    """Whether a check of the steps is to be repeated; all of its repetitions are kept."""
 
 
 class _NotDoneError(Exception):
@@ -168,6 +180,9 @@ class _Dialogue:
         self._build(plan, seed, inputs["weights"])
         self._train(plan, inputs["order"], inputs["rates"])
         self._evaluate(plan)
+        # Once a case: what is wrong with the steps of one run is wrong with those of all.
+        if seed == plan.seed:
+            self._check_steps(plan)
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
@@ -261,20 +276,42 @@ class _Dialogue:
             seconds=first.seconds, examples=first.examples, correct=first.correct, loss=loss
         )
 
+    def _check_steps(self, plan: Plan) -> None:
+        batch_size = _evaluation_batch_size(plan)
+        step = median(self.measured["training"].step_seconds)
+        steps = max(1, min(plan.steps // 2, round(CHECKED_SECONDS / step)))
+        # What the evaluation took is no guide: where steps do not wait for their work, it did.
+        seconds = step * (3 * steps + 5 * batch_size / plan.recipe.batch_size)
+        if seconds > LONGEST_CHECK_SECONDS:
+            self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
+            return
+        for _ in range(CHECKS):
+            checked: messages.Checked = self._ask(
+                "check_steps",
+                inputs=str(plan.data.part("test_inputs")),
+                labels=str(plan.data.part("test_labels")),
+                batch_size=batch_size,
+                steps=steps,
+            )
+            found = StepCheck(steps=steps, **asdict(checked))
+            self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
+            if not plan.is_suspicious(found):
+                return
+
     def _evaluated(self, plan: Plan) -> messages.Evaluated:
         data = plan.data
         evaluated: messages.Evaluated = self._ask(
             "evaluate",
             inputs=str(data.part("test_inputs")),
             labels=str(data.part("test_labels")),
-            batch_size=min(_evaluation_batch(plan.network), data.dataset.test_examples),
+            batch_size=_evaluation_batch_size(plan),
         )
         return evaluated
 
 
-def _evaluation_batch(network: Network) -> int:
-    largest = max(prod(placed.inferred.output) for placed in network.layers)
-    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest))
+def _evaluation_batch_size(plan: Plan) -> int:
+    largest = max(prod(placed.inferred.output) for placed in plan.network.layers)
+    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest, plan.data.dataset.test_examples))
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:
