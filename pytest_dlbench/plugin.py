@@ -11,7 +11,7 @@ from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planner import Planner
-from pytest_dlbench.records import CaseResult, Record
+from pytest_dlbench.records import CaseOutcome, CaseResult, Record
 from pytest_dlbench.registry import KNOWN, Registry
 from pytest_dlbench.reporter import Reporter
 from pytest_dlbench.reporting import junit
@@ -185,7 +185,9 @@ def _settle(asked: Options, result: CaseResult) -> None:
     """Pass, fail or skip, by the outcome."""
     warnings = "".join(f"\nwarning: {warning}" for warning in result.warnings)
     text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
-    if judging.fails(result.outcome, is_gate=asked.compare, is_strict=asked.strict, allowed=asked.allow):
+    # What could not be saved must not look as if it had been.
+    is_gate = asked.compare or (asked.save and result.outcome is CaseOutcome.INVALID)
+    if judging.fails(result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow):
         pytest.fail(text, pytrace=False)
     if result.outcome in judging.SKIPPING:
         pytest.skip(text)

@@ -11,6 +11,9 @@ from typing import Any
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
 
+# Among the reasons why a card is slowed, the one that is no trouble.
+POWER_LIMIT = "power limit"
+
 
 class RunOutcome(StrEnum):
     """How one run in a fresh process ended."""
@@ -57,6 +60,7 @@ class CaseOutcome(StrEnum):
     BROKEN_PROTOCOL = "broken_protocol"
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
+    INVALID = "invalid"
     SKIPPED = "skipped"
 
 
@@ -93,12 +97,34 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuUsage:
+    """One graphics card during one phase; None is what it does not tell, and ``absent`` says why.
+
+    ``energy_source`` is "counter", or "integrated power" where the card has no counter.
+    """
+
+    name: str
+    uuid: str
+    utilisation: float | None = None
+    memory_peak_bytes: int | None = None
+    process_memory_peak_bytes: int | None = None
+    power_mean_watts: float | None = None
+    energy_joules: float | None = None
+    energy_source: str = ""
+    temperature_peak_celsius: float | None = None
+    sm_clock_mean_mhz: float | None = None
+    slowed_by: tuple[str, ...] = ()
+    foreign_processes: int | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What the worker's process tree used during one phase.
 
-    CPU seconds are differences of exact counters at the phase's ends. ``rss_peak_bytes`` is the larger of the highest
-    sample of the tree and the kernel's own peak of the worker (VmHWM) at the phase's end, where the kernel has one.
-    ``foreign_cpus`` is what everything else on the machine used meanwhile, stolen time included: 1.0 is one processor.
+    All but memory is a difference of cumulative counters at the phase's ends; docs/measurement.md has the meaning, the
+    source and the error of every field. Means of CPUs are processors: 1.0 is one of them, all the time. ``readings``
+    are what further samplers tell, by name. None is what this kernel does not tell, or a file older than the field.
     """
 
     wall_seconds: float
@@ -108,16 +134,61 @@ class Usage:
     rss_peak_bytes: int
     samples: int
     foreign_cpus: float = 0.0
+    began_seconds: float | None = None
+    waited_seconds: float | None = None
+    iowait_cpus: float | None = None
+    steal_cpus: float | None = None
+    core_use: tuple[float, ...] = ()
+    load: float | None = None
+    involuntary_switches: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    swapped_in_bytes: int | None = None
+    throttlings: int | None = None
+    pss_mean_bytes: int | None = None
+    pss_peak_bytes: int | None = None
+    group_peak_bytes: int | None = None
+    gpus: tuple[GpuUsage, ...] = ()
+    readings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What was seen of the worker's process tree during a run, thinned: one value of each at every moment.
+
+    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then.
+    """
+
+    seconds: tuple[float, ...] = ()
+    rss_bytes: tuple[int, ...] = ()
+    cpu_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """The timed region: every step's seconds and its loss before the update."""
+    """The timed region: every step's seconds and its loss before the update.
+
+    ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
+    began, is since the start of the run. None in files older than these fields.
+    """
 
     step_seconds: tuple[float, ...]
     losses: tuple[float, ...]
     examples: int
     batch_size: int
+    load_seconds: float | None = None
+    began_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmUp:
+    """How many steps of a training count for no step time, and whether the others are steady.
+
+    Of too few steps that is not known: None.
+    """
+
+    steps: int
+    is_steady: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +199,34 @@ class Evaluation:
     examples: int
     correct: int
     loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCheck:
+    """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
+
+    Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
+    step before it. Losses are of that batch, before and after all of these steps, to the last digit.
+    """
+
+    steps: int
+    loss_before: str
+    loss_after: str
+    single: tuple[float, float]
+    double: tuple[float, float]
+    behind_single: tuple[float, float]
+    behind_double: tuple[float, float]
+    alone: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSpeed:
+    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions."""
+
+    threads: int
+    precision: str
+    flops_per_second: float
+    copied_bytes_per_second: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +272,10 @@ class Certificate:
 class Run:
     """One training in one fresh process: the unit of every statistic.
 
-    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell.
+    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
+    processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
+    machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the machine's ``speed``.
+    ``invalid`` says why the figures are not the framework's.
     """
 
     case: str
@@ -192,6 +294,15 @@ class Run:
     training: Training | None = None
     evaluation: Evaluation | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    timeline: Timeline = field(default_factory=Timeline)
+    survivors: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    on_battery: bool = False
+    step_checks: tuple[StepCheck, ...] = ()
+    speed: MachineSpeed | None = None
+    flop_utilisation: float | None = None
+    warm_up: WarmUp | None = None
+    invalid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

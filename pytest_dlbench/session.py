@@ -8,7 +8,9 @@ from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence
+from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.model import infer
 from pytest_dlbench.options import MIN_COMPARED_RUNS, Options
@@ -32,6 +34,9 @@ from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
 
+# An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
+REPEATS = 2
+
 
 @dataclass(slots=True, kw_only=True)
 class Session:
@@ -43,21 +48,29 @@ class Session:
     baselines: BaselineStore
     certificates: CertificateStore
     progress: Progress
+    examiner: Examiner = field(default_factory=Examiner)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
-    def run(self, plan: Plan, runs: int) -> tuple[Run, ...]:
-        """Fresh runs of a case, each in the journal before the next starts."""
+    def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
+        """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
         context = self.settings.context(plan)
 
         def keep(run: Run) -> None:
             self.journal.append(Entry(run=run, context=context))
 
-        return train_series(plan, runs, keep=keep, progress=self.progress)
+        return train_series(
+            replace(plan, is_suspicious=lambda check: bool(suspicion(check, plan.case.device))),
+            runs,
+            keep=keep,
+            progress=self.progress,
+            examine=lambda run: self.examiner.examine(plan, run),
+            repeats=repeats,
+        )
 
     def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
         self._claim(plan, node)
-        runs = self.run(plan, self.options.runs)
+        runs = self.run(plan, self.options.runs, 0 if self._keeps_invalid else REPEATS)
         context = self.settings.context(plan)
         record = Record(
             case=plan.case,
@@ -91,6 +104,10 @@ class Session:
         keep(found)
         return run, found
 
+    @property
+    def _keeps_invalid(self) -> bool:
+        return CaseOutcome.INVALID in self.options.allow
+
     def _certificate(self, plan: Plan, run: Run) -> Certificate | None:
         # Dropout draws masks that frameworks cannot share: equivalence is of the network without it.
         digest = infer(plan.network.model.without_dropout()).digest
@@ -108,6 +125,8 @@ class Session:
     def _judge(self, record: Record, again: str) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
             return _result(record, outcome, messages.unfinished(record.runs[-1]))
+        if not self._keeps_invalid and any(run.invalid for run in record.runs):
+            return _result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
         compared = self._compare(record, again)
         return self._save(record, compared) if self.options.save else compared
 

@@ -4,6 +4,7 @@ What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a ses
 """
 
 from pytest_dlbench.judging.comparable import changes, obstacles
+from pytest_dlbench.judging.disqualifying import examined
 from pytest_dlbench.judging.disturbances import disturbances
 from pytest_dlbench.judging.metrics import METRICS, Metric, read_all, steady_steps, summarise
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
@@ -16,6 +17,7 @@ __all__ = [
     "Metric",
     "changes",
     "disturbances",
+    "examined",
     "fails",
     "obstacles",
     "of_runs",

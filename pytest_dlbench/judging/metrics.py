@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Literal
 
+from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Evaluation, Run, Training
-
-WARM_UP_STEPS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +34,8 @@ class Metric:
 
 
 def steady_steps(training: Training) -> Sequence[float]:
-    """Seconds of the steps behind the warm-up: the first 10, or the first quarter of fewer than 40, are left out.
-
-    In measured series a step is settled by about the tenth; the first holds the compilation.
-    """
-    seconds = training.step_seconds
-    return seconds[max(1, min(WARM_UP_STEPS, len(seconds) // 4)) :] or seconds
+    """Seconds of the steps behind the warm-up; of a single step, that one."""
+    return training.step_seconds[warm_up(training.step_seconds).steps :]
 
 
 def _training(run: Run) -> Training:

@@ -44,6 +44,7 @@ GATE_FAILING = frozenset(
         CaseOutcome.INCONCLUSIVE,
         CaseOutcome.SKIPPED,
         CaseOutcome.UNSUPPORTED,
+        CaseOutcome.INVALID,
     }
 )
 # What a test does when it does not fail.

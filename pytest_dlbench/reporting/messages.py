@@ -26,6 +26,18 @@ def unfinished(run: Run) -> str:
     return "\n".join(lines)
 
 
+def invalid(runs: Sequence[Run], repeats: int) -> str:
+    """Runs that measured the machine's troubles, and nothing was compared with."""
+    lines = [f"run {run.index + 1} (seed {run.seed}): {reason}" for run in runs for reason in run.invalid]
+    return "\n".join(
+        [
+            f"invalid, as were {repeats} repetitions; not compared, and not saved:",
+            *(f"  {line}" for line in lines),
+            "  dlbench doctor tells what to do about the machine; --dlbench-allow invalid keeps such runs, marked",
+        ]
+    )
+
+
 def no_baseline(machine: str, others: Sequence[str], again: str) -> str:
     """Nothing to compare with."""
     save = accept_command(again, "first baseline")

@@ -13,7 +13,7 @@ from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, Verdi
 from pytest_dlbench.reporting import figures, messages
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
-EXPLAINED = (CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
+EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
 # Of these, the metrics that made them so.
 BY_METRIC = {
     CaseOutcome.SUSPECT: "it looks worse; a baseline of so few sessions cannot tell",

@@ -33,9 +33,13 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """Seconds and loss of every step; a loss that is not finite is text, and the last."""
+    """Seconds and loss of every step; a loss that is not finite is text, and the last.
+
+    ``began`` is when the first step did, on the monotonic clock that worker and driver share.
+    """
 
     load_seconds: float
+    began: float
     step_seconds: tuple[float, ...]
     losses: tuple[float | str, ...]
     examples: int
@@ -62,6 +66,22 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Steps that were taken again, then twice as many, and evaluations of one batch; losses are text.
+
+    Seconds are a pair: of the clock, and of the worker's process on processors.
+    """
+
+    loss_before: str
+    loss_after: str
+    single: tuple[float, float]
+    double: tuple[float, float]
+    behind_single: tuple[float, float]
+    behind_double: tuple[float, float]
+    alone: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -75,7 +95,14 @@ class Failed:
     traceback: str
 
 
-ANSWERS: dict[str, type] = {"hello": Hello, "build": Built, "train": Trained, "evaluate": Evaluated, "close": Closed}
+ANSWERS: dict[str, type] = {
+    "hello": Hello,
+    "build": Built,
+    "train": Trained,
+    "evaluate": Evaluated,
+    "check_steps": Checked,
+    "close": Closed,
+}
 
 
 def parse(op: str, answer: dict[str, Any]) -> Any:

@@ -13,18 +13,35 @@ from pytest_dlbench.running.training import Plan, train_once
 WAIT_PERIOD_SECONDS = 0.5
 
 
-def train_series(plan: Plan, runs: int, *, keep: Callable[[Run], None], progress: Progress) -> tuple[Run, ...]:
-    """``runs`` fresh processes; ``keep`` has each run before the next starts.
+def _as_it_is(run: Run) -> Run:
+    return run
 
-    The first run that does not finish ends the series: what broke it would break the others.
+
+def train_series(
+    plan: Plan,
+    runs: int,
+    *,
+    keep: Callable[[Run], None],
+    progress: Progress,
+    examine: Callable[[Run], Run] = _as_it_is,
+    repeats: int = 0,
+) -> tuple[Run, ...]:
+    """``runs`` fresh processes; ``keep`` has each run, as ``examine`` found it, before the next starts.
+
+    The first run that does not finish ends the series: what broke it would break the others. One that is invalid is
+    done again, ``repeats`` times in the whole series; only the last of its repetitions is in the answer.
     """
     finished: list[Run] = []
     lock = device_lock(plan.case, progress)
     try:
         for index in range(runs):
             progress.run_started(plan.case, index, runs)
-            run = train_once(plan, index)
+            run = examine(train_once(plan, index))
             keep(run)
+            while run.invalid and repeats:
+                repeats -= 1
+                run = examine(train_once(plan, index))
+                keep(run)
             progress.run_finished(plan.case, run, runs)
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:

@@ -2,11 +2,13 @@
 
 import platform
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from math import isfinite, prod
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -19,15 +21,22 @@ from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, Training
+from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.sampling.processes import ProcessTree
+from pytest_dlbench.sampling.battery import is_on_battery
+from pytest_dlbench.sampling.observer import Observer
+from pytest_dlbench.sampling.sampler import MakeSampler
+from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
 
 SAMPLE_PERIOD_SECONDS = 0.2
 # Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
 EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
+# Of steps that are taken again to check them, the single ones; of the whole check; how often what it finds must show.
+CHECKED_SECONDS = 0.05
+LONGEST_CHECK_SECONDS = 1.0
+CHECKS = 3
 OF_LACKS = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
@@ -35,6 +44,10 @@ OF_LACKS = {
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
     Lack.NO_DATA: RunOutcome.MISSING_DATA,
 }
+
+
+def _is_never_suspicious(_: StepCheck) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +69,12 @@ class Plan:
     evaluations: int = 1
     """How often the test split is evaluated after training; all must give the same to the bit."""
     recipe_steps: int | None = None
+    card: str = ""
+    """The graphics card that the run has, by its index or UUID; all that there are if empty."""
+    samplers: tuple[MakeSampler, ...] = ()
+    sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
+    is_suspicious: Callable[[StepCheck], bool] = _is_never_suspicious
+    """Whether a check of the steps is to be repeated; all of its repetitions are kept."""
 
 
 class _NotDoneError(Exception):
@@ -77,10 +96,11 @@ def train_once(plan: Plan, index: int) -> Run:
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
         environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
-        kills = endings.memory_kills()
+        environment = {**environment, VARIABLE: folder.name}
+        kills, on_battery = endings.memory_kills(), is_on_battery()
         started = monotonic()
         with Worker(launch.command(plan.place.python), environment, folder) as worker:
-            dialogue = _Dialogue(worker, started + plan.timeout_seconds)
+            dialogue = _Dialogue(worker, started, plan)
             outcome, message = RunOutcome.FINISHED, ""
             try:
                 dialogue.hold(plan, plan.place.environment, seed, inputs)
@@ -94,6 +114,7 @@ def train_once(plan: Plan, index: int) -> Run:
             except WorkerError as error:
                 outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
+        survivors = end_survivors(folder.name)
     return Run(
         case=plan.case.id,
         index=index,
@@ -104,6 +125,9 @@ def train_once(plan: Plan, index: int) -> Run:
         log=log,
         began=began,
         wall_seconds=monotonic() - started,
+        survivors=survivors,
+        on_battery=on_battery,
+        **dialogue.observed(),
         **dialogue.measured,
     )
 
@@ -140,10 +164,15 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
 class _Dialogue:
     """The conversation of one run; ``measured`` keeps what is known so far, so that a late failure loses nothing."""
 
-    def __init__(self, worker: Worker, deadline: float) -> None:
-        self._worker, self._deadline = worker, deadline
-        self._tree = ProcessTree(worker.pid)
+    def __init__(self, worker: Worker, started: float, plan: Plan) -> None:
+        self._worker, self._started, self._deadline = worker, started, started + plan.timeout_seconds
+        self._observer = Observer(worker.pid, started, device=plan.case.device, card=plan.card, make=plan.samplers)
+        self._period_seconds = plan.sample_period_seconds
         self.measured: dict[str, Any] = {"usage": {}}
+
+    def observed(self) -> dict[str, Any]:
+        """What was seen of the worker's processes in all phases, and what could not be seen."""
+        return {"timeline": self._observer.timeline(), "absent": self._observer.absent}
 
     def hold(self, plan: Plan, environment: str, seed: int, inputs: dict[str, Any]) -> None:
         """Import, build, train, evaluate, close."""
@@ -151,20 +180,23 @@ class _Dialogue:
         self._build(plan, seed, inputs["weights"])
         self._train(plan, inputs["order"], inputs["rates"])
         self._evaluate(plan)
+        # Once a case: what is wrong with the steps of one run is wrong with those of all.
+        if seed == plan.seed:
+            self._check_steps(plan)
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
-        self._tree.begin()
+        self._observer.begin()
         try:
             answer = self._worker.request(
                 op,
                 deadline=self._deadline,
-                waiting=self._tree.sample,
-                period_seconds=SAMPLE_PERIOD_SECONDS,
+                waiting=self._observer.sample,
+                period_seconds=self._period_seconds,
                 **fields,
             )
         finally:
-            self.measured["usage"][op] = self._tree.end()
+            self.measured["usage"][op] = self._observer.end()
         parsed = messages.parse(op, answer)
         if isinstance(parsed, messages.Failed):
             raise _NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
@@ -221,6 +253,8 @@ class _Dialogue:
             losses=losses,
             examples=trained.examples,
             batch_size=plan.recipe.batch_size,
+            load_seconds=trained.load_seconds,
+            began_seconds=trained.began - self._started,
         )
         if len(losses) < len(trained.losses):
             message = f"the loss became {trained.losses[-1]} at step {len(trained.losses)} of {plan.steps}"
@@ -242,20 +276,42 @@ class _Dialogue:
             seconds=first.seconds, examples=first.examples, correct=first.correct, loss=loss
         )
 
+    def _check_steps(self, plan: Plan) -> None:
+        batch_size = _evaluation_batch_size(plan)
+        step = median(self.measured["training"].step_seconds)
+        steps = max(1, min(plan.steps // 2, round(CHECKED_SECONDS / step)))
+        # What the evaluation took is no guide: where steps do not wait for their work, it did.
+        seconds = step * (3 * steps + 5 * batch_size / plan.recipe.batch_size)
+        if seconds > LONGEST_CHECK_SECONDS:
+            self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
+            return
+        for _ in range(CHECKS):
+            checked: messages.Checked = self._ask(
+                "check_steps",
+                inputs=str(plan.data.part("test_inputs")),
+                labels=str(plan.data.part("test_labels")),
+                batch_size=batch_size,
+                steps=steps,
+            )
+            found = StepCheck(steps=steps, **asdict(checked))
+            self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
+            if not plan.is_suspicious(found):
+                return
+
     def _evaluated(self, plan: Plan) -> messages.Evaluated:
         data = plan.data
         evaluated: messages.Evaluated = self._ask(
             "evaluate",
             inputs=str(data.part("test_inputs")),
             labels=str(data.part("test_labels")),
-            batch_size=min(_evaluation_batch(plan.network), data.dataset.test_examples),
+            batch_size=_evaluation_batch_size(plan),
         )
         return evaluated
 
 
-def _evaluation_batch(network: Network) -> int:
-    largest = max(prod(placed.inferred.output) for placed in network.layers)
-    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest))
+def _evaluation_batch_size(plan: Plan) -> int:
+    largest = max(prod(placed.inferred.output) for placed in plan.network.layers)
+    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest, plan.data.dataset.test_examples))
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

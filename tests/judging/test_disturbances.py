@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from pytest_dlbench.judging import disturbances
-from tests.doubles.records import run
+from pytest_dlbench.records import WarmUp
+from tests.doubles.records import run, usage
 
 
 def with_foreign(cpus, seconds=2.0):
@@ -27,3 +28,27 @@ def test_a_phase_of_a_few_ticks_proves_nothing():
 
 def test_runs_that_never_trained_say_nothing():
     assert disturbances([replace(run(), usage={})]) == ()
+
+
+def test_an_invalid_run_is_marked_with_its_reason():
+    (warning,) = disturbances([run(), replace(run(), invalid=("the machine ran on its battery",))])
+    assert warning == "1 of 2 runs are invalid: the machine ran on its battery"
+
+
+def test_a_training_that_never_settled_is_told():
+    (warning,) = disturbances([replace(run(), warm_up=WarmUp(steps=25, is_steady=False))])
+    assert warning.startswith("1 of 1 runs never became steady")
+
+
+def test_page_faults_are_told_where_the_kernel_takes_much_of_the_time():
+    def with_faults(faults, system_seconds):
+        return replace(run(), usage={"train": usage(minor_faults=faults, system_seconds=system_seconds)})
+
+    (warning,) = disturbances([with_faults(50_000, 2.0)])
+    assert warning.startswith("1,000 page faults a step")
+    assert disturbances([with_faults(50_000, 0.1), with_faults(500, 2.0)]) == ()
+
+
+def test_processes_that_were_left_behind_are_named():
+    (warning,) = disturbances([replace(run(), survivors=("python3",))])
+    assert warning == "workers left processes behind, which were ended: python3"

@@ -22,6 +22,7 @@ UNTOLD = {
     CaseOutcome.INCONCLUSIVE,
     CaseOutcome.SKIPPED,
     CaseOutcome.UNSUPPORTED,
+    CaseOutcome.INVALID,
 }
 
 

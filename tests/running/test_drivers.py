@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,29 @@ class TestSeries:
         assert list(runs) == kept
         assert [(run.index, run.seed) for run in runs] == [(0, 1), (1, 2)]
         assert told == [("started", 0), ("finished", 0), ("started", 1), ("finished", 1)]
+
+    def test_does_an_invalid_run_again_and_keeps_all_of_them(self, tmp_path):
+        kept = []
+
+        def examine(run):
+            return replace(run, invalid=("a neighbour",) if len(kept) < 2 else ())
+
+        runs = train_series(
+            plan("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine, repeats=5
+        )
+        assert [run.index for run in kept] == [0, 0, 0, 1]
+        assert list(runs) == kept[2:]
+
+    def test_does_no_more_than_so_many_runs_again(self, tmp_path):
+        def examine(run):
+            return replace(run, invalid=("a neighbour",))
+
+        kept = []
+        runs = train_series(
+            plan("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine, repeats=2
+        )
+        assert [run.index for run in kept] == [0, 0, 0, 1]
+        assert all(run.invalid for run in runs)
 
     def test_ends_with_the_first_run_that_does_not_finish(self, tmp_path):
         runs = train_series(plan("raises", tmp_path), 3, keep=[].append, progress=Silent())

@@ -5,13 +5,20 @@ import pytest
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.running import messages
 
-TRAINED = {"status": "done", "load_seconds": 0.1, "step_seconds": [0.01, 0.02], "losses": [2.3, 2.2], "examples": 128}
+TRAINED = {
+    "status": "done",
+    "load_seconds": 0.1,
+    "began": 7.0,
+    "step_seconds": [0.01, 0.02],
+    "losses": [2.3, 2.2],
+    "examples": 128,
+}
 EVALUATED = {"status": "done", "seconds": 0.5, "examples": 360, "correct": 350, "loss": "0.25"}
 
 
 def test_an_answer_becomes_a_message_of_its_operation():
     assert messages.parse("train", TRAINED) == messages.Trained(
-        load_seconds=0.1, step_seconds=(0.01, 0.02), losses=(2.3, 2.2), examples=128
+        load_seconds=0.1, began=7.0, step_seconds=(0.01, 0.02), losses=(2.3, 2.2), examples=128
     )
 
 

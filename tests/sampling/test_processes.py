@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, process_time
 
@@ -11,73 +10,9 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import Usage
-from pytest_dlbench.sampling import processes
-from pytest_dlbench.sampling.processes import ProcessTree
+from pytest_dlbench.sampling import memory, processes
 
 MIB = 2**20
-# Reads one line of Python after another, and answers each when it is done.
-OBEDIENT = """
-import mmap, subprocess, sys, time
-
-def allocate(mebibytes):
-    return bytearray(b"x") * (mebibytes * 2**20)
-
-def burn(seconds):
-    end = time.process_time() + seconds
-    while time.process_time() < end:
-        # Asking for the time is the kernel's work; this is our own.
-        sum(range(20000))
-
-def spike(mebibytes):
-    # A mapping of its own, which goes back to the kernel at once.
-    with mmap.mmap(-1, mebibytes * 2**20) as memory:
-        for page in range(0, len(memory), 4096):
-            memory[page] = 1
-
-def child():
-    return subprocess.Popen([sys.executable, "-S", "-c", SOURCE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-def tell(process, line):
-    process.stdin.write(line.encode() + b"\\n")
-    process.stdin.flush()
-    return process.stdout.readline()
-
-for line in sys.stdin:
-    exec(line)
-    print("done", flush=True)
-"""
-SOURCE = f"SOURCE = {OBEDIENT!r}\n{OBEDIENT}"
-
-
-@pytest.fixture
-def obedient() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-S", "-c", f"SOURCE = {SOURCE!r}\n{OBEDIENT}"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
-            child.kill()
-        process.kill()
-        process.communicate()
-
-
-@pytest.fixture
-def do(obedient: subprocess.Popen[str]) -> Callable[[str], None]:
-    """Have a line of Python done in the process."""
-
-    def do(line: str) -> None:
-        obedient.stdin.write(f"{line}\n")
-        obedient.stdin.flush()
-        assert obedient.stdout.readline() == "done\n"
-
-    do("pass")
-    return do
-
-
-@pytest.fixture
-def tree(obedient: subprocess.Popen[str], do: Callable[[str], None]) -> ProcessTree:
-    return ProcessTree(obedient.pid)
 
 
 def cpu_seconds(usage: Usage) -> float:
@@ -96,7 +31,7 @@ class TestMemory:
         assert usage.samples == 3
         assert usage.rss_mean_bytes > 2 / 3 * 200 * MIB
 
-    @pytest.mark.skipif(not processes._kernel_peak_bytes(psutil.Process().pid), reason="this kernel tells no VmHWM")
+    @pytest.mark.skipif(not memory.peak_bytes(psutil.Process().pid), reason="this kernel tells no VmHWM")
     def test_that_was_had_between_two_samples_only_is_in_the_peak(self, tree, do):
         tree.begin()
         do("spike(200)")
@@ -232,14 +167,14 @@ class TestGone:
 
 
 def test_the_kernels_peak_of_no_process_is_0():
-    assert processes._kernel_peak_bytes(2**31 - 1) == 0
+    assert memory.peak_bytes(2**31 - 1) == 0
 
 
 def test_the_kernels_peak_is_that_of_the_program_not_of_who_started_it():
     kept = bytearray(b"x") * (200 * MIB)
     command = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        found = processes._kernel_peak_bytes(process.pid)
+        found = memory.peak_bytes(process.pid)
         process.communicate()
     assert found < len(kept)
     assert Path("/proc/self/status").exists() == bool(found)

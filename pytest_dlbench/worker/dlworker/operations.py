@@ -4,7 +4,7 @@ import importlib
 import platform
 import sys
 import traceback
-from time import monotonic
+from time import monotonic, process_time
 
 import numpy as np
 
@@ -85,10 +85,16 @@ def train(session, request):
     rates = () if path is None else (np.load(path, allow_pickle=False),)
     began = monotonic()
     session.trainer.load(inputs, labels, order, *rates)
-    load_seconds = monotonic() - began
+    loaded = monotonic()
     seconds, losses = timed_steps(session.trainer, len(order))
-    examples = len(seconds) * order.shape[1]
-    return {"load_seconds": load_seconds, "step_seconds": seconds, "losses": losses, "examples": examples}
+    return {
+        "load_seconds": loaded - began,
+        # The driver's clock is the same one: its samples can be laid beside the steps.
+        "began": loaded,
+        "step_seconds": seconds,
+        "losses": losses,
+        "examples": len(seconds) * order.shape[1],
+    }
 
 
 def evaluate(session, request):
@@ -117,13 +123,58 @@ def _examples(request):
     return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
 
 
+def check_steps(session, request):
+    """Take so many steps again, then twice as many, with an evaluation behind each that must wait for them.
+
+    Nothing of it is part of what is measured: it tells whether the steps before were what they seemed to be. Seconds
+    are [of the clock, of this process on processors]; ``alone`` is an evaluation with nothing to wait for.
+    """
+    steps, batch_size = required(request, "steps"), required(request, "batch_size")
+    inputs, labels = [array[:batch_size] for array in _examples(request)]
+
+    def evaluated():
+        return session.trainer.evaluate(inputs, labels, batch_size)[1]
+
+    # The first may have to compile for this number of examples.
+    evaluated()
+    before, alone = _timed(evaluated)
+    _, single = _timed(lambda: timed_steps(session.trainer, steps))
+    _, behind_single = _timed(evaluated)
+    _, double = _timed(lambda: timed_steps(session.trainer, 2 * steps))
+    after, behind_double = _timed(evaluated)
+    _, again = _timed(evaluated)
+    return {
+        "loss_before": repr(float(before)),
+        "loss_after": repr(float(after)),
+        "single": single,
+        "double": double,
+        "behind_single": behind_single,
+        "behind_double": behind_double,
+        "alone": [max(pair) for pair in zip(alone, again)],
+    }
+
+
+def _timed(call):
+    """(what it gives, [seconds of the clock, of this process on processors])."""
+    began, used = monotonic(), process_time()
+    result = call()
+    return result, [monotonic() - began, process_time() - used]
+
+
 def close(session, request):
     """Nothing more is to come."""
     return {}
 
 
-OPERATIONS = {"hello": hello, "build": build, "train": train, "evaluate": evaluate, "close": close}
-NEEDS = {"build": "hello", "train": "build", "evaluate": "build"}
+OPERATIONS = {
+    "hello": hello,
+    "build": build,
+    "train": train,
+    "evaluate": evaluate,
+    "check_steps": check_steps,
+    "close": close,
+}
+NEEDS = {"build": "hello", "train": "build", "evaluate": "build", "check_steps": "build"}
 
 
 def serve(session, request):

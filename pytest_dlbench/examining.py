@@ -1,0 +1,61 @@
+"""What a run's own figures say of it, once it has ended: whether they are possible, valid and steady."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from pytest_dlbench.judging.disqualifying import examined
+from pytest_dlbench.judging.impossible import MOST_OF_PEAK, impossible
+from pytest_dlbench.judging.utilisation import has_convolutions, utilisation
+from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
+from pytest_dlbench.running.speed import machine_speed
+from pytest_dlbench.running.training import Plan
+
+# A peak that a neighbour has spoiled makes a good run impossible: it is measured again before that is said.
+MORE_PROBES = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class Examiner:
+    """Examines the runs of a session. The machine's speed is measured once for each number of threads and precision."""
+
+    probe: Callable[[int, str], MachineSpeed | None] = machine_speed
+    _speeds: dict[tuple[int, str], MachineSpeed | None] = field(default_factory=dict)
+
+    def examine(self, plan: Plan, run: Run) -> Run:
+        """The run with its use of the machine, its warm-up and what disqualifies it; an impossible one has failed.
+
+        To be called while the device is still held: the machine's speed is measured with nothing beside it.
+        """
+        if run.outcome is not RunOutcome.FINISHED:
+            return run
+        measured = self._placed(plan, run)
+        reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)
+        if reason:
+            return replace(measured, outcome=RunOutcome.FAILED, message=reason)
+        return examined(measured)
+
+    def _placed(self, plan: Plan, run: Run) -> Run:
+        """The run with the machine's speed, and the share of it that it used."""
+        if plan.case.device != "cpu":
+            # NumPy knows nothing of cards, and what a card's data sheet says is no measurement.
+            return replace(run, absent={**run.absent, "machine speed": "the probe measures processors only"})
+        key = plan.case.threads, plan.recipe.precision
+        if key not in self._speeds:
+            self._speeds[key] = self.probe(*key)
+        placed = self._with_speed(plan, run, self._speeds[key])
+        for _ in range(MORE_PROBES):
+            if (placed.flop_utilisation or 0.0) <= MOST_OF_PEAK:
+                break
+            placed = self._with_speed(plan, run, self._faster(key))
+        return placed
+
+    def _faster(self, key: tuple[int, str]) -> MachineSpeed | None:
+        known = [speed for speed in (self._speeds[key], self.probe(*key)) if speed]
+        self._speeds[key] = max(known, key=lambda speed: speed.flops_per_second, default=None)
+        return self._speeds[key]
+
+    @staticmethod
+    def _with_speed(plan: Plan, run: Run, speed: MachineSpeed | None) -> Run:
+        if speed is None or run.training is None:
+            return replace(run, absent={**run.absent, "machine speed": "the probe did not end well"})
+        return replace(run, speed=speed, flop_utilisation=utilisation(run.training, plan.network, speed))

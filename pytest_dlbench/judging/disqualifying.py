@@ -1,0 +1,58 @@
+"""What makes a run invalid: it measured the machine's troubles and not the framework. docs/measurement.md argues it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pytest_dlbench.judging.warm_up import warm_up
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, Run, Usage
+
+# The kernel counts processor time in ticks of 10 ms: of a shorter training it knows too little.
+SHORTEST_SECONDS = 1.0
+# Waiting of twice the computing: a third of the processor time that was wanted. At half of it the 10 % quantile of the
+# steps, which is judged, was still right to 2 % (statistics of three sessions), and CI machines are often that busy.
+WAITED_SHARE = 2.0
+FOREIGN_CPUS = 0.5
+STOLEN_SHARE = 0.25
+SWAPPED_IN_BYTES = 16 * 2**20
+SWAPPED_FAULTS = 100
+MIB = 2**20
+
+
+def examined(run: Run) -> Run:
+    """The run with what its own series and counters say of it: its warm-up, and whether it is valid."""
+    if run.training is None:
+        return run
+    return replace(run, warm_up=warm_up(run.training.step_seconds), invalid=disqualified(run))
+
+
+def disqualified(run: Run) -> tuple[str, ...]:
+    """Why this run's figures are not the framework's; empty for a valid run, and for one that was not trained."""
+    phase = run.usage.get("train")
+    if run.training is None or phase is None or phase.wall_seconds < SHORTEST_SECONDS:
+        return ()
+    return tuple(_reasons(phase, on_battery=run.on_battery))
+
+
+def _reasons(phase: Usage, *, on_battery: bool) -> Iterator[str]:
+    computed, waited = phase.user_seconds + phase.system_seconds, phase.waited_seconds or 0.0
+    if phase.foreign_cpus > FOREIGN_CPUS and waited > WAITED_SHARE * computed:
+        others = f"others used {phase.foreign_cpus:.1f} CPUs"
+        yield f"its threads computed for {computed:.1f} s and waited {waited:.1f} s for a processor: {others}"
+    if phase.steal_cpus and phase.steal_cpus > STOLEN_SHARE * len(phase.core_use):
+        yield f"the hypervisor took {phase.steal_cpus:.1f} of {len(phase.core_use)} CPUs away"
+    if (phase.swapped_in_bytes or 0) > SWAPPED_IN_BYTES and (phase.major_faults or 0) > SWAPPED_FAULTS:
+        yield f"memory was swapped: {(phase.swapped_in_bytes or 0) / MIB:,.0f} MiB came back from the disk"
+    if (phase.throttlings or 0) > phase.wall_seconds:
+        yield f"the processor was too hot, and slowed {phase.throttlings} times"
+    if on_battery:
+        yield "the machine ran on its battery"
+    for gpu in phase.gpus:
+        yield from _of_card(gpu)
+
+
+def _of_card(gpu: GpuUsage) -> Iterator[str]:
+    # A card at its power limit works as it was built to: most do while they train.
+    if reasons := [reason for reason in gpu.slowed_by if reason != POWER_LIMIT]:
+        yield f"the card {gpu.name} was slowed: {', '.join(reasons)}"
+    if gpu.foreign_processes:
+        yield f"{gpu.foreign_processes} processes of others used the card {gpu.name}"

@@ -1,0 +1,63 @@
+"""Figures that cannot be: what is wrong then is the measurement, or the builder, and never the speed."""
+
+from math import isfinite
+
+from pytest_dlbench.records import Run, StepCheck
+
+# Of the peak of a matrix product in NumPy: its libraries differ by less.
+MOST_OF_PEAK = 1.05
+# What an algorithm may save of a convolution's arithmetic: Winograd's F(4×4, 3×3) needs a quarter of it.
+CONVOLUTION_SAVES = 4.0
+# Twice as many steps take twice as long; with what a busy machine adds to either.
+LEAST_RATIO, MOST_RATIO = 1.2, 5.0
+# What may be left to do behind the steps, of their own time: the last update, and what a clock is off.
+LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
+CLOCK, PROCESSOR = 0, 1
+
+
+def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
+    """What is impossible about a run; empty for a possible one."""
+    most = MOST_OF_PEAK * (CONVOLUTION_SAVES if has_convolutions else 1.0)
+    if run.flop_utilisation is not None and run.flop_utilisation > most:
+        return (
+            f"impossible: {run.flop_utilisation:.0%} of the arithmetic that this machine is capable of"
+            f" (limit {most:.0%}); steps do less than the network has, or their clock stops too early"
+        )
+    found = [suspicion(check, device) for check in run.step_checks]
+    return found[-1] if found and all(found) else ""
+
+
+def suspicion(check: StepCheck, device: str) -> str:
+    """What one check of the steps speaks against; it counts if all repetitions speak against something."""
+    if not isfinite(float(check.loss_after)):
+        # Training went on beyond what the recipe asks for, and need not survive that.
+        return ""
+    if check.loss_before == check.loss_after and float(check.loss_before) != 0:
+        return (
+            f"impossible: {3 * check.steps} more steps leave the test loss at {check.loss_before} to the last digit;"
+            " steps do not touch the weights (or the learning rate is 0)"
+        )
+    # A neighbour on the machine stretches the clock, and not the time on processors; a card's work is not on them.
+    clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
+    if all(_is_left(check, clock) for clock in clocks):
+        return (
+            f"impossible: {2 * check.steps} steps ended after {check.double[CLOCK]:.3f} s, but the evaluation behind"
+            f" them took {check.behind_double[CLOCK]:.3f} s and alone takes {check.alone[CLOCK]:.3f} s;"
+            " a step does not wait for its own work (a missing synchronisation)"
+        )
+    if all(_is_no_double(check, clock) for clock in clocks):
+        return (
+            f"impossible: {check.steps} steps took {check.single[CLOCK]:.3f} s and {2 * check.steps} took"
+            f" {check.double[CLOCK]:.3f} s, which is far from 1:2; steps are not all done, or not alike"
+        )
+    return ""
+
+
+def _is_left(check: StepCheck, clock: int) -> bool:
+    pairs = ((check.single, check.behind_single), (check.double, check.behind_double))
+    return all(behind[clock] - check.alone[clock] > LEFT_SHARE * steps[clock] + LEFT_SECONDS for steps, behind in pairs)
+
+
+def _is_no_double(check: StepCheck, clock: int) -> bool:
+    enough = check.single[clock] + check.double[clock] > LEFT_SECONDS
+    return enough and not LEAST_RATIO < check.double[clock] / max(check.single[clock], 1e-9) < MOST_RATIO

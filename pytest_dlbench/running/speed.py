@@ -1,0 +1,26 @@
+"""The machine's own speed, measured in a fresh process: the driver shall not compute, nor load a library that does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pytest_dlbench.records import MachineSpeed
+from pytest_dlbench.running.launch import THREAD_VARIABLES
+
+PROGRAM = Path(__file__).with_name("speed_program.py")
+LONGEST_SECONDS = 60.0
+
+
+def machine_speed(threads: int, precision: str) -> MachineSpeed | None:
+    """Peak arithmetic and memory copy with so many threads; None where NumPy cannot measure it."""
+    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+    command = [sys.executable, "-s", str(PROGRAM), precision]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=LONGEST_SECONDS
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return None
+    flops, copied = map(float, done.stdout.split())
+    return MachineSpeed(threads=threads, precision=precision, flops_per_second=flops, copied_bytes_per_second=copied)

@@ -1,0 +1,58 @@
+"""Memory of processes: resident, proportional, and the peaks that the kernel itself keeps."""
+
+import re
+from pathlib import Path
+
+import psutil
+
+PROC = Path("/proc")
+GROUPS = Path("/sys/fs/cgroup")
+
+
+def rss_bytes(process: psutil.Process) -> int:
+    """Resident memory now; nothing of a process that is gone."""
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def pss_bytes(pid: int) -> int | None:
+    """Resident memory with shared pages divided among those who share them; None where it cannot be read."""
+    return _kilobytes(PROC / str(pid) / "smaps_rollup", "Pss")
+
+
+def peak_bytes(pid: int) -> int:
+    """VmHWM: the highest resident memory since the program was started, or since ``reset_peak``.
+
+    Not ru_maxrss, which a child inherits from its parent across exec. 0 where the kernel has no such file.
+    """
+    return _kilobytes(PROC / str(pid) / "status", "VmHWM") or 0
+
+
+def reset_peak(pid: int) -> bool:
+    """Let the kernel's peak start again from what is resident now; whether it did."""
+    try:
+        # 5 is this and nothing else: other numbers clear the marks of pages that are in use.
+        (PROC / str(pid) / "clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def group_peak_bytes(pid: int) -> int | None:
+    """The highest memory of the process's control group (version 2) since that was made; None without one."""
+    try:
+        lines = (PROC / str(pid) / "cgroup").read_text().splitlines()
+        path = next(line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
+        return int((GROUPS / path / "memory.peak").read_text())
+    except (OSError, ValueError, StopIteration):
+        return None
+
+
+def _kilobytes(file: Path, name: str) -> int | None:
+    try:
+        found = re.search(rf"^{name}:\s+(\d+) kB", file.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None

@@ -1,0 +1,67 @@
+"""Everything that is read beside a run: the process tree, the cards, the energy, and what others want to know."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pytest_dlbench.records import Timeline, Usage
+from pytest_dlbench.sampling.gpu import GpuSampler
+from pytest_dlbench.sampling.nvml import NoCardsError, open_cards
+from pytest_dlbench.sampling.processes import ProcessTree
+from pytest_dlbench.sampling.rapl import CannotRead, Rapl
+from pytest_dlbench.sampling.sampler import MakeSampler, Sampler
+
+
+class Observer:
+    """Observes one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read here, and why.
+
+    ``origin`` is the start of the run on the monotonic clock, ``card`` the name of the card that the run has.
+    """
+
+    def __init__(
+        self, pid: int, origin: float, *, device: str, card: str = "", make: Sequence[MakeSampler] = ()
+    ) -> None:
+        self.absent: dict[str, str] = {}
+        self._tree = ProcessTree(pid, origin)
+        self._gpu = None if device == "cpu" else self._cards(card)
+        self._samplers: list[Sampler] = [*self._energy(), *(one(pid) for one in make)]
+
+    def _cards(self, card: str) -> GpuSampler | None:
+        try:
+            return GpuSampler(open_cards([card] if card else []), self._tree.pids)
+        except NoCardsError as error:
+            self.absent["gpu"] = str(error)
+            return None
+
+    def _energy(self) -> list[Sampler]:
+        try:
+            return [Rapl()]
+        except CannotRead as error:
+            self.absent["energy"] = str(error)
+            return []
+
+    def begin(self) -> None:
+        """Start a phase."""
+        for sampler in self._samplers:
+            sampler.begin()
+        if self._gpu:
+            self._gpu.begin()
+        self._tree.begin()
+
+    def sample(self) -> None:
+        """Look once."""
+        self._tree.sample()
+        if self._gpu:
+            self._gpu.sample()
+        for sampler in self._samplers:
+            sampler.sample()
+
+    def end(self) -> Usage:
+        """Stop the phase."""
+        usage = self._tree.end()
+        gpus = self._gpu.end() if self._gpu else ()
+        readings = {name: float(value) for sampler in self._samplers for name, value in sampler.end().items()}
+        return replace(usage, gpus=gpus, readings=readings)
+
+    def timeline(self) -> Timeline:
+        """What was seen of the process tree in all phases, thinned."""
+        return self._tree.timeline()

@@ -1,0 +1,41 @@
+"""Processes that outlive the worker that started them: found by a variable that all of a run's processes inherit."""
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+VARIABLE = "DLBENCH_RUN"
+END_SECONDS = 5.0
+
+
+def end_survivors(run: str, proc: Path = Path("/proc")) -> tuple[str, ...]:
+    """End every process whose VARIABLE is ``run``; their names.
+
+    A child that makes a session of its own leaves the worker's process group, and one whose parent has ended leaves the
+    worker's tree: neither loses its environment.
+    """
+    if not (proc / "self/environ").exists():
+        return ()
+    found = [pid for pid in psutil.pids() if pid != os.getpid() and _is_of(proc / str(pid) / "environ", run)]
+    return tuple(name for name in map(_end, found) if name)
+
+
+def _is_of(environ: Path, run: str) -> bool:
+    try:
+        return f"{VARIABLE}={run}".encode() in environ.read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _end(pid: int) -> str:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        name = process.name()
+        process.send_signal(signal.SIGKILL)
+        with suppress(psutil.TimeoutExpired):
+            process.wait(END_SECONDS)
+        return name
+    return ""

@@ -1,0 +1,17 @@
+"""The NumPy double, whose training leaves a process behind that has left the worker's group."""
+
+import os
+import signal
+
+import numpy_softmax
+from numpy_softmax import SUPPORTS, configure, threads, versions
+
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+
+
+class Trainer(numpy_softmax.Trainer):
+    def load(self, inputs, labels, order, rates=None):
+        super().load(inputs, labels, order, rates)
+        if not os.fork():
+            os.setsid()
+            signal.pause()

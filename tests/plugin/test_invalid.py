@@ -1,0 +1,41 @@
+"""Runs that the machine spoiled: here every run is one."""
+
+import pytest
+
+# The thresholds are such that no machine is good enough.
+SPOILED = """
+
+from pytest_dlbench.judging import disqualifying
+disqualifying.SHORTEST_SECONDS, disqualifying.FOREIGN_CPUS, disqualifying.WAITED_SHARE = 0.0, -1.0, -1.0
+"""
+
+
+@pytest.fixture
+def spoiled(suite):
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(conftest.read_text() + SPOILED)
+    return suite
+
+
+def test_are_repeated_and_reported_and_not_compared(spoiled):
+    result = spoiled.run("--dlbench-runs=1")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *invalid", "*invalid, as were 2 repetitions; not compared*"])
+    (journal,) = (spoiled.path / ".dlbench").glob("*.jsonl")
+    # Three runs, and the result.
+    assert len(journal.read_text().splitlines()) == 4
+
+
+def test_fail_a_gate_and_a_save(spoiled):
+    for asked in (["--dlbench-compare"], ["--dlbench-save", "--dlbench-reason=first", "--dlbench-runs=3"]):
+        result = spoiled.run(*asked)
+        assert result.ret == 1
+        result.stdout.fnmatch_lines(["invalid: training-numpy-softmax-digits-cpu-smoke"])
+    assert not (spoiled.path / "baselines").exists()
+
+
+def test_are_kept_and_marked_where_that_is_allowed(spoiled):
+    spoiled.save("--dlbench-allow=invalid")
+    result = spoiled.run("--dlbench-allow=invalid", "--dlbench-tolerance=step_time:400%")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*warning: *3 of 3 runs are invalid: its threads computed for *"])

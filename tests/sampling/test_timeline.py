@@ -1,0 +1,34 @@
+"""Thinning keeps the shape of a series: its end, its order and its peak."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.sampling.timeline import Sample, thinned
+
+series = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**12)), max_size=300).map(
+    lambda pairs: [Sample(seconds=time / 100, rss_bytes=rss, cpu_seconds=time / 200) for time, rss in sorted(pairs)]
+)
+
+
+@given(series, st.integers(1, 50))
+def test_is_never_longer_than_asked(samples, limit):
+    line = thinned(samples, limit)
+    assert len(line.seconds) == len(line.rss_bytes) == len(line.cpu_seconds) <= limit
+
+
+@given(series, st.integers(1, 50))
+def test_keeps_the_peak_and_the_last_moment(samples, limit):
+    line = thinned(samples, limit)
+    assert max(line.rss_bytes, default=None) == max((sample.rss_bytes for sample in samples), default=None)
+    assert line.seconds[-1:] == tuple(sample.seconds for sample in samples[-1:])
+
+
+@given(series)
+def test_keeps_a_short_series_whole(samples):
+    line = thinned(samples, 300)
+    assert line.rss_bytes == tuple(sample.rss_bytes for sample in samples)
+
+
+@given(series, st.integers(1, 50))
+def test_keeps_the_order(samples, limit):
+    assert list(thinned(samples, limit).seconds) == sorted(thinned(samples, limit).seconds)
