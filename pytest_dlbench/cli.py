@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_dlbench import cli_data, cli_environments
+from pytest_dlbench import cli_data, cli_environments, cli_export
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
 from pytest_dlbench.reporting import listings, side_by_side
@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     table.set_defaults(run=_table)
     cli_environments.declare(commands)
     cli_data.declare(commands)
+    cli_export.declare(commands)
     return parser
 
 

@@ -13,6 +13,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.parsing import (
     flag,
     names,
+    optional_path,
     outcomes,
     path,
     positive_int,
@@ -57,6 +58,7 @@ class Options:
     baselines: Path
     journals: Path
     plan: bool
+    json: Path | None
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -200,6 +202,13 @@ OPTIONS = (
         default="false",
         help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
     ),
+    Option(
+        name="json",
+        parse=optional_path,
+        default="",
+        metavar="PATH",
+        help="Write all that was recorded into this file; its JSON schema is in the package, dlbench export reads it.",
+    ),
 )
 
 
@@ -233,7 +242,12 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
     if options.save and options.runs < MIN_COMPARED_RUNS:
         raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
-    return replace(options, baselines=root / options.baselines, journals=root / options.journals)
+    return replace(
+        options,
+        baselines=root / options.baselines,
+        journals=root / options.journals,
+        json=options.json and root / options.json,
+    )
 
 
 def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:

@@ -26,6 +26,11 @@ def path(value: str, where: str) -> Path:
     return Path(value)
 
 
+def optional_path(value: str, where: str) -> Path | None:
+    """The same; None for no path."""
+    return Path(value) if value.strip() else None
+
+
 def names(value: str, where: str) -> tuple[str, ...]:
     """Names with commas between them; whether they are known is for the matrix to say."""
     return tuple(name.strip() for name in value.split(",") if name.strip())
