@@ -15,7 +15,7 @@ from pytest_dlbench.zoo import MODELS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 when all is well, 1 when something that was read is damaged, 2 for a wrong call."""
-    asked = _parser().parse_args(arguments)
+    asked = parser().parse_args(arguments)
     try:
         return int(asked.run(asked))
     except BrokenPipeError:
@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """All commands with their arguments."""
     parser = argparse.ArgumentParser(prog="dlbench", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     models = commands.add_parser("models", help="List the models of the zoo with parameters and multiply-adds.")

@@ -12,6 +12,7 @@ from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.parsing import (
     flag,
+    history_address,
     names,
     optional_path,
     outcomes,
@@ -59,6 +60,7 @@ class Options:
     journals: Path
     plan: bool
     json: Path | None
+    history: str
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -209,6 +211,13 @@ OPTIONS = (
         metavar="PATH",
         help="Write all that was recorded into this file; its JSON schema is in the package, dlbench export reads it.",
     ),
+    Option(
+        name="history",
+        parse=history_address,
+        default="",
+        metavar="ADDRESS",
+        help="Add this session to the history in this folder, or at an fsspec address such as s3://bucket/history.",
+    ),
 )
 
 
@@ -247,7 +256,12 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         baselines=root / options.baselines,
         journals=root / options.journals,
         json=options.json and root / options.json,
+        history=str(root / options.history) if _is_folder(options.history) else options.history,
     )
+
+
+def _is_folder(address: str) -> bool:
+    return bool(address) and "://" not in address
 
 
 def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.options import Options
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import annotations, markdown
 from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.exports import document
+from pytest_dlbench.reporting.exports.rows import remember
 from pytest_dlbench.storing.files import write_whole
+from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Found, read
 
 
@@ -28,26 +31,50 @@ class Ended:
     heading: str
 
 
-def publish(ended: Ended, environment: Mapping[str, str]) -> list[str]:
-    """Write what was asked for; gives the lines that say where it is."""
-    lines = _files(ended) if ended.options.json else []
-    if path := environment.get("GITHUB_STEP_SUMMARY"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(markdown.summary(ended.results, ended.left_out, ended.heading))
-        lines.append(f"GitHub's summary: {path}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Lines that say where everything is, and what could not be written although it was asked for."""
+
+    lines: tuple[str, ...]
+    errors: tuple[str, ...]
+
+
+def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
+    """Write what was asked for, and what the surroundings want; what fails keeps nothing else from being written."""
+    lines: list[str] = []
+    errors: list[str] = []
+    for write in (_document, _history, _summary):
+        try:
+            lines += write(ended, environment)
+        except (DlbenchError, OSError) as error:
+            errors.append(f"{write.__name__.lstrip('_')} not written: {error}; the journal has it all")
     if environment.get("GITHUB_ACTIONS") == "true":
         workspace = Path(environment.get("GITHUB_WORKSPACE", ended.root))
         lines += _annotations(ended.failures, ended.root, workspace)
-    return lines
+    return Published(lines=tuple(lines), errors=tuple(errors))
 
 
-def _files(ended: Ended) -> list[str]:
+def _document(ended: Ended, _: Mapping[str, str]) -> list[str]:
+    if not (path := ended.options.json):
+        return []
     found = _recorded(ended.journals)
-    lines = [f"not in the files: {damage}" for damage in found.damages]
-    if path := ended.options.json:
-        write_whole(path, document.write(found.cases, ended.left_out))
-        lines.append(f"json: {path}")
-    return lines
+    write_whole(path, document.write(found.cases, ended.left_out))
+    return [*(f"not in it: {damage}" for damage in found.damages), f"json: {path}"]
+
+
+def _history(ended: Ended, _: Mapping[str, str]) -> list[str]:
+    if not (address := ended.options.history):
+        return []
+    cases = _recorded(ended.journals).cases
+    return [f"history: {line}" for line in remember(History(address=address), cases)]
+
+
+def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
+    if not (path := environment.get("GITHUB_STEP_SUMMARY")):
+        return []
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(markdown.summary(ended.results, ended.left_out, ended.heading))
+    return [f"GitHub's summary: {path}"]
 
 
 def _recorded(journals: Iterable[Path]) -> Found:

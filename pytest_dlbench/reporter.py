@@ -33,6 +33,7 @@ class Reporter:
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
         self._journals: set[str] = set()
         self._failures: list[Failure] = []
+        self._pytest: pytest.Session | None = None
         self._saw_benchmarks = self._ran_some = False
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         is_quiet = config.getoption("verbose") < 0
@@ -79,6 +80,7 @@ class Reporter:
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._pytest = session
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing left to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -110,9 +112,13 @@ class Reporter:
             failures=self._failures,
             heading=lines[0],
         )
-        lines += publishing.publish(ended, os.environ)
-        for line in lines:
+        published = publishing.publish(ended, os.environ)
+        for line in (*lines, *published.lines):
             terminalreporter.write_line(line)
+        for error in published.errors:
+            terminalreporter.write_line(f"ERROR: {error}", red=True)
+        if published.errors and self._pytest and self._pytest.exitstatus == pytest.ExitCode.OK:
+            self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
         if not self._ran_some:
             terminalreporter.write_line("ERROR: nothing was trained: no case could run, see why above", red=True)
 

@@ -1,6 +1,6 @@
 """Rows as Parquet files, in memory; the libraries for it are an extra and loaded when they are needed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from types import ModuleType
 
@@ -25,8 +25,3 @@ def encode(rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str]) -> byte
     target = BytesIO()
     pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), target, compression="zstd")
     return target.getvalue()
-
-
-def columns(content: bytes) -> Iterable[str]:
-    """The names of the columns of a Parquet file."""
-    return list(arrow().parquet.read_schema(BytesIO(content)).names)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import Run
+from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
+from pytest_dlbench.storing.tables import Cell
 
-Cell = str | int | float | None
 Row = Mapping[str, Cell]
 
 COLUMNS = (
@@ -19,6 +20,8 @@ COLUMNS = (
 )
 INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
 FLOATS = frozenset({"wall_seconds", *METRICS})
+# Names of Arrow's types. A time is text in ISO 8601, which sorts as time does.
+KINDS = {name: "int64" if name in INTEGERS else "float64" if name in FLOATS else "string" for name in COLUMNS}
 
 
 def rows(recorded: Sequence[Recorded]) -> list[Row]:
@@ -63,3 +66,14 @@ def _of_run(run: Run) -> Row:
         "versions": json.dumps(dict(run.versions), sort_keys=True),
         **judging.summarise([run]),
     }
+
+
+def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
+    """Add one session to a history; gives where it is, a file for each machine class."""
+    machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
+    return [
+        history.append(
+            rows([case for case in recorded if case.record.context.machine.name == machine]), KINDS, machine=machine
+        )
+        for machine in machines
+    ]
