@@ -5,7 +5,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_dlbench import cli_data, cli_environments, cli_export
+import shtab
+
+from pytest_dlbench import (
+    cli_baseline,
+    cli_compare,
+    cli_data,
+    cli_environments,
+    cli_export,
+    cli_history,
+    cli_records,
+)
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
 from pytest_dlbench.reporting import listings, side_by_side
@@ -43,6 +53,13 @@ def parser() -> argparse.ArgumentParser:
     cli_environments.declare(commands)
     cli_data.declare(commands)
     cli_export.declare(commands)
+    cli_records.declare(commands)
+    cli_compare.declare(commands)
+    cli_history.declare(commands)
+    cli_baseline.declare(commands)
+    completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
+    completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
+    completion.set_defaults(run=_completion)
     return parser
 
 
@@ -72,6 +89,11 @@ def _table(asked: argparse.Namespace) -> int:
     results = [entry.result for entry in entries if isinstance(entry, Entry) and entry.result]
     _print(side_by_side.markdown(results))
     return 0 if results else 1
+
+
+def _completion(asked: argparse.Namespace) -> int:
+    print(shtab.complete(parser(), shell=asked.shell))
+    return 0
 
 
 def _print(lines: Sequence[str]) -> None:

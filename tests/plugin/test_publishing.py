@@ -5,6 +5,7 @@ import json
 import jsonschema
 
 from pytest_dlbench.reporting.exports.document import published_schema
+from pytest_dlbench.storing.history import History
 
 
 def document(path):
@@ -27,6 +28,21 @@ def test_with_xdist_the_file_holds_the_cases_of_all_workers(suite):
     suite.run("-n2", "--dlbench-json=session.json", "--dlbench-runs=1")
     cases = document(suite.path / "session.json")["cases"]
     assert {case["record"]["case"]["model"] for case in cases} == {"softmax", "two-layers"}
+
+
+def test_a_session_is_added_to_the_history_with_a_row_for_each_run(suite):
+    result = suite.run("--dlbench-history=history")
+    result.stdout.fnmatch_lines([f"history: {suite.path / 'history'}/machine_class=*/date=*/*.parquet"])
+    rows = History(address=str(suite.path / "history")).read().rows
+    assert list(rows["seed"]) == [1, 2, 3]
+    assert set(rows["case_outcome"]) == {"no_baseline"}
+
+
+def test_a_file_that_cannot_be_written_fails_the_session_and_no_other_file(suite):
+    (suite.path / "taken").write_text("a file, no folder")
+    result = suite.run("--dlbench-runs=1", "--dlbench-json=taken/session.json", "--dlbench-history=history")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["history: *", "ERROR: document not written: *; the journal has it all"])
 
 
 FAILING = "def test_it(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n    assert False, 'not good'\n"
