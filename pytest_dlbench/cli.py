@@ -5,7 +5,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_dlbench import cli_data, cli_environments
+import shtab
+
+from pytest_dlbench import (
+    cli_baseline,
+    cli_compare,
+    cli_data,
+    cli_environments,
+    cli_export,
+    cli_history,
+    cli_records,
+)
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
 from pytest_dlbench.reporting import listings, side_by_side
@@ -15,7 +25,7 @@ from pytest_dlbench.zoo import MODELS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 when all is well, 1 when something that was read is damaged, 2 for a wrong call."""
-    asked = _parser().parse_args(arguments)
+    asked = parser().parse_args(arguments)
     try:
         return int(asked.run(asked))
     except BrokenPipeError:
@@ -25,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """All commands with their arguments."""
     parser = argparse.ArgumentParser(prog="dlbench", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     models = commands.add_parser("models", help="List the models of the zoo with parameters and multiply-adds.")
@@ -41,6 +52,14 @@ def _parser() -> argparse.ArgumentParser:
     table.set_defaults(run=_table)
     cli_environments.declare(commands)
     cli_data.declare(commands)
+    cli_export.declare(commands)
+    cli_records.declare(commands)
+    cli_compare.declare(commands)
+    cli_history.declare(commands)
+    cli_baseline.declare(commands)
+    completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
+    completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
+    completion.set_defaults(run=_completion)
     return parser
 
 
@@ -70,6 +89,11 @@ def _table(asked: argparse.Namespace) -> int:
     results = [entry.result for entry in entries if isinstance(entry, Entry) and entry.result]
     _print(side_by_side.markdown(results))
     return 0 if results else 1
+
+
+def _completion(asked: argparse.Namespace) -> int:
+    print(shtab.complete(parser(), shell=asked.shell))
+    return 0
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -12,7 +12,9 @@ from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.parsing import (
     flag,
+    history_address,
     names,
+    optional_path,
     outcomes,
     path,
     positive_int,
@@ -57,6 +59,8 @@ class Options:
     baselines: Path
     journals: Path
     plan: bool
+    json: Path | None
+    history: str
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -200,6 +204,20 @@ OPTIONS = (
         default="false",
         help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
     ),
+    Option(
+        name="json",
+        parse=optional_path,
+        default="",
+        metavar="PATH",
+        help="Write all that was recorded into this file; its JSON schema is in the package, dlbench export reads it.",
+    ),
+    Option(
+        name="history",
+        parse=history_address,
+        default="",
+        metavar="ADDRESS",
+        help="Add this session to the history in this folder, or at an fsspec address such as s3://bucket/history.",
+    ),
 )
 
 
@@ -233,7 +251,17 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
     if options.save and options.runs < MIN_COMPARED_RUNS:
         raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
-    return replace(options, baselines=root / options.baselines, journals=root / options.journals)
+    return replace(
+        options,
+        baselines=root / options.baselines,
+        journals=root / options.journals,
+        json=options.json and root / options.json,
+        history=str(root / options.history) if _is_folder(options.history) else options.history,
+    )
+
+
+def _is_folder(address: str) -> bool:
+    return bool(address) and "://" not in address
 
 
 def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What the text of an option or an ini key means: from text, and the place it stands in, to a value."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from pytest_dlbench.errors import OptionError, unknown_name
@@ -24,6 +25,18 @@ def text(value: str, where: str) -> str:
 def path(value: str, where: str) -> Path:
     """A path, relative to the root of the repository."""
     return Path(value)
+
+
+def optional_path(value: str, where: str) -> Path | None:
+    """The same; None for no path."""
+    return Path(value) if value.strip() else None
+
+
+def history_address(value: str, where: str) -> str:
+    """A folder or an fsspec address, empty for none; refused before hours of training where it could not be written."""
+    if value.strip() and find_spec("pyarrow") is None:
+        raise OptionError(f'{where}: needs pyarrow, which is not here: pip install "pytest-dlbench[history]"')
+    return value.strip()
 
 
 def names(value: str, where: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ from pytest_dlbench.judging import SKIPPING
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.parametrization import LEFT_OUT
 from pytest_dlbench.records import CaseResult
+from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running.progress import Progress, Silent
 
@@ -29,6 +32,8 @@ class Reporter:
         self._results: list[CaseResult] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
         self._journals: set[str] = set()
+        self._failures: list[Failure] = []
+        self._pytest: pytest.Session | None = None
         self._saw_benchmarks = self._ran_some = False
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         is_quiet = config.getoption("verbose") < 0
@@ -61,6 +66,8 @@ class Reporter:
             self.progress.clear()
             if self._is_distributed and result and report.when == "call":
                 self.progress.case_finished(result)
+        if report.failed:
+            self._failures.append(_failure(report))
         if report.when == "call":
             self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
             self._results += [result] if result else []
@@ -73,6 +80,7 @@ class Reporter:
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._pytest = session
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing left to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -81,6 +89,7 @@ class Reporter:
         if not self._saw_benchmarks:
             return
         # Late, because of rich: every pytest session with this plugin installed would wait for it.
+        from pytest_dlbench import publishing  # noqa: PLC0415
         from pytest_dlbench.reporting import side_by_side, terminal  # noqa: PLC0415
 
         session = self._session()
@@ -92,8 +101,28 @@ class Reporter:
         is_verbose = self._config.getoption("verbose") > 0
         lines += terminal.notes(self._results)
         lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
-        lines += terminal.journals(self._journals | {str(session.journal.path)})
-        for line in lines:
+        journals = sorted(self._journals | {str(session.journal.path)})
+        lines += terminal.journals(journals)
+        ended = publishing.Ended(
+            root=self._config.rootpath,
+            options=session.options,
+            journals=[Path(path) for path in journals],
+            results=self._results,
+            left_out=self._left_out,
+            failures=self._failures,
+            heading=lines[0],
+        )
+        published = publishing.publish(ended, os.environ)
+        for line in (*lines, *published.lines):
             terminalreporter.write_line(line)
+        for error in published.errors:
+            terminalreporter.write_line(f"ERROR: {error}", red=True)
+        if published.errors and self._pytest and self._pytest.exitstatus == pytest.ExitCode.OK:
+            self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
         if not self._ran_some:
             terminalreporter.write_line("ERROR: nothing was trained: no case could run, see why above", red=True)
+
+
+def _failure(report: pytest.TestReport) -> Failure:
+    path, line, _ = report.location
+    return Failure(path=path, line=(line or 0) + 1, title=report.nodeid, message=report.longreprtext)

@@ -80,7 +80,7 @@ class Session:
             certificate=self._certificate(plan, runs[0]),
         )
         result = self._judge(record, shlex.join(["pytest", node, *self.options.again]))
-        self.journal.append(Entry(result=result))
+        self.journal.append(Entry(result=result, recipe=record.recipe))
         return record, result
 
     def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:

@@ -2,11 +2,11 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
@@ -15,12 +15,13 @@ from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line: a run as it ended, with what it was run in, or a case as it was judged."""
+    """One line: a run as it ended, with what it was run in, or a case as it was judged, with the recipe of its runs."""
 
     format: int = FORMAT_VERSION
     run: Run | None = None
     context: Context | None = None
     result: CaseResult | None = None
+    recipe: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.run is None and self.result is None:

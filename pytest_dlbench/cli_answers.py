@@ -1,0 +1,41 @@
+"""How commands explain themselves and answer: lines for people, or one JSON document for programs."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+JOURNALS = Path(".dlbench")
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def command(commands: Commands, name: str, *, help_text: str, more: str) -> argparse.ArgumentParser:
+    """A command whose help has examples and exit statuses (``more``), and which takes --json."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help_text,
+        description=help_text,
+        epilog=more.strip("\n"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="Answer with one JSON document.")
+    return parser
+
+
+def answer(asked: argparse.Namespace, value: Any, lines: Iterable[str]) -> None:
+    """Print one of the two; ``value`` is made of plain dictionaries, lists, numbers and text."""
+    if asked.json:
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        for line in lines:
+            print(line)
+
+
+def complain(damages: Sequence[str]) -> int:
+    """Tell what could not be read; the exit status for it."""
+    for damage in damages:
+        print(damage, file=sys.stderr)
+    return 1 if damages else 0

@@ -1,0 +1,25 @@
+"""Bencher Metric Format: case, measure, and its value between the least and the greatest of all runs."""
+
+from collections.abc import Sequence
+
+from pytest_dlbench import codec, judging
+from pytest_dlbench.storing.recorded import Recorded
+
+
+def write(recorded: Sequence[Recorded]) -> bytes:
+    """The median over the runs of each metric. A case that did not finish has nothing to tell and is left out."""
+    measures = {case.record.case.id: _measures(case) for case in recorded}
+    return codec.encode_file({name: found for name, found in measures.items() if found})
+
+
+def _measures(recorded: Recorded) -> dict[str, dict[str, float]]:
+    by_run = [found for run in recorded.record.runs if (found := judging.summarise([run]))]
+    return {
+        name: {
+            "value": value,
+            "lower_value": min(found[name] for found in by_run if name in found),
+            "upper_value": max(found[name] for found in by_run if name in found),
+        }
+        for name, value in recorded.result.figures.items()
+        if any(name in found for found in by_run)
+    }

@@ -1,0 +1,39 @@
+"""Our own format: everything that was recorded, versioned, described by ``schema.json``."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata, resources
+
+import msgspec
+
+from pytest_dlbench import codec
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.records import FORMAT_VERSION
+from pytest_dlbench.storing.recorded import Document, Recorded
+
+
+def write(recorded: Sequence[Recorded], left_out: Sequence[LeftOut] = ()) -> bytes:
+    """One document, sorted and indented."""
+    document = Document(
+        version=metadata.version("pytest-dlbench"),
+        written=datetime.now(UTC).isoformat(timespec="seconds"),
+        cases=tuple(recorded),
+        left_out=tuple(left_out),
+    )
+    return codec.encode_file(document)
+
+
+def schema() -> bytes:
+    """The JSON schema of a document, made from the records' own types."""
+    made = msgspec.json.schema(Document)
+    shape = made["$defs"]["Document"]
+    shape["properties"]["format"]["const"] = FORMAT_VERSION
+    shape["required"] = ["format", *shape["required"]]
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A session of pytest-dlbench"}
+    return json.dumps({**head, **made}, indent=2, sort_keys=True).encode() + b"\n"
+
+
+def published_schema() -> bytes:
+    """The schema as it is shipped, for whoever checks documents."""
+    return resources.files(__package__).joinpath("schema.json").read_bytes()

@@ -1,0 +1,47 @@
+"""github-action-benchmark's format of one's own figures, for its tool ``customSmallerIsBetter``.
+
+One file has one direction: accuracy is told as the test error, and throughput, which says what step time says, is not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_dlbench import codec, judging
+from pytest_dlbench.storing.recorded import Recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series:
+    title: str
+    unit: str
+    convert: Callable[[float], float]
+
+
+SERIES: Mapping[str, _Series] = {
+    "step_time": _Series(title="step time", unit="ms", convert=lambda seconds: 1e3 * seconds),
+    "peak_rss": _Series(title="peak memory", unit="MiB", convert=lambda count: count / 2**20),
+    "accuracy": _Series(title="test error", unit="%", convert=lambda share: 100 * (1 - share)),
+}
+
+
+def write(recorded: Sequence[Recorded]) -> bytes:
+    """A list of figures; ``range`` is half the distance of the extreme runs. Cases that did not finish have none."""
+    return codec.encode_file([entry for case in recorded for entry in _entries(case)])
+
+
+def _entries(recorded: Recorded) -> list[dict[str, str | float]]:
+    by_run = [found for run in recorded.record.runs if (found := judging.summarise([run]))]
+    case, machine = recorded.record.case, recorded.record.context.machine
+    entries: list[dict[str, str | float]] = []
+    for name, series in SERIES.items():
+        if values := [series.convert(found[name]) for found in by_run if name in found]:
+            entries.append(
+                {
+                    "name": f"{case.id}: {series.title}",
+                    "unit": series.unit,
+                    "value": series.convert(recorded.result.figures[name]),
+                    "range": f"± {(max(values) - min(values)) / 2:.3g}",
+                    "extra": f"{len(values)} runs on {machine.name}, {recorded.result.outcome}",
+                }
+            )
+    return entries

@@ -1,0 +1,65 @@
+"""MLPerf's log lines, ``:::MLLOG {...}``: the events of each run with their times.
+
+Names are those of the MLPerf logging package. Times are rebuilt from when a run began and how long each phase took.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from pytest_dlbench import codec
+from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.storing.recorded import Recorded
+
+# The operations that a worker does before the timed region.
+INITIALISING = ("hello", "build")
+
+
+def write(recorded: Sequence[Recorded]) -> bytes:
+    """The lines of all runs of all cases, one run after the other."""
+    return b"".join(line for case in recorded for run in case.record.runs for line in _lines(case, run))
+
+
+def _lines(recorded: Recorded, run: Run) -> Iterator[bytes]:
+    began = datetime.fromisoformat(run.began).timestamp()
+    initialised = began + sum(run.usage[op].wall_seconds for op in INITIALISING if op in run.usage)
+    trained = initialised + (run.usage["train"].wall_seconds if "train" in run.usage else 0.0)
+    status = "success" if run.outcome is RunOutcome.FINISHED else "aborted"
+    for key, value in _settings(recorded, run):
+        yield _line(began, "POINT_IN_TIME", key, value, {})
+    yield _line(began, "INTERVAL_START", "init_start", None, {})
+    yield _line(initialised, "INTERVAL_END", "init_stop", None, {})
+    yield _line(initialised, "INTERVAL_START", "run_start", None, {})
+    yield _line(trained, "INTERVAL_END", "run_stop", None, {"status": status})
+    if run.evaluation:
+        accuracy = run.evaluation.correct / run.evaluation.examples
+        evaluated = trained + (run.usage["evaluate"].wall_seconds if "evaluate" in run.usage else 0.0)
+        yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", accuracy, {"step_num": recorded.record.context.steps})
+
+
+def _settings(recorded: Recorded, run: Run) -> Iterator[tuple[str, Any]]:
+    case, context, recipe = recorded.record.case, recorded.record.context, recorded.record.recipe
+    yield "submission_benchmark", case.id
+    yield "submission_platform", context.machine.name
+    yield "submission_status", "research"
+    yield "global_batch_size", context.batch_size
+    yield "seed", run.seed
+    if run.training:
+        yield "train_samples", run.training.examples
+    if run.evaluation:
+        yield "eval_samples", run.evaluation.examples
+    if optimizer := recipe.get("optimizer"):
+        yield "opt_name", optimizer["kind"]
+        yield "opt_base_learning_rate", optimizer["learning_rate"]
+
+
+def _line(seconds: float, kind: str, key: str, value: Any, metadata: dict[str, Any]) -> bytes:
+    event = {
+        "namespace": "dlbench",
+        "time_ms": round(1000 * seconds),
+        "event_type": kind,
+        "key": key,
+        "value": value,
+        "metadata": metadata,
+    }
+    return b":::MLLOG " + codec.encode_line(event)

@@ -1,0 +1,96 @@
+"""pytest-benchmark's JSON: the step time of each case, a round for each run, so that its own tools can compare."""
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from statistics import fmean, median, quantiles, stdev
+from typing import Any
+
+from pytest_dlbench import codec, judging
+from pytest_dlbench.records import Machine
+from pytest_dlbench.storing.recorded import Recorded
+
+# Of the program whose files these imitate; it reads those of any version that it knows the fields of.
+VERSION = "5.1.0"
+
+
+def write(recorded: Sequence[Recorded]) -> bytes:
+    """A session as pytest-benchmark stores one. Cases that did not finish are left out: it cannot tell them."""
+    document = {
+        "machine_info": _machine_info(recorded[0].record.context.machine) if recorded else {},
+        "commit_info": {"id": "unknown", "dirty": False, "branch": "(unknown)"},
+        "benchmarks": [found for case in recorded if (found := _benchmark(case))],
+        "datetime": datetime.now(UTC).isoformat(),
+        "version": VERSION,
+    }
+    return codec.encode_file(document)
+
+
+def _machine_info(machine: Machine) -> dict[str, Any]:
+    """What it compares machines by, and what its own sessions hold beside it."""
+    return {
+        "node": machine.name,
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "python_implementation": platform.python_implementation(),
+        "python_version": platform.python_version(),
+        "cpu": {"brand_raw": machine.cpu_model, "count": machine.cores},
+    }
+
+
+def _benchmark(recorded: Recorded) -> dict[str, Any] | None:
+    case = recorded.record.case
+    by_run = [found for run in recorded.record.runs if (found := judging.summarise([run]))]
+    if not by_run:
+        return None
+    params = {
+        "framework": case.framework,
+        "model": case.model,
+        "dataset": case.dataset,
+        "device": case.device,
+        "threads": case.threads,
+        **case.settings,
+    }
+    return {
+        "group": f"{case.model}-{case.dataset}-{case.device}",
+        "name": case.id,
+        "fullname": case.id,
+        "params": params,
+        "param": case.id,
+        "extra_info": {
+            "outcome": recorded.result.outcome.value,
+            "metric": "step_time",
+            **{name: [found[name] for found in by_run if name in found] for name in recorded.result.figures},
+        },
+        "options": {"disable_gc": False, "timer": "monotonic", "min_rounds": len(by_run), "warmup": False},
+        "stats": _stats([found["step_time"] for found in by_run]),
+    }
+
+
+def _stats(seconds: Sequence[float]) -> dict[str, Any]:
+    """All fields that it knows, in seconds; one round has no spread."""
+    q1, _, q3 = quantiles(seconds, n=4, method="inclusive") if len(seconds) > 1 else (seconds[0],) * 3
+    middle, spread = fmean(seconds), stdev(seconds) if len(seconds) > 1 else 0.0
+    low, high = q1 - 1.5 * (q3 - q1), q3 + 1.5 * (q3 - q1)
+    near = [value for value in seconds if low <= value <= high]
+    far_from_mean = sum(abs(value - middle) > spread for value in seconds)
+    return {
+        "min": min(seconds),
+        "max": max(seconds),
+        "mean": middle,
+        "stddev": spread,
+        "rounds": len(seconds),
+        "median": median(seconds),
+        "iqr": q3 - q1,
+        "q1": q1,
+        "q3": q3,
+        "iqr_outliers": len(seconds) - len(near),
+        "stddev_outliers": far_from_mean,
+        "outliers": f"{far_from_mean};{len(seconds) - len(near)}",
+        "ld15iqr": min(near),
+        "hd15iqr": max(near),
+        "ops": 1 / middle,
+        "total": sum(seconds),
+        "data": list(seconds),
+        "iterations": 1,
+    }

@@ -1,0 +1,79 @@
+"""Recorded cases as a flat table: one row a run, every metric a column."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_dlbench import judging
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.records import Run
+from pytest_dlbench.storing.history import History
+from pytest_dlbench.storing.recorded import Recorded
+from pytest_dlbench.storing.tables import Cell
+
+Row = Mapping[str, Cell]
+
+COLUMNS = (
+    *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "settings"),
+    *("steps", "batch_size", "precision", "network_digest", "dataset_digest"),
+    *("run", "seed", "run_outcome", "case_outcome", "wall_seconds", "versions"),
+    *METRICS,
+)
+INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
+FLOATS = frozenset({"wall_seconds", *METRICS})
+# Names of Arrow's types. A time is text in ISO 8601, which sorts as time does.
+KINDS = {name: "int64" if name in INTEGERS else "float64" if name in FLOATS else "string" for name in COLUMNS}
+
+
+def rows(recorded: Sequence[Recorded]) -> list[Row]:
+    """Every run of every case, in order, each with all of COLUMNS; a metric that a run has not is None.
+
+    ``began`` is in UTC. ``settings`` and ``versions`` are JSON, for they differ from case to case.
+    """
+    return [row for case in recorded for row in _of_case(case)]
+
+
+def _of_case(recorded: Recorded) -> Iterator[Row]:
+    case, context = recorded.record.case, recorded.record.context
+    shared: Row = {
+        "machine": context.machine.name,
+        "case": case.id,
+        "framework": case.framework,
+        "model": case.model,
+        "dataset": case.dataset,
+        "device": case.device,
+        "scale": case.scale,
+        "threads": case.threads,
+        "settings": json.dumps(dict(case.settings), sort_keys=True),
+        "steps": context.steps,
+        "batch_size": context.batch_size,
+        "precision": context.precision,
+        "network_digest": context.network_digest,
+        "dataset_digest": context.dataset_digest,
+        "case_outcome": recorded.result.outcome.value,
+    }
+    for run in recorded.record.runs:
+        cells = {**shared, **_of_run(run)}
+        yield {name: cells.get(name) for name in COLUMNS}
+
+
+def _of_run(run: Run) -> Row:
+    return {
+        "began": run.began,
+        "run": run.index + 1,
+        "seed": run.seed,
+        "run_outcome": run.outcome.value,
+        "wall_seconds": run.wall_seconds,
+        "versions": json.dumps(dict(run.versions), sort_keys=True),
+        **judging.summarise([run]),
+    }
+
+
+def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
+    """Add one session to a history; gives where it is, a file for each machine class."""
+    machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
+    return [
+        history.append(
+            rows([case for case in recorded if case.record.context.machine.name == machine]), KINDS, machine=machine
+        )
+        for machine in machines
+    ]

@@ -1,0 +1,72 @@
+"""A session as Markdown, with the verdict first: what GitHub shows under a job."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.records import CaseOutcome, CaseResult
+from pytest_dlbench.reporting import figures, messages, terminal
+
+# What a reader must see first.
+WORST_FIRST = (
+    CaseOutcome.REGRESSED,
+    *(outcome for outcome in CaseOutcome if outcome not in (CaseOutcome.REGRESSED, CaseOutcome.PASSED)),
+    CaseOutcome.PASSED,
+)
+# GitHub refuses a summary of more than 1 MiB, whole.
+MOST_ROWS = 500
+COLUMNS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
+
+
+def summary(results: Sequence[CaseResult], left_out: Iterable[LeftOut], heading: str) -> str:
+    """The step summary. ``heading`` says where and how it was measured."""
+    lines = [f"## dlbench: {_verdict(results)}", "", _text(heading), ""]
+    lines += _findings(results)
+    lines += _table(results)
+    lines += [f"- {_text(line)}" for line in terminal.left_out(left_out, is_listed=True)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _verdict(results: Sequence[CaseResult]) -> str:
+    counts = Counter(result.outcome for result in results)
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome]) or "no case was run"
+
+
+def _findings(results: Sequence[CaseResult]) -> list[str]:
+    """Regressions with the metrics that make them, then whatever else did not end well, with its first line."""
+    lines: list[str] = []
+    for outcome in WORST_FIRST:
+        for result in results:
+            if result.outcome is outcome and outcome is not CaseOutcome.PASSED:
+                lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result), ""]
+    # A thousand missing baselines have one reason.
+    return lines if len(lines) <= MOST_ROWS else [*lines[:MOST_ROWS], "", "… and more: see the log", ""]
+
+
+def _reasons(result: CaseResult) -> list[str]:
+    verdicts = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    told = [messages.line(verdict) for verdict in verdicts] or result.message.splitlines()[:1]
+    return [f"- {_text(' '.join(line.split()))}" for line in told]
+
+
+def _table(results: Sequence[CaseResult]) -> list[str]:
+    headings = ("case", "outcome", "runs", "step", "throughput", "first step", "accuracy", "peak RSS")
+    rows = [_row(result) for result in results[:MOST_ROWS]]
+    bars = ("---", "---", *["---:"] * (len(headings) - 2))
+    lines = ["<details><summary>all cases</summary>", ""]
+    lines += [f"| {' | '.join(row)} |" for row in (headings, bars, *rows)]
+    if len(results) > MOST_ROWS:
+        lines += ["", f"{len(results) - MOST_ROWS:,} more cases are not shown here."]
+    return [*lines, "", "</details>", ""] if results else []
+
+
+def _row(result: CaseResult) -> Sequence[str]:
+    found = result.figures
+    shown = [figures.figure(name, found[name]) if name in found else "–" for name in COLUMNS]
+    return (_text(terminal.name(result.case)), result.outcome.value, str(result.runs), *shown)
+
+
+def _text(text: str) -> str:
+    """Text that Markdown and HTML leave as it is."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{letter}" if letter in r"\`*_[]|~#" else letter for letter in escaped)

@@ -1,0 +1,54 @@
+"""The native model as its framework shows it: a worker builds it, tells it, and ends."""
+
+import tempfile
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import Place
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.model import Network, Recipe
+from pytest_dlbench.model.initial import initial_weights
+from pytest_dlbench.running import launch, messages
+from pytest_dlbench.running.connection import Worker, WorkerError
+from pytest_dlbench.running.training import recipe_json
+
+TIMEOUT_SECONDS = 300.0
+
+
+def describe(framework: Framework, place: Place, network: Network, recipe: Recipe) -> str:
+    """What the framework prints of the network that its builder makes; DlbenchError where none was built."""
+    with tempfile.TemporaryDirectory(prefix="dlbench-show-") as name:
+        folder = Path(name)
+        weights = folder / "weights.npz"
+        arrays = initial_weights(network, seed=1)
+        np.savez(weights, allow_pickle=False, **{key: array.astype(recipe.precision) for key, array in arrays.items()})
+        environment = launch.environment(framework, place, device="cpu", threads=1)
+        with Worker(launch.command(place.python), environment, folder) as worker:
+            hello = {"protocol": messages.PROTOCOL_VERSION, "builder": framework.builder, "device": "cpu", "threads": 1}
+            _ask(worker, "hello", **hello)
+            built: messages.Built = _ask(
+                worker,
+                "build",
+                network=network.as_json(),
+                recipe=recipe_json(recipe),
+                weights=str(weights) if recipe.init == "shared" else None,
+                seed=1,
+            )
+            _ask(worker, "close")
+    return built.description
+
+
+def _ask(worker: Worker, op: str, **fields: object) -> messages.Built:
+    try:
+        answer = worker.request(
+            op, deadline=monotonic() + TIMEOUT_SECONDS, waiting=lambda: None, period_seconds=1.0, **fields
+        )
+    except WorkerError as error:
+        raise DlbenchError("\n".join([str(error), *worker.log_tail()])) from error
+    parsed = messages.parse(op, answer)
+    if isinstance(parsed, messages.Failed):
+        raise DlbenchError(parsed.message)
+    return parsed  # type: ignore[no-any-return]

@@ -1,0 +1,127 @@
+"""The history: what all sessions have measured, as Parquet that only grows, in a folder or behind any fsspec address.
+
+``machine_class=NAME/date=YYYY-MM-DD/SESSION.parquet``, one file a session and one row a run: pandas, Polars, DuckDB and
+Spark read the whole folder as one table. A session's name is its own, so that writers never meet; no file is changed.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.storing.files import write_whole
+from pytest_dlbench.storing.tables import Cell, arrow, encode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTITION = re.compile(r"machine_class=(?P<machine>[^/]+)/date=(?P<date>\d{4}-\d\d-\d\d)/[^/]+\.parquet$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """Rows of a history, with the ``session`` of each, and the files that could not be read."""
+
+    rows: "pd.DataFrame"
+    damages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A folder, or an address such as ``s3://bucket/history``."""
+
+    address: str
+
+    def append(self, rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str], *, machine: str) -> str:
+        """Keep one session's rows, which must have ``kinds``' columns; gives where. The file is there whole or not."""
+        now = datetime.now(UTC)
+        session = f"{now:%Y%m%dT%H%M%S}-{uuid4().hex[:12]}"
+        content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds})
+        name = f"machine_class={machine}/date={now:%Y-%m-%d}/{session}.parquet"
+        system, root = self._opened()
+        if isinstance(system, _Local):
+            write_whole(Path(root, name), content)
+        else:
+            # An object is there when it was put whole.
+            system.pipe_file(f"{root}/{name}", content)
+        return f"{self.address.rstrip('/')}/{name}"
+
+    def read(
+        self, *, machine: str | None = None, since: date | None = None, columns: Iterable[str] | None = None
+    ) -> Remembered:
+        """The rows of all sessions, of one machine class or since a day (in UTC); files of others are not opened.
+
+        ``columns`` beside ``session`` are read where a file has them. A damaged file is named and left out.
+        """
+        tables, damages = [], []
+        for where, content in self._files(machine, since):
+            try:
+                tables.append(_table(content, columns))
+            except (arrow().ArrowException, OSError, ValueError) as error:
+                reason = str(error).partition("\n")[0]
+                damages.append(f"{where}: no Parquet that can be read ({reason}); it is left out, the others are kept")
+        rows, odd = _joined(tables)
+        return Remembered(rows=rows, damages=(*damages, *odd))
+
+    def _opened(self) -> tuple[Any, str]:
+        """The file system of the address and the path in it."""
+        if "://" not in self.address:
+            return _Local(), self.address
+        try:
+            import fsspec  # noqa: PLC0415 - an extra, and only for addresses
+        except ModuleNotFoundError:
+            raise DlbenchError(f'{self.address} needs fsspec: pip install "pytest-dlbench[history]"') from None
+        try:
+            system, root = fsspec.core.url_to_fs(self.address)
+        except (ImportError, ValueError) as error:
+            raise DlbenchError(f"the history at {self.address} cannot be reached: {error}") from error
+        return system, str(root).rstrip("/")
+
+    def _files(self, machine: str | None, since: date | None) -> Iterator[tuple[str, bytes]]:
+        system, root = self._opened()
+        paths = sorted(system.find(root))
+        if not any(PARTITION.search(path) for path in paths):
+            raise FileFormatError(f"there is no history at {self.address}: pytest --dlbench-history writes one")
+        for path in paths:
+            found = PARTITION.search(path)
+            if found and machine in (None, found["machine"]) and (not since or found["date"] >= since.isoformat()):
+                yield path, system.cat_file(path)
+
+
+class _Local:
+    """The folders of this machine: what is needed of a file system, without fsspec."""
+
+    def find(self, root: str) -> list[str]:
+        return [path.as_posix() for path in Path(root).glob("machine_class=*/date=*/*.parquet")]
+
+    def cat_file(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+
+def _table(content: bytes, columns: Iterable[str] | None) -> Any:
+    file = arrow().parquet.ParquetFile(BytesIO(content))
+    there = file.schema_arrow.names
+    if "session" not in there:
+        raise ValueError("it has no column 'session'")
+    wanted = there if columns is None else ["session", *(name for name in columns if name in there)]
+    # A session is small: to hand its columns to threads takes longer than to read them.
+    return file.read(columns=wanted, use_threads=False)
+
+
+def _joined(tables: Sequence[Any]) -> tuple["pd.DataFrame", list[str]]:
+    """One table; metrics that came later are missing in the rows before. A table of other types is left out."""
+    pa = arrow()
+    schema, kept, odd = pa.schema([]), [], []
+    for table in tables:
+        try:
+            schema = pa.unify_schemas([schema, table.schema], promote_options="permissive")
+            kept.append(table)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            odd.append(f"session {table['session'][0]}: its columns are of other types ({error}); it is left out")
+    joined = pa.concat_tables(kept, promote_options="permissive") if kept else schema.empty_table()
+    return joined.to_pandas(), odd

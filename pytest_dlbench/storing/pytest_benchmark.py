@@ -1,0 +1,60 @@
+"""Files that pytest-benchmark wrote, for comparing what is measured with both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_dlbench import codec
+from pytest_dlbench.errors import FileFormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What is read of a benchmark: seconds of its rounds, which all ran in one process."""
+
+    min: float
+    median: float
+    mean: float
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One benchmark of a file."""
+
+    fullname: str
+    stats: Stats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    benchmarks: tuple[Benchmark, ...]
+    machine_info: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_one(path: Path) -> bool:
+    """Whether a file, or a folder such as .benchmarks, is pytest-benchmark's."""
+    return any(_looks_like_one(file) for file in _files(path))
+
+
+def _looks_like_one(path: Path) -> bool:
+    # Their files tell of the machine near the start, in whatever order; ours have a format and no benchmarks.
+    text = path.read_bytes()
+    return b'"benchmarks"' in text and b'"machine_info"' in text
+
+
+def read_benchmarks(path: Path) -> Mapping[str, Stats]:
+    """The newest figures of each benchmark in a file or a folder; FileFormatError for a file that is damaged."""
+    found: dict[str, Stats] = {}
+    for file in _files(path):
+        content = codec.decode(file.read_bytes(), _File, str(file))
+        found |= {benchmark.fullname: benchmark.stats for benchmark in content.benchmarks}
+    if not found:
+        raise FileFormatError(f"{path}: there is no benchmark in it")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    """Numbered as they were written: the last is the newest."""
+    return sorted(path.glob("**/*.json"), key=lambda file: file.name) if path.is_dir() else [path]

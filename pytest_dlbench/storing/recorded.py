@@ -1,0 +1,118 @@
+"""What sessions have recorded, read back: cases with their runs and what was concluded, from journals and documents."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_dlbench import codec
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Record, Run
+from pytest_dlbench.storing.journal import Damage, Entry, read_journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One case of one session: what was measured, and what was concluded from it."""
+
+    record: Record
+    result: CaseResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What --dlbench-json writes: one session, whole. ``schema.json`` beside the exports describes it.
+
+    ``version`` is pytest-dlbench's, ``written`` is in UTC.
+    """
+
+    format: int = FORMAT_VERSION
+    version: str
+    written: str
+    cases: tuple[Recorded, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """All that could be read in a file or a folder, and what could not."""
+
+    cases: tuple[Recorded, ...]
+    damages: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Joiner:
+    """Puts runs and the result that was concluded from them together again."""
+
+    where: str
+    cases: list[Recorded] = field(default_factory=list)
+    damages: list[str] = field(default_factory=list)
+    _runs: dict[str, list[Run]] = field(default_factory=dict)
+    _contexts: dict[str, Context] = field(default_factory=dict)
+
+    def add(self, entry: Entry | Damage) -> None:
+        if isinstance(entry, Damage):
+            self.damages.append(entry.message)
+        elif entry.run:
+            self._runs.setdefault(entry.run.case, []).append(entry.run)
+            if entry.context:
+                self._contexts[entry.run.case] = entry.context
+        elif entry.result:
+            self._join(entry.result, entry.recipe or {})
+
+    def _join(self, result: CaseResult, recipe: Mapping[str, Any]) -> None:
+        name = result.case.id
+        runs, context = self._runs.pop(name, []), self._contexts.get(name)
+        if not runs or context is None:
+            self.damages.append(f"{self.where}: {name} was judged, but what it ran as is not there; it is left out")
+            return
+        record = Record(
+            case=result.case, context=context, recipe=recipe, runs=tuple(runs), certificate=result.certificate
+        )
+        self.cases.append(Recorded(record=record, result=result))
+
+
+def read(paths: Iterable[Path]) -> Found:
+    """The cases of journals, documents and folders of them, in the order of the paths, a folder's by name.
+
+    Runs whose case was not judged, for the session ended before, are none. Raises FileFormatError for a path that is
+    not there, and for a document that cannot be read.
+    """
+    found = [_read_one(path) for given in paths for path in _files(given)]
+    return Found(
+        cases=tuple(case for part in found for case in part.cases),
+        damages=tuple(damage for part in found for damage in part.damages),
+    )
+
+
+def files_of(folder: Path) -> Sequence[Path]:
+    """The journals and documents that lie in a folder, by name: journals are named by when they began."""
+    return sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".json"))
+
+
+def _files(given: Path) -> Iterator[Path]:
+    if not given.is_dir():
+        yield given
+        return
+    if not (files := files_of(given)):
+        raise FileFormatError(f"{given}: there is no journal (.jsonl) and no document (.json) in this folder")
+    yield from files
+
+
+def _read_one(path: Path) -> Found:
+    if path.suffix == ".json":
+        return Found(cases=read_document(path).cases)
+    joiner = _Joiner(str(path))
+    for entry in read_journal(path):
+        joiner.add(entry)
+    return Found(cases=tuple(joiner.cases), damages=tuple(joiner.damages))
+
+
+def read_document(path: Path) -> Document:
+    """What --dlbench-json wrote; FileFormatError says where it is wrong."""
+    try:
+        return codec.decode_versioned(path.read_bytes(), Document, str(path))
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror}") from error

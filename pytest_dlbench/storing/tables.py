@@ -1,0 +1,27 @@
+"""Rows as Parquet files, in memory; the libraries for it are an extra and loaded when they are needed."""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from types import ModuleType
+
+from pytest_dlbench.errors import DlbenchError
+
+Cell = str | int | float | None
+
+
+def arrow() -> ModuleType:
+    """PyArrow; DlbenchError says how to get it."""
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - an extra, and slow to load
+    except ModuleNotFoundError:
+        raise DlbenchError('Parquet needs pyarrow, which is not here: pip install "pytest-dlbench[history]"') from None
+    return pyarrow  # type: ignore[no-any-return]
+
+
+def encode(rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str]) -> bytes:
+    """One Parquet file with a column for each of ``kinds``, which are names of Arrow's types."""
+    pa = arrow()
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in kinds.items()])
+    target = BytesIO()
+    pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), target, compression="zstd")
+    return target.getvalue()

@@ -1,0 +1,65 @@
+"""What a session leaves for others."""
+
+import json
+
+import jsonschema
+
+from pytest_dlbench.reporting.exports.document import published_schema
+from pytest_dlbench.storing.history import History
+
+
+def document(path):
+    content = json.loads(path.read_text())
+    jsonschema.validate(content, json.loads(published_schema()))
+    return content
+
+
+def test_a_session_is_written_as_json_that_keeps_to_the_schema(suite):
+    result = suite.run("--dlbench-json=session.json")
+    result.stdout.fnmatch_lines([f"json: {suite.path / 'session.json'}"])
+    (case,) = document(suite.path / "session.json")["cases"]
+    assert case["result"]["outcome"] == "no_baseline"
+    assert [run["seed"] for run in case["record"]["runs"]] == [1, 2, 3]
+    assert case["record"]["recipe"]["batch_size"] == 32
+
+
+def test_with_xdist_the_file_holds_the_cases_of_all_workers(suite):
+    suite.write(models=("softmax", "two-layers"))
+    suite.run("-n2", "--dlbench-json=session.json", "--dlbench-runs=1")
+    cases = document(suite.path / "session.json")["cases"]
+    assert {case["record"]["case"]["model"] for case in cases} == {"softmax", "two-layers"}
+
+
+def test_a_session_is_added_to_the_history_with_a_row_for_each_run(suite):
+    result = suite.run("--dlbench-history=history")
+    result.stdout.fnmatch_lines([f"history: {suite.path / 'history'}/machine_class=*/date=*/*.parquet"])
+    rows = History(address=str(suite.path / "history")).read().rows
+    assert list(rows["seed"]) == [1, 2, 3]
+    assert set(rows["case_outcome"]) == {"no_baseline"}
+
+
+def test_a_file_that_cannot_be_written_fails_the_session_and_no_other_file(suite):
+    (suite.path / "taken").write_text("a file, no folder")
+    result = suite.run("--dlbench-runs=1", "--dlbench-json=taken/session.json", "--dlbench-history=history")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["history: *", "ERROR: document not written: *; the journal has it all"])
+
+
+FAILING = "def test_it(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n    assert False, 'not good'\n"
+
+
+def test_on_github_the_summary_and_the_annotation_of_a_failed_test_are_told(suite, monkeypatch):
+    suite.write(test=FAILING)
+    summary = suite.path / "summary.md"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(suite.path.parent))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    result = suite.run("--dlbench-runs=1")
+    place = f"file={suite.path.name}/test_suite.py,line=1,title=test_suite.py%3A%3Atest_it"
+    result.stdout.fnmatch_lines([f"::error {place}::*%0A*AssertionError: not good*"])
+    assert summary.read_text().startswith("## dlbench: 1 no_baseline\n")
+
+
+def test_elsewhere_than_on_github_nothing_of_it_is_told(suite):
+    suite.write(test="def test_it(dlbench):\n    assert False\n")
+    suite.run().stdout.no_fnmatch_line("*::error*")

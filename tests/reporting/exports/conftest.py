@@ -1,0 +1,25 @@
+import pytest
+
+from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.storing.recorded import Recorded
+from tests.doubles import records
+
+
+def recorded(name="training-pytorch-mnist-cnn-digits28-cpu-quick", **changes):
+    case = records.case(name)
+    return Recorded(record=records.record(case=case, **changes), result=records.case_result(case=case))
+
+
+@pytest.fixture
+def sound():
+    """A case of three runs whose steps took 10, 11 and 12 ms."""
+    return recorded(of=records.runs(steps=(0.010, 0.011, 0.012)))
+
+
+@pytest.fixture
+def unfinished():
+    """A case that ran out of time."""
+    case = records.case("training-jax-mnist-cnn-digits28-cpu-quick", framework="jax")
+    run = records.unfinished(RunOutcome.TIMEOUT, case=case.id)
+    result = records.case_result(case=case, outcome=CaseOutcome.TIMEOUT, figures={}, runs=1)
+    return Recorded(record=records.record([run], case=case), result=result)

@@ -1,0 +1,70 @@
+"""Our own format, and the schema that is shipped for it."""
+
+import json
+
+import jsonschema
+import pytest
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.records import FORMAT_VERSION
+from pytest_dlbench.reporting.exports import document
+from pytest_dlbench.storing.recorded import read, read_document
+
+LEFT_OUT = [LeftOut(id="pytorch-net-a", reason="net takes 28×28, a has 32×32")]
+
+
+def written(*recorded):
+    return json.loads(document.write(recorded, LEFT_OUT))
+
+
+def check(content):
+    jsonschema.validate(content, json.loads(document.published_schema()))
+
+
+def test_the_shipped_schema_is_that_of_the_records():
+    code = "import sys; from pytest_dlbench.reporting.exports import document as d; sys.stdout.buffer.write(d.schema())"
+    advice = f"python -c '{code}' > pytest_dlbench/reporting/exports/schema.json"
+    assert document.published_schema() == document.schema(), advice
+
+
+def test_a_document_keeps_to_the_schema(sound, unfinished):
+    check(written(sound, unfinished))
+
+
+def test_a_document_says_its_format():
+    assert written()["format"] == FORMAT_VERSION
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content.pop("format"),
+        lambda content: content.update(format=FORMAT_VERSION + 1),
+        lambda content: content.pop("cases"),
+        lambda content: content["cases"][0]["result"].update(outcome="fine"),
+        lambda content: content["cases"][0]["record"]["runs"][0].pop("seed"),
+        lambda content: content["cases"][0]["record"]["runs"][0].update(wall_seconds="long"),
+    ],
+)
+def test_what_is_no_document_does_not_keep_to_the_schema(sound, spoil):
+    content = written(sound)
+    spoil(content)
+    with pytest.raises(jsonschema.ValidationError):
+        check(content)
+
+
+def test_what_was_written_is_read_back(sound, unfinished, tmp_path):
+    path = tmp_path / "session.json"
+    path.write_bytes(document.write([sound, unfinished], LEFT_OUT))
+    found = read_document(path)
+    assert found.cases[1] == unfinished
+    assert found.left_out == tuple(LEFT_OUT)
+    assert read([path]).cases == found.cases
+
+
+def test_a_document_of_another_format_is_refused_with_its_number(sound, tmp_path):
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(written(sound) | {"format": 99}))
+    with pytest.raises(FileFormatError, match=r"format 99; this version reads"):
+        read_document(path)

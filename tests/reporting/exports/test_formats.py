@@ -1,0 +1,107 @@
+"""What each format says of a sound case and of one that did not finish."""
+
+import csv
+import json
+from dataclasses import replace
+from io import BytesIO, StringIO
+
+import pandas as pd
+import pytest
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.reporting.exports import FORMATS
+from pytest_dlbench.reporting.exports.rows import COLUMNS
+
+
+def export(name, *recorded):
+    return FORMATS[name].write(recorded)
+
+
+def table(*recorded):
+    return list(csv.DictReader(StringIO(export("csv", *recorded).decode())))
+
+
+def events(*recorded):
+    lines = export("mllog", *recorded).decode().splitlines()
+    assert all(line.startswith(":::MLLOG {") for line in lines)
+    return [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_recorded_is_a_file_all_the_same(name):
+    export(name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_case_that_did_not_finish_can_be_exported(name, sound, unfinished):
+    export(name, unfinished, sound)
+
+
+def test_csv_has_a_row_for_each_run(sound):
+    rows = table(sound)
+    assert [row["seed"] for row in rows] == ["1", "2", "3"]
+    assert [float(row["step_time"]) for row in rows] == pytest.approx([0.010, 0.011, 0.012])
+
+
+def test_csv_keeps_a_run_that_did_not_finish_with_its_outcome_and_no_figures(unfinished):
+    (row,) = table(unfinished)
+    assert row["run_outcome"] == "timeout"
+    assert {row[name] for name in METRICS} == {""}
+
+
+def test_csv_keeps_names_with_commas_and_quotes(sound):
+    case = replace(sound.record.case, dataset='a,"b"')
+    odd = replace(sound, record=replace(sound.record, case=case))
+    assert {row["dataset"] for row in table(odd)} == {'a,"b"'}
+
+
+def test_parquet_has_the_rows_of_csv_with_types(sound, unfinished):
+    frame = pd.read_parquet(BytesIO(export("parquet", sound, unfinished)))
+    assert tuple(frame.columns) == COLUMNS
+    assert len(frame) == 4
+    assert frame["seed"].dtype == "int64"
+    assert frame.groupby("case")["step_time"].median()[sound.record.case.id] == 0.011
+
+
+def test_bencher_has_every_metric_between_its_extreme_runs(sound):
+    measures = json.loads(export("bencher", sound))[sound.record.case.id]
+    assert measures.keys() == sound.result.figures.keys()
+    assert measures["step_time"] == pytest.approx({"value": 0.010, "lower_value": 0.010, "upper_value": 0.012})
+
+
+def test_bencher_leaves_out_what_did_not_finish(unfinished):
+    assert json.loads(export("bencher", unfinished)) == {}
+
+
+def test_github_action_benchmark_has_figures_of_which_less_is_better(sound):
+    entries = {
+        entry["name"].rpartition(": ")[2]: entry for entry in json.loads(export("github-action-benchmark", sound))
+    }
+    assert {name: entry["unit"] for name, entry in entries.items()} == {
+        "step time": "ms",
+        "peak memory": "MiB",
+        "test error": "%",
+    }
+    assert entries["step time"]["value"] == pytest.approx(10)
+    assert entries["step time"]["range"] == "± 1"
+    assert entries["test error"]["value"] == pytest.approx(5)
+
+
+def test_mllog_tells_each_run_with_its_seed(sound):
+    assert [event["value"] for event in events(sound) if event["key"] == "seed"] == [1, 2, 3]
+
+
+def test_mllog_times_of_a_run_never_go_back(sound):
+    found = events(sound)
+    first = [event["time_ms"] for event in found[: len(found) // 3]]
+    assert first == sorted(first)
+
+
+def test_mllog_has_the_timed_region_as_an_interval(sound):
+    times = {event["key"]: event["time_ms"] for event in events(sound)}
+    assert times["run_stop"] - times["run_start"] == 2000
+
+
+def test_mllog_tells_a_run_that_did_not_finish_as_aborted(unfinished):
+    (stop,) = (event for event in events(unfinished) if event["key"] == "run_stop")
+    assert stop["metadata"] == {"status": "aborted"}

@@ -1,0 +1,56 @@
+"""GitHub's summary."""
+
+import pytest
+
+from pytest_dlbench.matrix import LeftOut
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting import markdown
+from tests.doubles import records
+
+LEFT_OUT = [LeftOut(id="pytorch-net-a", reason="net takes 28×28, a has 32×32")]
+
+
+def result(name="training-pytorch-mnist-cnn-digits28-cpu-quick", **changes):
+    return records.case_result(case=records.case(name), **changes)
+
+
+def test_a_summary(snapshot):
+    results = [
+        result(),
+        result(
+            "training-jax-mnist-cnn-digits28-cpu-quick", outcome=CaseOutcome.REGRESSED, verdicts=(records.verdict(),)
+        ),
+        result(
+            "training-mlx-mnist-cnn-digits28-cpu-quick", outcome=CaseOutcome.TIMEOUT, figures={}, message="slow\nlog"
+        ),
+    ]
+    assert markdown.summary(results, LEFT_OUT, "machine m (Acme), 2 threads") == snapshot
+
+
+def test_the_worst_comes_first():
+    results = [result(), result(outcome=CaseOutcome.INCONCLUSIVE), result(outcome=CaseOutcome.REGRESSED)]
+    assert markdown.summary(results, [], "").startswith("## dlbench: 1 regressed, 1 inconclusive, 1 passed\n")
+
+
+@pytest.mark.parametrize("outcome", CaseOutcome)
+def test_every_outcome_is_in_the_verdict(outcome):
+    assert markdown.summary([result(outcome=outcome)], [], "").startswith(f"## dlbench: 1 {outcome}\n")
+
+
+def test_a_session_without_cases_says_so():
+    assert markdown.summary([], [], "m") == "## dlbench: no case was run\n\nm\n"
+
+
+@pytest.mark.parametrize("hostile", ["<script>", "a|b", "`x`", "[x](y)", "**x**"])
+def test_a_name_is_text_and_no_markup(hostile):
+    assert hostile not in markdown.summary([result(f"{hostile}-quick")], [], hostile)
+
+
+def test_a_summary_of_thousands_of_cases_is_smaller_than_github_allows():
+    many = [
+        result(f"training-pytorch-net{number}-digits28-cpu-quick", outcome=CaseOutcome.CRASHED)
+        for number in range(5000)
+    ]
+    text = markdown.summary(many, [], "")
+    assert len(text.encode()) < 2**20
+    assert "4,500 more cases are not shown here." in text

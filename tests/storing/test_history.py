@@ -1,0 +1,154 @@
+"""A history that only grows: sessions beside each other, damage, several writers, another file system."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.storing.history import History
+
+KINDS = {"case": "string", "seed": "int64", "step_time": "float64"}
+ROW = {"case": "a", "seed": 1, "step_time": 0.01}
+
+WRITER = """
+import sys
+from pytest_dlbench.storing.history import History
+for number in range(20):
+    row = {"case": sys.argv[2], "seed": number, "step_time": 0.01}
+    History(address=sys.argv[1]).append([row] * 50, KINDS, machine="m")
+""".replace("KINDS", repr(KINDS))
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(address=str(tmp_path / "history"))
+
+
+def add(history, *, machine="m", kinds=KINDS, **changes):
+    return Path(history.append([{**ROW, **changes}], kinds, machine=machine))
+
+
+def test_what_was_added_is_read_with_a_session_of_its_own(history):
+    add(history, seed=1)
+    add(history, seed=2)
+    rows = history.read().rows
+    assert sorted(rows["seed"]) == [1, 2]
+    assert rows["session"].nunique() == 2
+
+
+def test_files_lie_by_machine_class_and_day(history):
+    path = add(history, machine="linux-acme")
+    today = datetime.now(UTC).date()
+    assert path.parent.name in (f"date={today}", f"date={today - timedelta(days=1)}")
+    assert path.parent.parent.name == "machine_class=linux-acme"
+
+
+def test_pandas_reads_the_whole_folder_by_itself(history):
+    add(history, machine="a")
+    add(history, machine="b")
+    rows = pd.read_parquet(history.address)
+    assert set(rows["machine_class"]) == {"a", "b"}
+    assert set(rows["case"]) == {"a"}
+
+
+def test_one_machine_class_can_be_read_alone(history):
+    add(history, machine="a", seed=1)
+    add(history, machine="b", seed=2)
+    assert list(history.read(machine="b").rows["seed"]) == [2]
+
+
+def test_sessions_since_a_day_can_be_read_alone(history):
+    add(history)
+    assert len(history.read(since=datetime.now(UTC).date() - timedelta(days=1)).rows) == 1
+    assert history.read(since=date(2999, 1, 1)).rows.empty
+
+
+def test_columns_that_a_file_lacks_are_missing_in_its_rows(history):
+    add(history)
+    add(history, kinds={**KINDS, "energy": "float64"}, energy=3.0)
+    rows = history.read().rows
+    assert sorted(rows["energy"].isna()) == [False, True]
+
+
+def test_only_asked_columns_are_read(history):
+    add(history)
+    assert list(history.read(columns=["seed", "never-heard-of"]).rows.columns) == ["session", "seed"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"rubbish", b"PAR1", b"PAR1" + b"\0" * 40 + b"PAR1"],
+    ids=["empty", "text", "start", "ends"],
+)
+def test_a_damaged_file_is_named_and_the_others_are_read(history, content):
+    add(history)
+    path = add(history)
+    path.write_bytes(content)
+    found = history.read()
+    assert len(found.rows) == 1
+    (damage,) = found.damages
+    assert damage.startswith(str(path))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
+def test_a_file_that_was_cut_short_is_named_and_the_others_are_read(history, share):
+    add(history)
+    path = add(history)
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    found = history.read()
+    assert (len(found.rows), len(found.damages)) == (1, 1)
+
+
+def test_a_file_whose_pages_are_rotten_is_named(history):
+    add(history)
+    path = add(history)
+    content = bytearray(path.read_bytes())
+    content[4:60] = b"\xff" * 56
+    path.write_bytes(content)
+    found = history.read()
+    assert (len(found.rows), len(found.damages)) == (1, 1)
+
+
+def test_a_file_of_other_types_is_named_by_its_session(history):
+    add(history)
+    path = add(history, kinds={**KINDS, "step_time": "string"}, step_time="quick")
+    found = history.read()
+    assert len(found.rows) == 1
+    (damage,) = found.damages
+    assert path.stem in damage or "its columns are of other types" in damage
+
+
+def test_no_history_is_an_error_that_says_what_writes_one(history):
+    with pytest.raises(FileFormatError, match="--dlbench-history"):
+        history.read()
+
+
+def test_two_processes_that_write_at_once_lose_nothing(history):
+    command = [sys.executable, "-c", WRITER, history.address]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: subprocess.run([*command, name], check=True), ["a", "b"]))
+    found = history.read()
+    assert found.damages == ()
+    assert found.rows.groupby("case").size().to_dict() == {"a": 1000, "b": 1000}
+
+
+def test_nothing_but_whole_files_is_left_behind(history):
+    path = add(history)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_address_of_fsspec_does_as_well():
+    history = History(address="memory://dlbench-test/history")
+    where = history.append([ROW], KINDS, machine="m")
+    assert where.startswith("memory://dlbench-test/history/machine_class=m/date=")
+    assert list(history.read(machine="m").rows["case"]) == ["a"]
+
+
+def test_an_address_that_nobody_knows_is_an_error_with_the_address():
+    with pytest.raises(DlbenchError, match="nowhere://x"):
+        History(address="nowhere://x").append([ROW], KINDS, machine="m")

@@ -1,0 +1,60 @@
+"""Cases read back from journals, documents and folders of them."""
+
+import pytest
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.storing import Entry, Journal
+from pytest_dlbench.storing.recorded import read
+from tests.doubles import records
+
+
+def journal(folder, name, *, result=True, context=True):
+    journal = Journal(folder, name)
+    for run in records.runs():
+        journal.append(Entry(run=run, context=records.context() if context else None))
+    if result:
+        journal.append(Entry(result=records.case_result(), recipe=records.RECIPE))
+    return journal.path
+
+
+def test_runs_and_their_result_are_put_together_again(tmp_path):
+    (case,) = read([journal(tmp_path, "a")]).cases
+    assert case.record == records.record()
+    assert case.result == records.case_result()
+
+
+def test_runs_whose_case_was_not_judged_are_no_case(tmp_path):
+    found = read([journal(tmp_path, "a", result=False)])
+    assert (found.cases, found.damages) == ((), ())
+
+
+def test_a_folder_is_read_by_name(tmp_path):
+    for name in ("b", "a"):
+        journal(tmp_path, name)
+    assert len(read([tmp_path]).cases) == 2
+
+
+def test_an_empty_folder_is_an_error_that_says_what_should_be_in_it(tmp_path):
+    with pytest.raises(FileFormatError, match=r"no journal \(\.jsonl\)"):
+        read([tmp_path])
+
+
+def test_a_result_without_its_context_is_told_and_left_out(tmp_path):
+    found = read([journal(tmp_path, "a", context=False)])
+    assert found.cases == ()
+    (damage,) = found.damages
+    assert records.case().id in damage
+
+
+def test_a_damaged_line_is_told_and_the_other_cases_are_kept(tmp_path):
+    path = journal(tmp_path, "a")
+    path.write_bytes(b"{rubbish\n" + path.read_bytes())
+    found = read([path])
+    assert len(found.cases) == 1
+    assert "line 1" in found.damages[0]
+
+
+def test_a_case_that_was_run_twice_is_two_cases_with_their_own_runs(tmp_path):
+    path = journal(tmp_path, "a")
+    path.write_bytes(path.read_bytes() * 2)
+    assert [len(case.record.runs) for case in read([path]).cases] == [3, 3]

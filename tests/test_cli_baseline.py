@@ -1,0 +1,131 @@
+"""``dlbench baseline``, as a user calls it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.cli import main
+from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.storing import BaselineStore
+from tests.doubles import records, sessions
+
+CASE = records.case().id
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """The baselines of the folder that the command is called in: one."""
+    monkeypatch.chdir(tmp_path)
+    store = BaselineStore(folder=tmp_path / "baselines")
+    store.write(records.baseline())
+    return store
+
+
+def accept(path, *options):
+    return main(["baseline", "accept", str(path), "--reason", "better now", *options])
+
+
+def test_baselines_are_listed_with_their_reasons(store, capsys):
+    assert main(["baseline", "list"]) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    expected = [records.machine().name, CASE, "2026-11-20T10:00:00+00:00", "3", "first", "baseline"]
+    assert line.split() == expected
+
+
+def test_baselines_are_listed_as_json(store, capsys):
+    assert main(["baseline", "list", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["case"], row["runs"]) == (CASE, 3)
+
+
+def test_a_damaged_baseline_is_told_and_the_others_are_listed(store, capsys):
+    (store.folder / records.machine().name / "broken.json").write_text("{")
+    assert main(["baseline", "list"]) == 1
+    shown = capsys.readouterr()
+    assert CASE in shown.out
+    assert "broken.json" in shown.err
+
+
+def test_without_baselines_the_message_says_what_writes_them(tmp_path, capsys):
+    assert main(["baseline", "list", "--baselines", str(tmp_path / "none")]) == 2
+    assert "pytest --dlbench-save" in capsys.readouterr().err
+
+
+def test_recorded_figures_become_the_baseline(store, tmp_path, capsys):
+    path = sessions.write(tmp_path, "a", records.runs(steps=(0.02, 0.02, 0.02)))
+    assert accept(path) == 0
+    baseline = store.read(records.case(), records.machine())
+    assert baseline.reason == "better now"
+    assert baseline.metrics["step_time"] == pytest.approx((0.02, 0.02, 0.02))
+    assert str(store.path(records.case(), records.machine()).relative_to(tmp_path)) in capsys.readouterr().out
+
+
+def test_the_newest_recording_of_a_case_is_accepted(store, tmp_path):
+    sessions.write(tmp_path / "journals", "a", records.runs(steps=(0.02, 0.02, 0.02)))
+    sessions.write(tmp_path / "journals", "b", records.runs(steps=(0.03, 0.03, 0.03)))
+    assert accept(tmp_path / "journals") == 0
+    assert store.read(records.case(), records.machine()).metrics["step_time"] == pytest.approx((0.03, 0.03, 0.03))
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        (records.runs()[:2], "2 of 3 runs"),
+        ([records.unfinished(RunOutcome.TIMEOUT)], "timeout"),
+        (
+            [replace(run, usage={"train": records.usage(foreign_cpus=1.5)}) for run in records.runs()],
+            "others on this machine",
+        ),
+    ],
+    ids=["few", "unfinished", "disturbed"],
+)
+def test_what_is_no_sound_figure_is_refused_with_the_reason(store, tmp_path, capsys, runs, why):
+    path = sessions.write(tmp_path, "a", runs, outcome=CaseOutcome.NO_BASELINE)
+    assert accept(path) == 1
+    assert why in capsys.readouterr().err
+    assert store.read(records.case(), records.machine()) == records.baseline()
+
+
+def test_only_cases_that_fit_a_pattern_are_accepted(store, tmp_path, capsys):
+    path = sessions.write(tmp_path, "a")
+    assert accept(path, "--case", "*jax*") == 2
+    assert CASE in capsys.readouterr().err
+
+
+def test_what_nothing_measures_is_told_and_stays(store, tmp_path, capsys):
+    other = records.case("training-jax-mnist-cnn-digits28-cpu-quick")
+    path = sessions.write(tmp_path, "a", case=other)
+    assert main(["baseline", "prune", "--not-in", str(path)]) == 0
+    assert "would be removed: no recorded session has measured it" in capsys.readouterr().out
+    assert store.read(records.case(), records.machine())
+
+
+def test_with_yes_what_nothing_measures_is_removed_and_the_rest_stays(store, tmp_path):
+    other = records.case("training-jax-mnist-cnn-digits28-cpu-quick")
+    store.write(records.baseline(case=other))
+    path = sessions.write(tmp_path, "a", case=other)
+    assert main(["baseline", "prune", "--not-in", str(path), "--yes"]) == 0
+    assert store.read(records.case(), records.machine()) is None
+    assert store.read(other, records.machine())
+
+
+def test_damaged_ones_are_removed_only_where_that_is_asked(store):
+    path = store.folder / records.machine().name / "broken.json"
+    path.write_text("{")
+    assert main(["baseline", "prune", "--older-than", "1", "--yes"]) == 0
+    assert path.exists()
+    assert main(["baseline", "prune", "--damaged", "--yes"]) == 0
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(("days", "stays"), [("1", False), ("36500", True)])
+def test_old_ones_are_removed(store, days, stays):
+    store.write(records.baseline(saved="2020-01-01T00:00:00+00:00"))
+    assert main(["baseline", "prune", "--older-than", days, "--yes"]) == 0
+    assert bool(store.read(records.case(), records.machine())) is stays
+
+
+def test_prune_wants_to_know_which(store, capsys):
+    assert main(["baseline", "prune"]) == 2
+    assert "--not-in RECORDS, --older-than DAYS or --damaged" in capsys.readouterr().err
