@@ -1,11 +1,12 @@
 """What a test gets from the ``dlbench`` fixture."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import cast
 
-from pytest_dlbench import judging
+from pytest_dlbench import judging, pairing
+from pytest_dlbench.arms import Arms
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
@@ -74,6 +75,7 @@ class Dlbench:
         session: Session,
         settings: Settings,
         registry: Registry,
+        arms: Sequence[Arms],
         node: str,
         recipe: Recipe | None,
         settle: Callable[[Record, CaseResult], None],
@@ -81,6 +83,7 @@ class Dlbench:
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._recipe, self._settle, self._skip = recipe, settle, skip
+        self._old_sides = {pair.new.name: pair.old for pair in arms}
 
     def train(
         self,
@@ -94,12 +97,17 @@ class Dlbench:
     ) -> Result:
         """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
 
+        A framework that is the new side of --dlbench-ab is run in pairs with the old side instead, until it is decided.
         Fails or skips the test by the case's outcome. ``recipe`` comes before the ``recipe`` fixture, and that before
         the model's own; --dlbench-set changes whichever it is. ``label`` starts the case's id, and tells apart two ways
         to train the same cell.
         """
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label)
-        record, result = self._session.train(plan, self._node)
+        if old_side := self._old_sides.get(plan.framework.name):
+            old = self._plan(old_side, model, dataset, device, recipe=recipe, label=label)
+            record, result = pairing.train(self._session, old, plan, self._node)
+        else:
+            record, result = self._session.train(plan, self._node)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)

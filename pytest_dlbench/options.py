@@ -11,18 +11,22 @@ from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.parsing import (
+    duration,
     flag,
     history_address,
     names,
     optional_path,
     outcomes,
+    pair_limit,
     path,
     positive_int,
     positive_seconds,
     scale,
+    share,
     text,
     thread_counts,
     tolerances,
+    two_sides,
 )
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.sampling.cores import usable_cores
@@ -31,7 +35,9 @@ from pytest_dlbench.sweeps import Sweep
 # Two runs say nothing of how far runs lie apart.
 MIN_COMPARED_RUNS = 3
 # What a command that repeats a case has to repeat.
-REPEATED = frozenset({"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build"})
+REPEATED = frozenset(
+    {"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,12 @@ class Options:
     compare: bool
     allow: frozenset[CaseOutcome]
     strict: bool
+    shadow: bool
+    ab: tuple[str, ...]
+    false_alarms: float
+    """The share of sessions without any change in which --dlbench-ab may call some case regressed."""
+    max_runs: int
+    budget: float
     tolerance: Mapping[str, float]
     runs: int
     scale: str
@@ -118,6 +130,43 @@ OPTIONS = (
     ),
     Option(
         name="strict", parse=flag, default="false", help="Also fail where the baseline is stale: the figure improved."
+    ),
+    Option(
+        name="shadow",
+        parse=flag,
+        default="false",
+        help="Judge and report, but let no judgement fail a test: for the first weeks of a gate.",
+    ),
+    Option(
+        name="ab",
+        parse=two_sides,
+        default="",
+        metavar="OLD,NEW",
+        help="Run two environments in pairs and judge the new one against the old one, such as"
+        " pytorch==2.12.0,pytorch==2.13.0 or old.txt,new.txt.",
+    ),
+    Option(
+        name="false_alarms",
+        spelled="false-alarms",
+        parse=share,
+        default="1%",
+        metavar="SHARE",
+        help="In this share of --dlbench-ab sessions without any change some case may be called regressed.",
+    ),
+    Option(
+        name="max_runs",
+        spelled="max-runs",
+        parse=pair_limit,
+        default="20",
+        metavar="N",
+        help="Pairs of --dlbench-ab a case and pass, 3 to 20; they end before that where all is decided.",
+    ),
+    Option(
+        name="budget",
+        parse=duration,
+        default="",
+        metavar="TIME",
+        help="With --dlbench-ab: start no further pair after this time, such as 30m or 2h.",
     ),
     Option(
         name="tolerance",
@@ -237,7 +286,7 @@ def _action(option: Option) -> dict[str, Any]:
 
 def _help(option: Option) -> str:
     shown = "" if option.parse is flag or not option.default else f" [{option.default}]"
-    return option.help.replace("%", "%%") + shown
+    return f"{option.help}{shown}".replace("%", "%%")
 
 
 def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Path) -> Options:
@@ -249,6 +298,10 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
     options = Options(**values, again=tuple(_again(values["runs"], command_line)))
     if options.save and not options.reason:
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
+    if options.save and options.ab:
+        raise OptionError(
+            "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
+        )
     if options.save and options.runs < MIN_COMPARED_RUNS:
         raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
     return replace(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_dlbench import sweeps
+from pytest_dlbench.arms import Arms
 from pytest_dlbench.data import Dataset
 from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
@@ -56,14 +57,21 @@ def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
                     yield name, f"{axis} of {value.name}"
 
 
-def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options) -> list[LeftOut]:
-    """Give a test its cells, as a mark that comes before the fixtures' own parameters; gives what was left out."""
+def parametrize(
+    metafunc: pytest.Metafunc, registry: Registry, asked: Options, arms: Sequence[Arms] = ()
+) -> list[LeftOut]:
+    """Give a test its cells, as a mark that comes before the fixtures' own parameters; gives what was left out.
+
+    The new sides of ``arms`` are the frameworks where there are any.
+    """
     taken_axes = _already_parametrized(metafunc)
     axes = [axis for axis in AXES if axis in metafunc.fixturenames and axis not in taken_axes]
     if not axes:
         return []
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
-    absent = {} if asked.frameworks else _absent(values.get("framework", ()), asked)
+    if arms and "framework" in values:
+        values["framework"] = [pair.new for pair in arms]
+    absent = {} if asked.frameworks or arms else _absent(values.get("framework", ()), asked)
     if not asked.datasets:
         datasets = [data for data in values.get("dataset", ()) if isinstance(data, Dataset)]
         absent |= {data.name: reason for data in datasets if (reason := missing(data))}

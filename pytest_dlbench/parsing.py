@@ -1,11 +1,14 @@
 """What the text of an option or an ini key means: from text, and the place it stands in, to a value."""
 
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
+from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
 
@@ -57,6 +60,40 @@ def thread_counts(value: str, where: str) -> tuple[int, ...]:
     if not counts:
         raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
     return counts
+
+
+def two_sides(value: str, where: str) -> tuple[str, ...]:
+    """Two names, or none."""
+    sides = names(value, where)
+    if value.strip() and len(sides) != 2:
+        raise OptionError(f"{where}: expected OLD,NEW, such as pytorch==2.12.0,pytorch==2.13.0, got {value!r}")
+    return sides
+
+
+def pair_limit(value: str, where: str) -> int:
+    """As many pairs as the rule's levels were computed for."""
+    limit = positive_int(value, where)
+    if not FIRST_LOOK <= limit <= LAST_LOOK:
+        raise OptionError(f"{where}: expected {FIRST_LOOK} to {LAST_LOOK} pairs, got {value!r}")
+    return limit
+
+
+def share(value: str, where: str) -> float:
+    """A percentage above 0 and not above 10, ``1%``, as a share of 1."""
+    number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*%", value.strip())
+    if not number or not 0 < float(number[1]) <= 10:
+        raise OptionError(f"{where}: expected a share above 0% and up to 10%, such as 1%, got {value!r}")
+    return float(number[1]) / 100
+
+
+def duration(value: str, where: str) -> float:
+    """Seconds: ``90s``, ``30m``, ``2h``; infinite where nothing is given."""
+    if not value.strip():
+        return inf
+    number = re.fullmatch(r"(\d+(?:\.\d*)?)([smh])", value.strip())
+    if not number or not float(number[1]):
+        raise OptionError(f"{where}: expected a time with its unit, such as 90s, 30m or 2h, got {value!r}")
+    return float(number[1]) * {"s": 1, "m": 60, "h": 3600}[number[2]]
 
 
 def positive_seconds(value: str, where: str) -> float:

@@ -1,12 +1,13 @@
 """The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_dlbench import codec, hookspecs, judging, options, parametrization
+from pytest_dlbench.arms import Arms, arms
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
@@ -25,6 +26,8 @@ REPORTER = "dlbench-reporter"
 OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
+ARMS = pytest.StashKey[Sequence[Arms]]()
+CASES = pytest.StashKey[int]()
 RESULT = pytest.StashKey[CaseResult]()
 
 
@@ -41,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         asked = options.read(config.getoption, config.getini, config.rootpath)
         registry = _registry(config)
         parametrization.check_names(asked, registry)
+        config.stash[ARMS] = arms(asked.ab, asked.frameworks, registry)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[REGISTRY] = registry
@@ -72,7 +76,8 @@ def session_of(config: pytest.Config) -> "Session":
 
         reporter = config.pluginmanager.get_plugin(REPORTER)
         worker = getattr(config, "workerinput", {}).get("workerid", "")
-        config.stash[SESSION] = open_session(config.stash[OPTIONS], worker, reporter.progress if reporter else Silent())
+        progress = reporter.progress if reporter else Silent()
+        config.stash[SESSION] = open_session(config.stash[OPTIONS], worker, progress, config.stash.get(CASES, 1))
     return config.stash[SESSION]
 
 
@@ -91,11 +96,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     config = metafunc.config
     try:
-        left_out = parametrization.parametrize(metafunc, config.stash[REGISTRY], config.stash[OPTIONS])
+        stash = config.stash
+        left_out = parametrization.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[ARMS])
         parametrization.parametrize_points(metafunc, config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    session.config.stash[CASES] = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -174,6 +184,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         session=session,
         settings=replace(session.settings, threads=point.threads, changes=point.changes),
         registry=config.stash[REGISTRY],
+        arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
         settle=settle,
@@ -187,7 +198,10 @@ def _settle(asked: Options, result: CaseResult) -> None:
     text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
     # What could not be saved must not look as if it had been.
     is_gate = asked.compare or (asked.save and result.outcome is CaseOutcome.INVALID)
-    if judging.fails(result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow):
+    fails = judging.fails(
+        result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow, is_shadow=asked.shadow
+    )
+    if fails:
         pytest.fail(text, pytrace=False)
     if result.outcome in judging.SKIPPING:
         pytest.skip(text)

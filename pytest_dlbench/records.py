@@ -369,11 +369,29 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """How a case was run on two sides, one pair of runs after the other.
+
+    ``old`` is the case of the other side. The first ``screened`` pairs were judged on all metrics, the ``confirmed``
+    ones behind them on those that were not cleared, each at the level ``alpha``. ``new_first`` says of each pair which
+    side ran first, ``reasons`` why each metric was decided when it was.
+    """
+
+    old: Case
+    screened: int
+    confirmed: int
+    alpha: float
+    new_first: tuple[bool, ...]
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """A case as it is reported.
 
     ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
-    ``recipe_steps`` are those of its context.
+    ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
+    and ``runs`` are its own only.
     """
 
     case: Case
@@ -387,3 +405,4 @@ class CaseResult:
     certificate: Certificate | None = None
     steps: int | None = None
     recipe_steps: int | None = None
+    pairing: Pairing | None = None

@@ -3,6 +3,7 @@
 import shlex
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from time import monotonic
 
 from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
@@ -49,35 +50,46 @@ class Session:
     certificates: CertificateStore
     progress: Progress
     examiner: Examiner = field(default_factory=Examiner)
+    cases: int = 1
+    """Cases that were collected: what shares the budget of false alarms."""
+    _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
     def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
-        context = self.settings.context(plan)
-
-        def keep(run: Run) -> None:
-            self.journal.append(Entry(run=run, context=context))
-
         return train_series(
-            replace(plan, is_suspicious=lambda check: bool(suspicion(check, plan.case.device))),
+            watched(plan),
             runs,
-            keep=keep,
+            keep=lambda run: self.keep(plan, run),
             progress=self.progress,
             examine=lambda run: self.examiner.examine(plan, run),
             repeats=repeats,
         )
 
+    def keep(self, plan: Plan, run: Run) -> None:
+        """A run as it ended, on the disk when this returns."""
+        self.journal.append(Entry(run=run, context=self.settings.context(plan)))
+
+    @property
+    def has_time(self) -> bool:
+        """Whether --dlbench-budget allows for another pair."""
+        return monotonic() - self._began < self.options.budget
+
+    def conclude(self, result: CaseResult) -> None:
+        """A case as it was judged, on the disk when this returns."""
+        self.journal.append(Entry(result=result))
+
     def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
-        self._claim(plan, node)
-        runs = self.run(plan, self.options.runs, 0 if self._keeps_invalid else REPEATS)
+        self.claim(plan, node)
+        runs = self.run(plan, self.options.runs, self.repeats)
         context = self.settings.context(plan)
         record = Record(
             case=plan.case,
             context=context,
             recipe=recipe_json(plan.recipe),
             runs=runs,
-            certificate=self._certificate(plan, runs[0]),
+            certificate=self.certificate_of(plan, runs[0]),
         )
         result = self._judge(record, shlex.join(["pytest", node, *self.options.again]))
         self.journal.append(Entry(result=result, recipe=record.recipe))
@@ -105,16 +117,24 @@ class Session:
         return run, found
 
     @property
-    def _keeps_invalid(self) -> bool:
+    def keeps_invalid(self) -> bool:
+        """Whether runs that measured the machine's troubles are used, marked."""
         return CaseOutcome.INVALID in self.options.allow
 
-    def _certificate(self, plan: Plan, run: Run) -> Certificate | None:
+    @property
+    def repeats(self) -> int:
+        """How many invalid runs of a case are done again."""
+        return 0 if self.keeps_invalid else REPEATS
+
+    def certificate_of(self, plan: Plan, run: Run) -> Certificate | None:
+        """The certificate that holds for the versions of a run, if there is one."""
         # Dropout draws masks that frameworks cannot share: equivalence is of the network without it.
         digest = infer(plan.network.model.without_dropout()).digest
         found = self.certificates.find(plan.case, digest)
         return found if found and found.versions == equivalence.of_framework(run.versions) else None
 
-    def _claim(self, plan: Plan, node: str) -> None:
+    def claim(self, plan: Plan, node: str) -> None:
+        """Refuse a case that another test of this session trains differently; raises DlbenchError."""
         other, known = self._claims.setdefault(plan.case.id, (node, plan))
         if (known.recipe, known.network.digest) != (plan.recipe, plan.network.digest):
             raise DlbenchError(
@@ -125,7 +145,7 @@ class Session:
     def _judge(self, record: Record, again: str) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
             return _result(record, outcome, messages.unfinished(record.runs[-1]))
-        if not self._keeps_invalid and any(run.invalid for run in record.runs):
+        if not self.keeps_invalid and any(run.invalid for run in record.runs):
             return _result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
         compared = self._compare(record, again)
         return self._save(record, compared) if self.options.save else compared
@@ -171,7 +191,12 @@ class Session:
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
 
 
-def open_session(options: Options, worker: str, progress: Progress) -> Session:
+def watched(plan: Plan) -> Plan:
+    """A plan whose steps are taken again where they look as if they had not been waited for."""
+    return replace(plan, is_suspicious=lambda check: bool(suspicion(check, plan.case.device)))
+
+
+def open_session(options: Options, worker: str, progress: Progress, cases: int) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
     settings = Settings(
         machine=this_machine(),
@@ -189,6 +214,7 @@ def open_session(options: Options, worker: str, progress: Progress) -> Session:
         baselines=baselines,
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
+        cases=cases,
     )
 
 

@@ -56,7 +56,7 @@ def test_every_help_ends_with_a_period(option):
 
 @rows
 def test_every_help_on_the_command_line_ends_with_a_period_or_the_default(option):
-    shown = Declared().flags[option.flag]["help"]
+    shown = Declared().flags[option.flag]["help"] % {}
     assert shown.endswith((".", f" [{option.default}]"))
 
 

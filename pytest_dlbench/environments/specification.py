@@ -76,10 +76,11 @@ def _of_file(framework: Framework, path: Path, where: str) -> Environment:
         raise OptionError(
             f"{where}: no Python is known for {framework.name!r}; name one: {framework.name}@/path/to/python"
         )
-    return replace(framework.environments[0], requirements=tuple(_requirements(path, where)))
+    return replace(framework.environments[0], requirements=tuple(requirements(path, where)))
 
 
-def _requirements(path: Path, where: str) -> Iterator[str]:
+def requirements(path: Path, where: str) -> Iterator[str]:
+    """The requirements and options of a file that refers to no other; raises OptionError."""
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
         if text.startswith(REFERRING):

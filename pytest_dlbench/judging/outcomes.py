@@ -47,6 +47,17 @@ GATE_FAILING = frozenset(
         CaseOutcome.INVALID,
     }
 )
+# What a comparison says, and a gate in the shadow only tells; that a framework crashed is no judgement of ours.
+JUDGEMENTS = frozenset(
+    {
+        CaseOutcome.REGRESSED,
+        CaseOutcome.IMPROVED,
+        CaseOutcome.SUSPECT,
+        CaseOutcome.INCONCLUSIVE,
+        CaseOutcome.NO_BASELINE,
+        CaseOutcome.INCOMPARABLE,
+    }
+)
 # What a test does when it does not fail.
 SKIPPING = frozenset({CaseOutcome.SKIPPED, CaseOutcome.UNSUPPORTED})
 
@@ -62,8 +73,16 @@ def of_verdicts(verdicts: Sequence[Verdict]) -> CaseOutcome:
     return next((outcome for verdict, outcome in OF_VERDICTS if verdict in found), CaseOutcome.PASSED)
 
 
-def fails(outcome: CaseOutcome, *, is_gate: bool, is_strict: bool, allowed: frozenset[CaseOutcome]) -> bool:
-    """Whether the test fails. A gate also fails on what it cannot tell; strict also on a baseline that is too slow."""
+def fails(
+    outcome: CaseOutcome, *, is_gate: bool, is_strict: bool, allowed: frozenset[CaseOutcome], is_shadow: bool = False
+) -> bool:
+    """Whether the test fails.
+
+    A gate also fails on what it cannot tell; strict also on a baseline that is too slow; in the shadow no judgement
+    fails anything.
+    """
+    if is_shadow and outcome in JUDGEMENTS:
+        return False
     if outcome in ALWAYS_FAILING:
         return True
     if outcome is CaseOutcome.IMPROVED:

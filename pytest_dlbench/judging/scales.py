@@ -33,5 +33,6 @@ def smallest_spread(metric: Metric) -> float:
 def shown(metric: Metric, estimate: float, lower: float, upper: float) -> tuple[float, float, float]:
     """A difference and its interval as a Verdict has them: a ratio new / old, or percentage points."""
     if metric.better == "higher":
-        estimate, lower, upper = -estimate, -upper, -lower
+        # 0 and not -0, which would be shown with its sign.
+        estimate, lower, upper = 0.0 - estimate, 0.0 - upper, 0.0 - lower
     return (exp(estimate), exp(lower), exp(upper)) if metric.kind == "ratio" else (estimate, lower, upper)

@@ -1,9 +1,10 @@
 """Why a case is what it is, and what to do: the texts that a test fails, is skipped or is noted with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pytest_dlbench import judging
-from pytest_dlbench.records import Baseline, Record, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.judging.phases import Growth, growths
+from pytest_dlbench.records import Baseline, Pairing, Record, Run, RunOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
 
 WAY_OUT = (
@@ -77,11 +78,40 @@ def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], ag
     return "\n".join(lines)
 
 
+def paired(
+    pairing: Pairing, verdicts: Sequence[Verdict], stall: str, runs: Mapping[str, Sequence[Run]], again: str
+) -> str:
+    """A new side against an old one: every metric, which part of a run changed, and how the two sides differ.
+
+    ``runs`` are those of the sides "old" and "new".
+    """
+    old, new = runs["old"], runs["new"]
+    passes = f"{pairing.screened} pairs"
+    if pairing.confirmed:
+        passes += f", and {pairing.confirmed} fresh ones for what those did not clear"
+    lines = [f"against {pairing.old.framework} in {passes}:", *(f"  {line(verdict)}" for verdict in verdicts)]
+    lines += [f"  {stall}"] if stall else []
+    if undecided := [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]:
+        lines += [f"  {verdict.metric}: {pairing.reasons[verdict.metric]}" for verdict in undecided]
+    lines += _listed("what takes another time:", [_growth(growth) for growth in growths(old, new)])
+    lines += _listed("what differs between the two sides:", judging.changes(old[0].versions, new[0].versions))
+    return "\n".join([*lines, f"to run it again: {again}"])
+
+
+def _listed(heading: str, lines: Sequence[str]) -> list[str]:
+    return [heading, *(f"  {line}" for line in lines or ["nothing"])]
+
+
+def _growth(growth: Growth) -> str:
+    old, new = figures.seconds(growth.old), figures.seconds(growth.new)
+    return f"{growth.phase:<10} {old} → {new}, {figures.seconds(abs(growth.new - growth.old))} {growth.direction}"
+
+
 def line(verdict: Verdict) -> str:
     """One metric: verdict, old and new figure, change with its interval, tolerance."""
     old, new = (figures.figure(verdict.metric, value) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict), figures.tolerance(verdict)
-    return f"{verdict.metric:<10} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
+    return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
 def _undecided(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:

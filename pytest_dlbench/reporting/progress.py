@@ -45,19 +45,19 @@ class Live:
         """Another session measures on this device."""
         self._show(f"{case.id}: waiting, another session measures on {device}")
 
-    def run_started(self, case: Case, index: int, runs: int) -> None:
+    def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
         """Show what is running."""
         # From the first run on: collection and the preparation of data are no part of a run.
         self._began = self._began or monotonic()
         if self._screen.is_rewritable:
-            self._show(f"{self._position(case, index, runs)} {case.id}{self._left(case, index, runs)}")
+            self._show(f"{self._position(case, index, runs)} {_told(case, side)}{self._left(case, index, runs)}")
 
-    def run_finished(self, case: Case, run: Run, runs: int) -> None:
+    def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
         """Show what came of it."""
         self._done_runs += 1
         if not self._screen.is_rewritable:
-            position = self._position(case, run.index, runs)
-            self._show(f"{position} {case.id}: {_summary(run)}{self._left(case, run.index + 1, runs)}")
+            position = self._position(case, index, runs)
+            self._show(f"{position} {_told(case, side)}: {_summary(run)}{self._left(case, index + 1, runs)}")
 
     def case_finished(self, result: CaseResult) -> None:
         """Show a case that another process of this session has run."""
@@ -80,7 +80,8 @@ class Live:
         if not self._done_runs or self._began is None:
             return ""
         cases_left = max(0, self._cases() - self._seen[case.id])
-        runs_left = runs - done_of_case + runs * cases_left
+        # Pairs go on behind the screening where something is to be confirmed.
+        runs_left = max(0, runs - done_of_case) + runs * cases_left
         seconds = (monotonic() - self._began) / self._done_runs * runs_left
         return f", about {figures.duration(seconds)} left" if runs_left else ""
 
@@ -90,6 +91,10 @@ class Live:
             self._is_shown = True
         else:
             self._screen.write(f"{line}\n")
+
+
+def _told(case: Case, side: str) -> str:
+    return f"{case.id} ({side})" if side else case.id
 
 
 def _summary(run: Run) -> str:

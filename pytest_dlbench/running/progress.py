@@ -16,11 +16,11 @@ class Progress(Protocol):
         """Another session measures on this device."""
         ...
 
-    def run_started(self, case: Case, index: int, runs: int) -> None:
-        """Run ``index`` (from 0) of ``runs`` begins."""
+    def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
+        """Run ``index`` (from 0) of ``runs`` begins; ``side`` says which one of two it is of."""
         ...
 
-    def run_finished(self, case: Case, run: Run, runs: int) -> None:
+    def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
         """It ended, however."""
         ...
 
@@ -34,8 +34,8 @@ class Silent:
     def waiting(self, case: Case, device: str) -> None:
         """Show nothing."""
 
-    def run_started(self, case: Case, index: int, runs: int) -> None:
+    def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
         """Show nothing."""
 
-    def run_finished(self, case: Case, run: Run, runs: int) -> None:
+    def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
         """Show nothing."""

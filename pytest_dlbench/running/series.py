@@ -42,7 +42,7 @@ def train_series(
                 repeats -= 1
                 run = examine(train_once(plan, index))
                 keep(run)
-            progress.run_finished(plan.case, run, runs)
+            progress.run_finished(plan.case, run, index, runs)
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:
                 break

@@ -59,7 +59,7 @@ def finish(progress, case=CASE, runs=3):
     """All runs of a case."""
     for index in range(runs):
         progress.run_started(case, index, runs)
-        progress.run_finished(case, records.run(index + 1, case=case.id), runs)
+        progress.run_finished(case, records.run(index + 1, case=case.id), index, runs)
 
 
 # On a terminal
@@ -125,24 +125,24 @@ def test_elsewhere_a_long_line_is_not_cut():
 
 
 def test_a_finished_run_is_told_with_its_figures(pipe):
-    live(pipe).run_finished(CASE, records.run(), 3)
+    live(pipe).run_finished(CASE, records.run(), 0, 3)
     assert f"{CASE.id}: 6,400 samples/s, 10.0 ms, 95.00 %" in pipe.last
 
 
 def test_an_unfinished_run_is_told_with_its_outcome_and_first_line(pipe):
     failed = records.unfinished(RunOutcome.FAILED, "ValueError: no such layer\nTraceback")
-    live(pipe).run_finished(CASE, failed, 3)
+    live(pipe).run_finished(CASE, failed, 0, 3)
     assert "failed (ValueError: no such layer)" in pipe.last
 
 
 def test_an_unfinished_run_that_says_nothing_is_told_with_its_outcome(pipe):
-    live(pipe).run_finished(CASE, records.unfinished(RunOutcome.FAILED, ""), 3)
+    live(pipe).run_finished(CASE, records.unfinished(RunOutcome.FAILED, ""), 0, 3)
     assert f"{CASE.id}: failed ()" in pipe.last
 
 
 @pytest.mark.parametrize("outcome", sorted(set(RunOutcome) - {RunOutcome.FINISHED}))
 def test_every_way_not_to_finish_is_told(pipe, outcome):
-    live(pipe).run_finished(CASE, records.unfinished(outcome), 3)
+    live(pipe).run_finished(CASE, records.unfinished(outcome), 0, 3)
     assert f"{outcome} (it went wrong)" in pipe.last
 
 
@@ -197,7 +197,7 @@ def test_what_came_before_the_first_run_is_no_part_of_the_time_left(terminal, cl
     clock.seconds += 500
     progress.run_started(CASE, 0, 3)
     clock.seconds += 10
-    progress.run_finished(CASE, records.run(), 3)
+    progress.run_finished(CASE, records.run(), 0, 3)
     progress.run_started(CASE, 1, 3)
     assert terminal.last.endswith(", about 20 s left")
 

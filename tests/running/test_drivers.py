@@ -106,10 +106,10 @@ class TestSeries:
         told: list[tuple[str, int]] = []
 
         class Listening(Silent):
-            def run_started(self, case, index, runs):  # noqa: ARG002
+            def run_started(self, case, index, runs, side=""):  # noqa: ARG002
                 told.append(("started", index))
 
-            def run_finished(self, case, run, runs):  # noqa: ARG002
+            def run_finished(self, case, run, index, runs, side=""):  # noqa: ARG002
                 told.append(("finished", run.index))
 
         kept = []

@@ -1,0 +1,112 @@
+"""--dlbench-ab on real processes: two doubles as the two sides of a case."""
+
+import json
+
+import pytest
+
+# Doubles take a millisecond a step, and interpreters differ by more than 5 % of that on a busy machine.
+WIDE = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
+
+
+def result_of(suite):
+    (journal,) = suite.path.glob(".dlbench/*.jsonl")
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    (result,) = (line["result"] for line in lines if line.get("result"))
+    return result, [line["run"] for line in lines if line.get("run")]
+
+
+def test_two_sides_that_are_alike_pass(suite):
+    suite.write(more={"same": "paced"})
+    result = suite.run("--dlbench-ab=numpy,same", *WIDE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["same-softmax-digits-cpu *"])
+    told, _ = result_of(suite)
+    assert told["pairing"]["old"]["framework"] == "numpy"
+    assert {verdict["metric"] for verdict in told["verdicts"]} == {
+        "step_time",
+        "step_time_median",
+        "accuracy",
+        "peak_rss",
+    }
+
+
+def test_both_sides_of_a_pair_have_the_same_seed_and_are_in_the_journal(suite):
+    suite.write(more={"same": "paced"})
+    suite.run("--dlbench-ab=numpy,same", *WIDE)
+    told, runs = result_of(suite)
+    pairs = told["pairing"]["screened"] + told["pairing"]["confirmed"]
+    assert [run["seed"] for run in runs] == [seed for index in range(pairs) for seed in (index + 1, index + 1)]
+    first = [run["case"] for run in runs[::2]]
+    assert [case.startswith("training-same") for case in first] == told["pairing"]["new_first"]
+
+
+def test_a_slower_side_is_found_confirmed_and_fails_its_test(suite):
+    suite.write(more={"slow": "slowed"})
+    result = suite.run("--dlbench-ab=numpy,slow", *WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "regressed: training-slow-softmax-digits-cpu-smoke",
+            "against numpy in * pairs, and * fresh ones for what those did not clear:",
+            "*step_time *regressed *ms → *ms, ratio *, tolerance 40%",
+            "what takes another time:",
+            "*step *ms → *ms, *longer",
+            "what differs between the two sides:",
+            "to run it again: pytest 'test_suite.py::test_training*' --dlbench-ab=numpy,slow*",
+        ]
+    )
+
+
+def test_the_other_way_round_it_is_an_improvement(suite):
+    suite.write(more={"slow": "slowed"})
+    result = suite.run("--dlbench-ab=slow,numpy", *WIDE)
+    assert result.ret == 0
+    told, _ = result_of(suite)
+    assert told["outcome"] == "improved"
+
+
+def test_a_shadow_gate_tells_and_fails_nothing(suite):
+    suite.write(more={"slow": "slowed"})
+    result = suite.run("--dlbench-ab=numpy,slow", "--dlbench-shadow", *WIDE)
+    assert result.ret == 0
+    told, _ = result_of(suite)
+    assert told["outcome"] == "regressed"
+
+
+def test_a_side_that_crashes_is_named(suite):
+    suite.write(more={"bad": "crashes"})
+    result = suite.run("--dlbench-ab=numpy,bad", *WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["crashed: training-bad-*", "the new side, bad, could not be run to its end:"])
+
+
+def test_without_time_left_no_pair_is_added(suite):
+    suite.write(more={"same": "paced"})
+    suite.run("--dlbench-ab=numpy,same", "--dlbench-budget=0.001s", *WIDE)
+    told, runs = result_of(suite)
+    assert told["outcome"] == "inconclusive"
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--dlbench-ab=numpy"], "ERROR: --dlbench-ab: expected OLD,NEW, such as *, got 'numpy'"),
+        (["--dlbench-ab=numpy,numpy"], "ERROR: --dlbench-ab: both sides are 'numpy'; expected two*"),
+        (["--dlbench-ab=numpy,nunpy"], "ERROR: --dlbench-ab: *nunpy*"),
+        (["--dlbench-ab=numpy,same", "--dlbench-frameworks=same"], "ERROR: --dlbench-ab names the frameworks already*"),
+        (["--dlbench-ab=numpy,same", "--dlbench-save", "--dlbench-reason=x"], "ERROR: --dlbench-save: --dlbench-ab *"),
+        (["--dlbench-ab=numpy,same", "--dlbench-max-runs=2"], "ERROR: --dlbench-max-runs: expected 3 to 20 pairs*"),
+        (["--dlbench-ab=numpy,same", "--dlbench-false-alarms=50%"], "ERROR: --dlbench-false-alarms: expected a share*"),
+        (["--dlbench-ab=numpy,same", "--dlbench-budget=30"], "ERROR: --dlbench-budget: expected a time with its unit*"),
+        (["--dlbench-ab=old.txt,missing.txt"], "ERROR: --dlbench-ab: there is no file *missing.txt*"),
+        (["--dlbench-ab=old.txt,empty.txt"], "ERROR: --dlbench-ab: no framework is pinned in both *"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(suite, arguments, line):
+    suite.write(more={"same": "paced"})
+    (suite.path / "old.txt").write_text("torch==2.12.0\n")
+    (suite.path / "empty.txt").write_text("# nothing\n")
+    result = suite.run(*arguments)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([line])
