@@ -37,7 +37,7 @@ def test_a_variant_takes_part_where_it_is_named(files):
 
 
 def test_a_version_outside_of_what_a_builder_needs_is_no_pair(files):
-    with pytest.raises(OptionError, match="no framework of pytorch-1.0 is pinned in both"):
+    with pytest.raises(OptionError, match=r"no framework of pytorch-1\.0 is pinned in both"):
         arms(files("torch==2.12.0\n", "torch==2.13.0\n"), ("pytorch-1.0",), KNOWN)
 
 
