@@ -15,11 +15,16 @@ from pytest_dlbench.judging.scales import smallest_spread
 # Correlation of the slow drift between one run and the next.
 DRIFT_KEPT = 0.95
 BASELINE_RUNS = 10
+SESSION_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """Standard deviations and shifts of log time; ``slowed_share`` of runs meet a neighbour, ``burst`` in a row."""
+    """Standard deviations and shifts of log time; ``slowed_share`` of runs meet a neighbour, ``burst`` in a row.
+
+    ``session_sd`` is what whole sessions differ by, which pairs never see. ``new_slowed_share`` of the new version's
+    runs are slowed by 10 to 50 % by itself.
+    """
 
     name: str
     run_sd: float
@@ -27,13 +32,47 @@ class Regime:
     burst: float
     drift_sd: float
     second_penalty: float
+    session_sd: float
+    new_slowed_share: float = 0.0
 
 
 REGIMES = (
-    Regime(name="quiet", run_sd=0.005, slowed_share=0.005, burst=1.0, drift_sd=0.002, second_penalty=0.0),
-    Regime(name="typical", run_sd=0.015, slowed_share=0.02, burst=1.0, drift_sd=0.01, second_penalty=0.003),
-    Regime(name="noisy", run_sd=0.03, slowed_share=0.05, burst=1.5, drift_sd=0.02, second_penalty=0.005),
-    Regime(name="contended", run_sd=0.06, slowed_share=0.15, burst=3.0, drift_sd=0.04, second_penalty=0.01),
+    Regime(
+        name="quiet",
+        run_sd=0.005,
+        slowed_share=0.005,
+        burst=1.0,
+        drift_sd=0.002,
+        second_penalty=0.0,
+        session_sd=0.005,
+    ),
+    Regime(
+        name="typical",
+        run_sd=0.015,
+        slowed_share=0.02,
+        burst=1.0,
+        drift_sd=0.01,
+        second_penalty=0.003,
+        session_sd=0.015,
+    ),
+    Regime(
+        name="noisy",
+        run_sd=0.03,
+        slowed_share=0.05,
+        burst=1.5,
+        drift_sd=0.02,
+        second_penalty=0.005,
+        session_sd=0.03,
+    ),
+    Regime(
+        name="contended",
+        run_sd=0.06,
+        slowed_share=0.15,
+        burst=3.0,
+        drift_sd=0.04,
+        second_penalty=0.01,
+        session_sd=0.05,
+    ),
 )
 QUIET, TYPICAL, NOISY, CONTENDED = REGIMES
 
@@ -41,7 +80,7 @@ QUIET, TYPICAL, NOISY, CONTENDED = REGIMES
 def runs(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:
     """Log times of ``count`` runs one behind the other, a row for each session."""
     own = random.normal(0.0, regime.run_sd, (sessions, count))
-    slowed = np.log1p(random.uniform(0.1, 0.5, (sessions, count))) * _is_slowed(random, regime, sessions, count)
+    slowed = _slowing(random, sessions, count) * _is_slowed(random, regime, sessions, count)
     return own + slowed + _drift(random, regime, sessions, count)
 
 
@@ -49,7 +88,8 @@ def pairs(random: np.random.Generator, regime: Regime, sessions: int, count: int
     """Differences new - old of ``count`` pairs back to back, the order random in each."""
     first, second = np.moveaxis(runs(random, regime, sessions, 2 * count).reshape(sessions, count, 2), -1, 0)
     order = random.choice([-1.0, 1.0], (sessions, count))
-    return order * (second + regime.second_penalty - first) + np.reshape(change, (-1, 1))
+    stalls = _slowing(random, sessions, count) * (random.random((sessions, count)) < regime.new_slowed_share)
+    return order * (second + regime.second_penalty - first) + stalls + np.reshape(change, (-1, 1))
 
 
 def reference_spreads(random: np.random.Generator, regime: Regime, sessions: int) -> Values:
@@ -61,6 +101,17 @@ def spreads_of(baselines: Values) -> Values:
     """``pairs.reference_spread`` of rows of log times: a test holds the two together."""
     steps = np.abs(np.diff(baselines, axis=-1))
     return np.maximum(smallest_spread(METRICS["step_time"]), MAD_TO_SD * np.median(steps, axis=-1))
+
+
+def session_figures(random: np.random.Generator, regime: Regime, histories: int, sessions: int) -> Values:
+    """The median over five runs of each session, a row for each history."""
+    within = runs(random, regime, histories * sessions, SESSION_RUNS)
+    figures: Values = np.median(within, axis=1).reshape(histories, sessions)
+    return figures + random.normal(0.0, regime.session_sd, (histories, sessions))
+
+
+def _slowing(random: np.random.Generator, sessions: int, count: int) -> Values:
+    return np.log1p(random.uniform(0.1, 0.5, (sessions, count)))
 
 
 def _is_slowed(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:

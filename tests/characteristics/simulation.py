@@ -1,15 +1,29 @@
 """How often the shipped rules say what, over sessions drawn from a regime of noise."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import log, nan
 
 import numpy as np
 
+from pytest_dlbench.judging.history import SessionFigure, SessionSpread, against_sessions
 from pytest_dlbench.judging.intervals import Values
-from pytest_dlbench.judging.many import SCREENING_PAIRS, confirming, screening
-from pytest_dlbench.judging.sequential import EQUIVALENT, IMPROVED, INCONCLUSIVE, REGRESSED, Rule, replay
-from tests.characteristics.regimes import Regime, pairs, reference_spreads
+from pytest_dlbench.judging.many import BUDGET, SCREENING_PAIRS, confirming, screening
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.scales import smallest_spread
+from pytest_dlbench.judging.sequential import (
+    EQUIVALENT,
+    IMPROVED,
+    INCONCLUSIVE,
+    REGRESSED,
+    Codes,
+    Flags,
+    Replay,
+    Rule,
+    replay,
+)
+from tests.characteristics.regimes import Regime, pairs, reference_spreads, session_figures
 
 TOLERANCE = log(1.05)
 RULE = Rule(tolerance=TOLERANCE)
@@ -76,31 +90,67 @@ class SuiteShares:
     suites: int
 
 
-def suite(regime: Regime, changes: Values, *, suites: int, seed: int, budget: float) -> SuiteShares:
+SUITES_AT_ONCE = 250
+
+
+def suite(regime: Regime, changes: Values, *, suites: int, seed: int, budget: float = BUDGET) -> SuiteShares:
     """Suites of cases with these true changes: screened, and confirmed on fresh pairs."""
     random = np.random.default_rng(seed)
-    shape = (suites, len(changes))
-    all_changes = np.tile(changes, suites)
-    spreads = reference_spreads(random, regime, len(all_changes))
-    screened = replay(pairs(random, regime, len(all_changes), SCREENING_PAIRS, all_changes), spreads, screening(RULE))
+    drawn = [
+        _suites(random, regime, changes, min(SUITES_AT_ONCE, suites - start), budget)
+        for start in range(0, suites, SUITES_AT_ONCE)
+    ]
+    regressed, used, candidates = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    is_beyond = changes > TOLERANCE + 1e-12
+    return SuiteShares(
+        family_error=float(regressed[:, ~is_beyond].any(axis=1).mean()),
+        power=float(regressed[:, is_beyond].mean()) if is_beyond.any() else nan,
+        pairs=float(used.mean()),
+        candidates=float(candidates.mean()),
+        suites=suites,
+    )
+
+
+def are_candidates(screened: Replay) -> Flags:
+    """``many.candidates`` for arrays: a test holds the two together."""
     looks_worse = (screened.outcome == INCONCLUSIVE) & (screened.estimate > TOLERANCE)
-    is_candidate = (screened.outcome == REGRESSED) | looks_worse
-    used = screened.pairs.copy()
-    is_regressed = np.zeros(len(all_changes), dtype=np.bool_)
-    counts = is_candidate.reshape(shape).sum(axis=1)
+    is_candidate: Flags = (screened.outcome == REGRESSED) | looks_worse
+    return is_candidate
+
+
+def _suites(
+    random: np.random.Generator, regime: Regime, changes: Values, suites: int, budget: float
+) -> tuple[Flags, Codes, Codes]:
+    """Whether each case was called regressed and the pairs it took, and each suite's number of candidates."""
+    cases = np.tile(changes, suites)
+    spreads = reference_spreads(random, regime, len(cases))
+    screened = replay(pairs(random, regime, len(cases), SCREENING_PAIRS, cases), spreads, screening(RULE))
+    is_candidate = are_candidates(screened)
+    counts = is_candidate.reshape(suites, -1).sum(axis=1)
+    is_regressed, used = np.zeros(len(cases), dtype=np.bool_), screened.pairs.copy()
     for count in np.unique(counts[counts > 0]):
         # Suites with as many candidates share a rule.
         rows = np.flatnonzero(is_candidate & np.repeat(counts == count, len(changes)))
         rule = confirming(RULE, int(count), budget)
-        found = replay(pairs(random, regime, len(rows), rule.max_pairs, all_changes[rows]), spreads[rows], rule)
+        found = replay(pairs(random, regime, len(rows), rule.max_pairs, cases[rows]), spreads[rows], rule)
         is_regressed[rows] = found.outcome == REGRESSED
         used[rows] += found.pairs
-    is_beyond = changes > TOLERANCE + 1e-12
-    by_case = is_regressed.reshape(shape)
-    return SuiteShares(
-        family_error=float(by_case[:, ~is_beyond].any(axis=1).mean()) if not is_beyond.all() else 0.0,
-        power=float(by_case[:, is_beyond].mean()) if is_beyond.any() else float("nan"),
-        pairs=float(used.mean()),
-        candidates=float(counts.mean()),
-        suites=suites,
+    return is_regressed.reshape(suites, -1), used.reshape(suites, -1), counts
+
+
+def stored(regime: Regime, change: float, *, sessions: int, histories: int, seed: int) -> dict[str, float]:
+    """Shares of what is said of a new session against so many stored ones."""
+    random = np.random.default_rng(seed)
+    figures = session_figures(random, regime, histories, sessions + 1)
+    figures[:, -1] += change
+    spread = SessionSpread(assumed=METRICS["step_time"].session_sd, smallest=smallest_spread(METRICS["step_time"]))
+    said = Counter(
+        against_sessions(
+            [SessionFigure(value=value) for value in row[:-1]],
+            SessionFigure(value=row[-1]),
+            spread=spread,
+            tolerance=TOLERANCE,
+        ).outcome
+        for row in figures.tolist()
     )
+    return {outcome.value: count / histories for outcome, count in said.items()}
