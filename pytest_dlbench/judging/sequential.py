@@ -173,7 +173,8 @@ def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule
     # A look that is held back excludes nothing, now or later.
     found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
     found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
-    outcome = _outcome(now.mean, found.lower[rows], found.upper[rows], rule.tolerance)
+    said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule.tolerance)
+    outcome = np.where(is_held, INCONCLUSIVE, said)
     is_futile = _is_futile(now, found.lower[rows], found.upper[rows], count, rule)
     found.outcome[rows] = outcome
     found.reason[rows] = np.select(

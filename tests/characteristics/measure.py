@@ -34,7 +34,7 @@ WARMING = replace(QUIET, name="quiet, and the second run of a pair 2 % slower", 
 def main() -> int:
     """Measure, write, and say which promises are broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sessions", type=int, default=400_000, help="Simulated sessions a figure [400000].")
+    parser.add_argument("--sessions", type=int, default=200_000, help="Simulated sessions a figure [200000].")
     sessions: int = parser.parse_args().sessions
     suites = {name: measured_suite(name, sessions // 40, SEED) for name in SUITES}
     lines = [*conditions(sessions), *paired(sessions), *many(suites), *baselines(sessions // 20)]
