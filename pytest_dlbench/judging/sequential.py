@@ -18,6 +18,8 @@ from pytest_dlbench.judging.intervals import Moderated, Values, moderated
 from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK, level_of_a_look
 from pytest_dlbench.records import VerdictOutcome
 
+# At the tolerance, on either side.
+ALPHA = 0.025
 # Until this pair, pairs that lie apart by more than these reference spreads keep the rule from saying anything: a
 # reference taken on a quieter day would make it sure too early.
 SETTLED_PAIRS = 6
@@ -63,7 +65,7 @@ class Rule:
     """
 
     tolerance: float
-    alpha: float = 0.025
+    alpha: float = ALPHA
     min_pairs: int = FIRST_LOOK
     max_pairs: int = LAST_LOOK
     gives_up: bool = True

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK, level_of_a_look
+from tests.characteristics.calibrate import quantiles, simulate
 
 TABLE = json.loads(files("pytest_dlbench.judging").joinpath("alpha_prime.json").read_text(encoding="utf-8"))
 alphas = st.floats(min_value=TABLE["alphas"][-1], max_value=TABLE["alphas"][0])
@@ -59,3 +60,11 @@ def test_a_number_of_pairs_that_was_not_computed_is_refused(most):
 def test_a_level_that_was_not_computed_is_refused(alpha):
     with pytest.raises(ValueError, match="expected a level"):
         level_of_a_look(alpha, 20)
+
+
+def test_the_script_that_computed_the_table_gives_it_again():
+    # 20,000 paths, both sides: three standard errors of a share of 5 % are 7 % of it, and of its quantile a little more.
+    counts = simulate(20_000).sum(axis=0)
+    place = TABLE["alphas"].index(0.05)
+    found = [quantiles(row)[place] for row in counts]
+    assert found == pytest.approx([row[place] for row in TABLE["levels"].values()], rel=0.08)
