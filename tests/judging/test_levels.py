@@ -63,7 +63,7 @@ def test_a_level_that_was_not_computed_is_refused(alpha):
 
 
 def test_the_script_that_computed_the_table_gives_it_again():
-    # 20,000 paths, both sides: three standard errors of a share of 5 % are 7 % of it, and of its quantile a little more.
+    # 20,000 paths, both sides: three standard errors of a share of 5 % are 7 % of it, of its quantile a little more.
     counts = simulate(20_000).sum(axis=0)
     place = TABLE["alphas"].index(0.05)
     found = [quantiles(row)[place] for row in counts]
