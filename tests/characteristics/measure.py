@@ -7,6 +7,7 @@ Every figure is a share of simulated sessions, judged by the shipped rules; the 
 
 import argparse
 import platform
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -68,7 +69,7 @@ def conditions(sessions: int) -> list[str]:
         f"Simulated, not measured: {sessions:,} sessions a figure of the first table, {sessions // 40:,} suites a row",
         f"of the second, {sessions // 20:,} histories a row of the third; seed {SEED}, NumPy {np.__version__}, SciPy",
         f"{scipy.__version__}, Python {platform.python_version()}. Tolerance 5 %; α 0.025 a side, in the third table",
-        f"0.05. The standard error of a share p of n is √(p(1−p)/n): {edge:.3%} at 2.5 % in the first table.",
+        f"0.05. The standard error of a share p of n is √(p(1−p)/n): {100 * edge:.3f} % at 2.5 % in the first table.",
         "",
     ]
 
@@ -147,7 +148,8 @@ def heading(*names: str) -> list[str]:
 
 def row(*cells: str) -> str:
     """A line of a table."""
-    return f"| {' | '.join(cells)} |"
+    # Python's format has no space before the sign.
+    return re.sub(r"(?<=\d)%", " %", f"| {' | '.join(cells)} |")
 
 
 def write(lines: Iterable[str]) -> None:
