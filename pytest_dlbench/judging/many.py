@@ -1,7 +1,7 @@
 """Many cases and metrics in one session, with one budget of false alarms for all of them together.
 
-All are screened with few pairs. What the screening did not clear is run again on fresh pairs, each at its share of the
-budget; only these may call a case regressed. To correct the level of pairs that stopped as soon as they could would
+All are screened with few pairs. What may have regressed is run again on fresh pairs, each at its share of the budget;
+only these may call a case regressed. To correct the level of pairs that stopped as soon as they could would
 find nothing: they stop just below it.
 """
 
@@ -14,10 +14,8 @@ from pytest_dlbench.records import VerdictOutcome
 
 SCREENING_ALPHA = 0.05
 SCREENING_PAIRS = 10
-# The budget of false alarms of a session: any false "regressed" among all its cases and metrics.
+# Of a session: any false "regressed" among all its cases and metrics.
 BUDGET = 0.01
-
-CLEARED = frozenset({VerdictOutcome.EQUIVALENT, VerdictOutcome.IMPROVED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -28,43 +26,56 @@ class CaseMetric:
     metric: str
 
 
-def screening(rule: Rule) -> Rule:
-    """The rule of the first pass."""
-    pairs = min(rule.max_pairs, SCREENING_PAIRS)
-    return replace(rule, alpha=SCREENING_ALPHA, max_pairs=pairs, min_pairs=min(rule.min_pairs, pairs))
-
-
-def candidates(screened: Mapping[CaseMetric, Decision]) -> tuple[CaseMetric, ...]:
-    """What the screening did not clear: only of these another pass may say that they regressed."""
-    return tuple(sorted(test for test, decision in screened.items() if decision.outcome not in CLEARED))
-
-
-def confirming(rule: Rule, candidates: int, budget: float = BUDGET) -> Rule:
-    """The rule of one candidate: all of them together err with ``budget``. On fresh pairs, else they err more often."""
-    return replace(rule, alpha=budget / candidates)
-
-
-def settled(
-    screened: Mapping[CaseMetric, Decision], confirmed: Mapping[CaseMetric, Decision]
-) -> dict[CaseMetric, Decision]:
-    """What is reported of every test: a candidate's second pass; of one that had none, that nothing is concluded."""
-    unconfirmed = {test: _unconfirmed(screened[test]) for test in candidates(screened)}
-    return {**screened, **unconfirmed, **confirmed}
-
-
-def _unconfirmed(decision: Decision) -> Decision:
-    """A finding of the screening alone: its level is no session's."""
-    if decision.outcome is VerdictOutcome.INCONCLUSIVE:
-        return decision
-    return replace(decision, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Where one metric of a case stands, and by which rule."""
 
     rule: Rule
     decision: Decision
+
+
+def screening(rule: Rule) -> Rule:
+    """The rule of the first pass."""
+    pairs = min(rule.max_pairs, SCREENING_PAIRS)
+    return replace(rule, alpha=SCREENING_ALPHA, max_pairs=pairs, min_pairs=min(rule.min_pairs, pairs))
+
+
+def candidates(screened: Mapping[CaseMetric, Standing]) -> tuple[CaseMetric, ...]:
+    """What may have regressed: only of these another pass may say that they did.
+
+    What is undecided and looks better than the tolerance is none: the fewer there are, the more each one may spend.
+    """
+    return tuple(sorted(key for key, standing in screened.items() if _is_candidate(standing)))
+
+
+def _is_candidate(standing: Standing) -> bool:
+    is_undecided = standing.decision.outcome is VerdictOutcome.INCONCLUSIVE
+    looks_worse = standing.decision.estimate > standing.rule.tolerance
+    return standing.decision.outcome is VerdictOutcome.REGRESSED or (is_undecided and looks_worse)
+
+
+def confirming(rule: Rule, candidates: int, budget: float = BUDGET) -> Rule:
+    """The rule of one candidate on fresh pairs: all of them together err with ``budget``.
+
+    It does not give up: a candidate is worth its pairs, and giving up would miss some that did regress.
+    """
+    return replace(rule, alpha=budget / candidates, gives_up=False)
+
+
+def settled(
+    screened: Mapping[CaseMetric, Standing], confirmed: Mapping[CaseMetric, Standing]
+) -> dict[CaseMetric, Standing]:
+    """What is reported of every metric: a candidate's second pass; of one that had none, that nothing is concluded."""
+    unconfirmed = {key: _unconfirmed(standing) for key, standing in screened.items()}
+    return {**unconfirmed, **confirmed}
+
+
+def _unconfirmed(standing: Standing) -> Standing:
+    """A finding of the screening alone is none: its level is not the session's."""
+    if standing.decision.outcome is not VerdictOutcome.REGRESSED:
+        return standing
+    decision = replace(standing.decision, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)
+    return replace(standing, decision=decision)
 
 
 def most_informative(cases: Mapping[str, Sequence[Standing]], seconds: Mapping[str, float]) -> str | None:

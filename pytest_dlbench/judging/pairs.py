@@ -7,9 +7,9 @@ from math import sqrt
 from statistics import median
 
 from pytest_dlbench.judging.intervals import MAD_TO_SD
-from pytest_dlbench.judging.metrics import Metric
-from pytest_dlbench.judging.scales import badness, shown, smallest_spread
-from pytest_dlbench.judging.sequential import Decision
+from pytest_dlbench.judging.metrics import METRICS, Metric
+from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
+from pytest_dlbench.judging.sequential import Decision, Rule, decide
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 # So many consecutive runs of one version show how far two runs in a row lie apart.
@@ -67,6 +67,22 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
         upper=upper,
         tolerance=tolerance,
     )
+
+
+def rules(tolerances: Mapping[str, float], *, alpha: float, max_pairs: int) -> dict[str, Rule]:
+    """The rule of each metric that is judged."""
+    return {
+        name: Rule(tolerance=limit(METRICS[name], tolerance), alpha=alpha, max_pairs=max_pairs)
+        for name, tolerance in paired_tolerances(tolerances).items()
+    }
+
+
+def decide_all(pairs: Sequence[Pair], rules: Mapping[str, Rule], spreads: Mapping[str, float]) -> dict[str, Decision]:
+    """What the pairs so far say of each metric; ``spreads`` are the reference spreads."""
+    return {
+        name: decide([difference(METRICS[name], pair) for pair in pairs], spreads[name], rule)
+        for name, rule in rules.items()
+    }
 
 
 def wants_more(decisions: Mapping[str, Decision]) -> bool:

@@ -18,6 +18,8 @@ from pytest_dlbench.judging.intervals import Moderated, Values, moderated
 from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK, level_of_a_look
 from pytest_dlbench.records import VerdictOutcome
 
+# At the tolerance, on either side.
+ALPHA = 0.025
 # Until this pair, pairs that lie apart by more than these reference spreads keep the rule from saying anything: a
 # reference taken on a quieter day would make it sure too early.
 SETTLED_PAIRS = 6
@@ -59,12 +61,14 @@ class Rule:
 
     ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
     tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
+    ``gives_up``: it stops where more pairs would hardly decide it, which makes errors no likelier.
     """
 
     tolerance: float
-    alpha: float = 0.025
+    alpha: float = ALPHA
     min_pairs: int = FIRST_LOOK
     max_pairs: int = LAST_LOOK
+    gives_up: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < np.inf:
@@ -171,9 +175,9 @@ def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule
     # A look that is held back excludes nothing, now or later.
     found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
     found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
-    outcome = _outcome(now.mean, found.lower[rows], found.upper[rows], rule.tolerance)
-    chance = _chance(now, found.lower[rows], found.upper[rows], count, rule)
-    is_futile = (chance < FUTILE_CHANCE) & (count >= SETTLED_PAIRS)
+    said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule.tolerance)
+    outcome = np.where(is_held, INCONCLUSIVE, said)
+    is_futile = _is_futile(now, found.lower[rows], found.upper[rows], count, rule)
     found.outcome[rows] = outcome
     found.reason[rows] = np.select(
         [outcome != INCONCLUSIVE, np.full(len(rows), count == rule.max_pairs), is_held, is_futile],
@@ -197,14 +201,17 @@ def _outcome(estimate: Values, lower: Values, upper: Values, tolerance: float) -
     return codes.astype(np.intp)
 
 
-def _chance(now: Moderated, lower: Values, upper: Values, count: int, rule: Rule) -> Values:
-    """The chance of a verdict at the last look, if all further pairs come as those so far have."""
+def _is_futile(now: Moderated, lower: Values, upper: Values, count: int, rule: Rule) -> Flags:
+    """Whether the last look is unlikely to give a verdict, as far as the pairs so far can foretell its mean."""
     from scipy import special  # noqa: PLC0415 - as in intervals
 
     last, tolerance = rule.max_pairs, rule.tolerance
+    if not rule.gives_up or not SETTLED_PAIRS <= count < last:
+        return np.zeros(len(lower), dtype=np.bool_)
     sd = now.error * sqrt(count)
     width = _quantile(now.freedom + last - count, rule) * sd / sqrt(last)
-    mean_sd = sd * sqrt(max(last - count, 1)) / last
+    # Of the last mean around the present one: the pairs to come, and that the true mean is not known either.
+    mean_sd = sd * sqrt(1 / count - 1 / last)
     # Where the last mean must lie to be called equivalent: what is excluded already needs no further proof.
     highest = np.where(upper < tolerance, np.inf, tolerance - width)
     lowest = np.where(lower > -tolerance, -np.inf, width - tolerance)
@@ -214,7 +221,8 @@ def _chance(now: Moderated, lower: Values, upper: Values, count: int, rule: Rule
         return share
 
     is_equivalent = np.maximum(below(highest) - below(lowest), 0.0)
-    return 1 - below(tolerance + width) + below(-tolerance - width) + is_equivalent
+    is_futile: Flags = 1 - below(tolerance + width) + below(-tolerance - width) + is_equivalent < FUTILE_CHANCE
+    return is_futile
 
 
 def _quantile(freedom: int, rule: Rule) -> float:

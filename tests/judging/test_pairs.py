@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import (
     Pair,
+    decide_all,
     difference,
     paired_tolerances,
     reference_spread,
+    rules,
     stall,
     verdict,
     wants_more,
@@ -127,6 +129,17 @@ def test_pairs_behind_the_decision_are_not_in_its_figures():
     pairs = [pair(1.0, 1.2)] * 3 + [pair(1.0, 9.0)] * 5
     found = decide([difference(TIME, one) for one in pairs], 0.003, Rule(tolerance=log(1.05)))
     assert verdict(TIME, pairs, found, 0.05).new == pytest.approx(1.2)
+
+
+def test_each_metric_is_decided_by_its_own_rule():
+    given = rules({"step_time": 0.05, "peak_rss": 0.02}, alpha=0.025, max_pairs=10)
+    pairs = [Pair(old=records.run(step=0.01), new=records.run(step=0.01, peak_mib=600))] * 3
+    found = decide_all(pairs, given, dict.fromkeys(given, 0.003))
+    assert {name: str(decision.outcome) for name, decision in found.items()} == {
+        "step_time": "equivalent",
+        "step_time_median": "equivalent",
+        "peak_rss": "regressed",
+    }
 
 
 def test_more_pairs_are_wanted_while_any_metric_is_open():

@@ -77,6 +77,10 @@ def test_the_last_pair_ends_it():
     assert said([TOLERANCE] * 4, rule=Rule(tolerance=TOLERANCE, max_pairs=4))[1:] == (Reason.EXHAUSTED, 4)
 
 
+def test_a_rule_that_does_not_give_up_uses_all_pairs():
+    assert said([TOLERANCE] * 20, rule=replace(RULE, gives_up=False))[1:] == (Reason.EXHAUSTED, 20)
+
+
 def test_more_pairs_than_allowed_are_not_looked_at():
     rule = Rule(tolerance=TOLERANCE, max_pairs=4)
     assert said([TOLERANCE] * 4 + [0.5] * 8, rule=rule) == said([TOLERANCE] * 4, rule=rule)

@@ -1,0 +1,23 @@
+"""What the paired rule can tell at all, before any pair is run."""
+
+from math import sqrt
+
+from pytest_dlbench.judging.intervals import PRIOR_FREEDOM
+from pytest_dlbench.judging.levels import LAST_LOOK, level_of_a_look
+from pytest_dlbench.judging.sequential import ALPHA
+
+POWER = 0.9
+
+
+def smallest_tolerance(spread: float, *, alpha: float = ALPHA, max_pairs: int = LAST_LOOK) -> float:
+    """The tolerance below which a case that did not change would too rarely be called equivalent: in less than 90 %.
+
+    The same for twice the tolerance to be called regressed. In the unit of ``spread``, the standard deviation of a
+    pair's difference. For normal noise and a rule that does not give up; one that does finds a few percent less.
+    """
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
+    freedom = PRIOR_FREEDOM + max_pairs - 1
+    half_width = float(special.stdtrit(freedom, 1 - level_of_a_look(alpha, max_pairs)))
+    # The mean must fall within the tolerance less the half width, on both sides.
+    return (half_width + float(special.ndtri((1 + POWER) / 2))) * spread / sqrt(max_pairs)

@@ -1,0 +1,163 @@
+"""Measures what docs/gate.md promises, writes the figures into it, and fails if a promise is broken.
+
+    tox -e characteristics
+
+Every figure is a share of simulated sessions, judged by the shipped rules; the seed is fixed.
+"""
+
+import argparse
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+from pytest_dlbench.judging.intervals import Values
+from pytest_dlbench.judging.metrics import METRICS
+from tests.characteristics.promises import CASES, MOST_PAIRS, PROMISES, SUITES, keeps_family, measured, measured_suite
+from tests.characteristics.regimes import NOISY, QUIET, REGIMES, TYPICAL, Regime, reference_spreads
+from tests.characteristics.simulation import RULE, TOLERANCE, Spreads, SuiteShares, single, stored
+
+PAGE = Path(__file__).parents[2] / "docs" / "gate.md"
+BEGIN, END = "<!-- figures: tox -e characteristics -->", "<!-- end of the figures -->"
+SEED = 20261121
+QUICK = replace(RULE, max_pairs=10)
+# What the promises do not cover.
+STALLING = replace(TYPICAL, name="typical, and a fifth of the new version's runs stalls", new_slowed_share=0.2)
+WARMING = replace(QUIET, name="quiet, and the second run of a pair 2 % slower", second_penalty=0.02)
+
+
+def main() -> int:
+    """Measure, write, and say which promises are broken."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sessions", type=int, default=200_000, help="Simulated sessions a figure [200000].")
+    sessions: int = parser.parse_args().sessions
+    suites = {name: measured_suite(name, sessions // 40, SEED) for name in SUITES}
+    lines = [*conditions(sessions), *paired(sessions), *many(suites), *baselines(sessions // 20)]
+    write(lines)
+    broken = [*broken_promises(sessions), *broken_suites(suites)]
+    for text in broken:
+        print(f"broken: {text}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+def broken_promises(sessions: int) -> Iterator[str]:
+    """What the paired rule does not keep."""
+    for promise in PROMISES:
+        if not promise.is_kept(measured(promise, sessions, SEED)):
+            yield promise.text
+    if (used := single(TYPICAL, log(1.1), sessions=sessions, seed=SEED).pairs) > MOST_PAIRS:
+        yield f"typical: a case 10 % slower takes {used:.2f} pairs"
+
+
+def broken_suites(suites: dict[str, SuiteShares]) -> Iterator[str]:
+    """What the rule for many cases does not keep."""
+    for name, shares in suites.items():
+        if not keeps_family(shares, int((SUITES[name] > TOLERANCE + 1e-12).sum())):
+            yield f"{CASES} cases, {name}: family error {shares.family_error:.1%}, power {shares.power:.1%}"
+
+
+def conditions(sessions: int) -> list[str]:
+    """How the figures came about."""
+    edge = sqrt(0.025 * 0.975 / sessions)
+    return [
+        f"Simulated, not measured: {sessions:,} sessions a figure of the first table, {sessions // 40:,} suites a row",
+        f"of the second, {sessions // 20:,} histories a row of the third; seed {SEED}, NumPy {np.__version__}, SciPy",
+        f"{scipy.__version__}, Python {platform.python_version()}. Tolerance 5 %; α 0.025 a side, in the third table",
+        f"0.05. The standard error of a share p of n is √(p(1−p)/n): {100 * edge:.3f} % at 2.5 % in the first table.",
+        "",
+    ]
+
+
+def assumed(random: np.random.Generator, regime: Regime, sessions: int) -> Values:
+    """What is expected of a case without ten runs before it."""
+    return np.full(sessions, sqrt(2) * METRICS["step_time"].run_sd)
+
+
+def too_quiet(random: np.random.Generator, regime: Regime, sessions: int) -> Values:
+    """The reference spread of a day with a third of the noise."""
+    return reference_spreads(random, regime, sessions) / 3
+
+
+SOURCES: tuple[tuple[str, Spreads], ...] = (
+    ("ten runs before", reference_spreads),
+    ("assumed, 2.1 %", assumed),
+    ("a third of the truth", too_quiet),
+)
+
+
+def paired(sessions: int) -> Iterator[str]:
+    """The paired rule, regime by regime and by where the reference spread is from."""
+    yield from heading(
+        *("noise", "reference spread", "most pairs", "0 %: regressed or improved", "equivalent", "pairs"),
+        *("+5 %: regressed", "equivalent", "+10 %: regressed", "pairs", "+15 %: regressed", "pairs"),
+    )
+    rows = [(regime, RULE, name, spreads) for name, spreads in SOURCES for regime in REGIMES]
+    rows += [(regime, QUICK, *SOURCES[0]) for regime in REGIMES]
+    rows += [(regime, RULE, *SOURCES[0]) for regime in (STALLING, WARMING)]
+    for regime, rule, name, spreads in rows:
+        same, edge, ten, fifteen = (
+            single(regime, change, sessions=sessions, seed=SEED, rule=rule, spreads=spreads)
+            for change in (0.0, TOLERANCE, log(1.1), log(1.15))
+        )
+        yield row(
+            *(regime.name, name, str(rule.max_pairs)),
+            *(f"{same.false_alarms:.2%}", f"{same.equivalent:.1%}", f"{same.pairs:.1f}"),
+            *(f"{edge.regressed:.1%}", f"{edge.equivalent:.1%}", f"{ten.regressed:.1%}", f"{ten.pairs:.1f}"),
+            *(f"{fifteen.regressed:.1%}", f"{fifteen.pairs:.1f}"),
+        )
+    yield ""
+
+
+def many(suites: dict[str, SuiteShares]) -> Iterator[str]:
+    """The rule for many cases."""
+    yield from heading("100 cases, typical noise", "suites with any false regressed", "found of +10 %", "pairs a case")
+    for name, shares in suites.items():
+        power = "" if np.isnan(shares.power) else f"{shares.power:.1%}"
+        yield row(name, f"{shares.family_error:.2%}", power, f"{shares.pairs:.1f}")
+    yield ""
+
+
+def baselines(histories: int) -> Iterator[str]:
+    """A new session against stored ones."""
+    yield from heading(
+        *("noise", "stored sessions", "0 %: worse", "equivalent", "+5 %: worse", "equivalent", "+10 %: worse"),
+    )
+    for regime in (QUIET, TYPICAL, NOISY):
+        for count in (1, 4, 5, 8):
+            same, edge, ten = (
+                stored(regime, change, sessions=count, histories=histories, seed=SEED)
+                for change in (0.0, TOLERANCE, log(1.1))
+            )
+            worse = "suspect" if count < 5 else "regressed"
+            yield row(
+                *(regime.name, str(count), f"{same.get(worse, 0):.1%} {worse}", f"{same.get('equivalent', 0):.1%}"),
+                *(f"{edge.get(worse, 0):.1%}", f"{edge.get('equivalent', 0):.1%}", f"{ten.get(worse, 0):.1%}"),
+            )
+
+
+def heading(*names: str) -> list[str]:
+    """The first two lines of a table."""
+    return [row(*names), "|" + "---|" * len(names)]
+
+
+def row(*cells: str) -> str:
+    """A line of a table."""
+    # Python's format has no space before the sign.
+    return re.sub(r"(?<=\d)%", " %", f"| {' | '.join(cells)} |")
+
+
+def write(lines: Iterable[str]) -> None:
+    """Replace the figures in the page."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    PAGE.write_text("\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{after}"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

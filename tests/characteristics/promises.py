@@ -1,0 +1,104 @@
+"""What docs/gate.md promises, each with the simulation that shows it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from pytest_dlbench.judging.intervals import Values
+from tests.characteristics.regimes import NOISY, QUIET, REGIMES, TYPICAL, Regime
+from tests.characteristics.simulation import TOLERANCE, Shares, SuiteShares, single, suite
+
+CASES = 100
+
+
+def changes(*, regressed: int, others: float) -> Values:
+    """True changes of 100 cases: so many by +10 %, and the others."""
+    return np.where(np.arange(CASES) < regressed, log(1.1), others)
+
+
+SUITES = {
+    "nothing changed": changes(regressed=0, others=0.0),
+    "all exactly 5 % slower": changes(regressed=0, others=TOLERANCE),
+    "one 10 % slower, nothing else changed": changes(regressed=1, others=0.0),
+    "ten 10 % slower, nothing else changed": changes(regressed=10, others=0.0),
+    "ten 10 % slower, all others 2.5 %": changes(regressed=10, others=log(1.025)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """A share of sessions that is ``most`` or ``least``."""
+
+    text: str
+    regime: Regime
+    change: float
+    figure: Callable[[Shares], float]
+    most: float = 1.0
+    least: float = 0.0
+
+    def is_kept(self, shares: Shares) -> bool:
+        """Whether the share is within the promise, but for three standard errors of a simulation of that size."""
+        return within(self.figure(shares), self.least, self.most, shares.sessions)
+
+
+def within(share: float, least: float, most: float, sessions: int) -> bool:
+    """Between the two, but for three standard errors of a share of so many sessions."""
+    slack_below, slack_above = (3 * sqrt(bound * (1 - bound) / sessions) for bound in (least, most))
+    return least - slack_below <= share <= most + slack_above
+
+
+PROMISES = (
+    *(
+        Promise(
+            text=f"{regime.name}: a case that did not change is called regressed or improved in at most {most:.1%}",
+            regime=regime,
+            change=0.0,
+            figure=lambda shares: shares.false_alarms,
+            most=most,
+        )
+        for regime, most in ((QUIET, 0.001), (TYPICAL, 0.001), (NOISY, 0.005))
+    ),
+    *(
+        Promise(
+            text=f"{regime.name}: a case exactly 5 % slower is called regressed in at most 2.5 %",
+            regime=regime,
+            change=TOLERANCE,
+            figure=lambda shares: shares.regressed,
+            most=0.025,
+        )
+        for regime in REGIMES
+    ),
+    *(
+        Promise(
+            text=f"{regime.name}: a case 10 % slower is called regressed in at least 99 %",
+            regime=regime,
+            change=log(1.1),
+            figure=lambda shares: shares.regressed,
+            least=0.99,
+        )
+        for regime in (QUIET, TYPICAL)
+    ),
+)
+# Of a case 10 % slower in the typical regime, on average.
+MOST_PAIRS = 5.5
+# Of 100 cases in the typical regime, under the usual budget of 1 %.
+MOST_FAMILY_ERROR = 0.015
+LEAST_POWER = 0.99
+
+
+def measured(promise: Promise, sessions: int, seed: int) -> Shares:
+    """The simulation behind a promise."""
+    return single(promise.regime, promise.change, sessions=sessions, seed=seed)
+
+
+def measured_suite(name: str, suites: int, seed: int) -> SuiteShares:
+    """100 cases in the typical regime."""
+    return suite(TYPICAL, SUITES[name], suites=suites, seed=seed)
+
+
+def keeps_family(shares: SuiteShares, regressed: int) -> bool:
+    """Whether a simulation of suites with so many truly regressed cases is within the promises for many cases."""
+    is_quiet = within(shares.family_error, 0.0, MOST_FAMILY_ERROR, shares.suites)
+    return is_quiet and (not regressed or within(shares.power, LEAST_POWER, 1.0, shares.suites * regressed))

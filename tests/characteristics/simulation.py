@@ -1,0 +1,156 @@
+"""How often the shipped rules say what, over sessions drawn from a regime of noise."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log, nan
+
+import numpy as np
+
+from pytest_dlbench.judging.history import SessionFigure, SessionSpread, against_sessions
+from pytest_dlbench.judging.intervals import Values
+from pytest_dlbench.judging.many import BUDGET, SCREENING_PAIRS, confirming, screening
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.scales import smallest_spread
+from pytest_dlbench.judging.sequential import (
+    EQUIVALENT,
+    IMPROVED,
+    INCONCLUSIVE,
+    REGRESSED,
+    Codes,
+    Flags,
+    Replay,
+    Rule,
+    replay,
+)
+from tests.characteristics.regimes import Regime, pairs, reference_spreads, session_figures
+
+TOLERANCE = log(1.05)
+RULE = Rule(tolerance=TOLERANCE)
+CHUNK = 20_000
+
+Spreads = Callable[[np.random.Generator, Regime, int], Values]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Shares of sessions by what was said of one case, and the pairs that it took on average."""
+
+    regressed: float
+    improved: float
+    equivalent: float
+    pairs: float
+    sessions: int
+
+    @property
+    def false_alarms(self) -> float:
+        """Where nothing changed: regressed or improved."""
+        return self.regressed + self.improved
+
+
+def single(
+    regime: Regime,
+    change: float,
+    *,
+    sessions: int,
+    seed: int,
+    rule: Rule = RULE,
+    spreads: Spreads = reference_spreads,
+) -> Shares:
+    """One case, whose new version is truly slower by ``change`` (log)."""
+    random = np.random.default_rng(seed)
+    counts, used = np.zeros(4), 0
+    for start in range(0, sessions, CHUNK):
+        chunk = min(CHUNK, sessions - start)
+        differences = pairs(random, regime, chunk, rule.max_pairs, change)
+        found = replay(differences, spreads(random, regime, chunk), rule)
+        counts += np.bincount(found.outcome, minlength=4)
+        used += found.pairs.sum()
+    shares = counts / sessions
+    return Shares(
+        regressed=shares[REGRESSED],
+        improved=shares[IMPROVED],
+        equivalent=shares[EQUIVALENT],
+        pairs=used / sessions,
+        sessions=sessions,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteShares:
+    """``family_error``: share of suites with any case called regressed whose true change is within the tolerance.
+
+    ``power``: share of the cases beyond it that were called regressed. ``pairs`` are those of an average case.
+    """
+
+    family_error: float
+    power: float
+    pairs: float
+    candidates: float
+    suites: int
+
+
+SUITES_AT_ONCE = 250
+
+
+def suite(regime: Regime, changes: Values, *, suites: int, seed: int, budget: float = BUDGET) -> SuiteShares:
+    """Suites of cases with these true changes: screened, and confirmed on fresh pairs."""
+    random = np.random.default_rng(seed)
+    drawn = [
+        _suites(random, regime, changes, min(SUITES_AT_ONCE, suites - start), budget)
+        for start in range(0, suites, SUITES_AT_ONCE)
+    ]
+    regressed, used, candidates = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    is_beyond = changes > TOLERANCE + 1e-12
+    return SuiteShares(
+        family_error=float(regressed[:, ~is_beyond].any(axis=1).mean()),
+        power=float(regressed[:, is_beyond].mean()) if is_beyond.any() else nan,
+        pairs=float(used.mean()),
+        candidates=float(candidates.mean()),
+        suites=suites,
+    )
+
+
+def are_candidates(screened: Replay) -> Flags:
+    """``many.candidates`` for arrays: a test holds the two together."""
+    looks_worse = (screened.outcome == INCONCLUSIVE) & (screened.estimate > TOLERANCE)
+    is_candidate: Flags = (screened.outcome == REGRESSED) | looks_worse
+    return is_candidate
+
+
+def _suites(
+    random: np.random.Generator, regime: Regime, changes: Values, suites: int, budget: float
+) -> tuple[Flags, Codes, Codes]:
+    """Whether each case was called regressed and the pairs it took, and each suite's number of candidates."""
+    cases = np.tile(changes, suites)
+    spreads = reference_spreads(random, regime, len(cases))
+    screened = replay(pairs(random, regime, len(cases), SCREENING_PAIRS, cases), spreads, screening(RULE))
+    is_candidate = are_candidates(screened)
+    counts = is_candidate.reshape(suites, -1).sum(axis=1)
+    is_regressed, used = np.zeros(len(cases), dtype=np.bool_), screened.pairs.copy()
+    for count in np.unique(counts[counts > 0]):
+        # Suites with as many candidates share a rule.
+        rows = np.flatnonzero(is_candidate & np.repeat(counts == count, len(changes)))
+        rule = confirming(RULE, int(count), budget)
+        found = replay(pairs(random, regime, len(rows), rule.max_pairs, cases[rows]), spreads[rows], rule)
+        is_regressed[rows] = found.outcome == REGRESSED
+        used[rows] += found.pairs
+    return is_regressed.reshape(suites, -1), used.reshape(suites, -1), counts
+
+
+def stored(regime: Regime, change: float, *, sessions: int, histories: int, seed: int) -> dict[str, float]:
+    """Shares of what is said of a new session against so many stored ones."""
+    random = np.random.default_rng(seed)
+    figures = session_figures(random, regime, histories, sessions + 1)
+    figures[:, -1] += change
+    spread = SessionSpread(assumed=METRICS["step_time"].session_sd, smallest=smallest_spread(METRICS["step_time"]))
+    said = Counter(
+        against_sessions(
+            [SessionFigure(value=value) for value in row[:-1]],
+            SessionFigure(value=row[-1]),
+            spread=spread,
+            tolerance=TOLERANCE,
+        ).outcome
+        for row in figures.tolist()
+    )
+    return {outcome.value: count / histories for outcome, count in said.items()}

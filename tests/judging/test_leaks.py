@@ -1,0 +1,77 @@
+"""Growth of the resident set with the steps."""
+
+from math import isnan
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.judging.intervals import Interval
+from pytest_dlbench.judging.leaks import growth, is_leaking, leak
+from pytest_dlbench.records import Timeline, VerdictOutcome
+from tests.doubles import records
+
+MIB = 2**20
+STEPS, STEP = 100, 0.1
+# Training takes 10 s from the second on; 10 steps are warm-up, so that the 90 others begin at 2 s and end at 11 s.
+BEGAN = 1.0
+
+
+def run(sizes_mib, moments=None, began=BEGAN):
+    moments = np.linspace(0, 12, len(sizes_mib)) if moments is None else moments
+    trained = records.replace(records.training((STEP,) * STEPS), began_seconds=began)
+    timeline = Timeline(
+        seconds=tuple(map(float, moments)),
+        rss_bytes=tuple(int(size * MIB) for size in sizes_mib),
+        cpu_seconds=tuple(map(float, moments)),
+    )
+    return records.run(training=trained, timeline=timeline)
+
+
+FLAT = [500.0] * 49
+LEAKING = list(np.linspace(400, 600, 49))
+
+
+def test_memory_that_stays_does_not_grow():
+    assert growth(run(FLAT)) == 0.0
+
+
+def test_growth_is_a_share_of_the_memory_over_the_steady_steps():
+    # 200 MiB in 12 s, of which 9 s are steady: 150 MiB around 508 MiB in their middle (6.5 s).
+    assert growth(run(LEAKING)) == pytest.approx(150 / 508, rel=0.01)
+
+
+def test_what_is_allocated_before_the_steady_steps_is_no_growth():
+    loading = [100.0] * 8 + [500.0] * 41
+    assert growth(run(loading)) == 0.0
+
+
+def test_evaluation_behind_the_training_is_no_growth():
+    assert growth(run([500.0] * 46 + [2000.0] * 3)) == 0.0
+
+
+def test_a_buffer_that_comes_and_goes_is_no_growth():
+    buffered = [500.0] * 49
+    buffered[20:24] = [900.0] * 4
+    assert growth(run(buffered)) == 0.0
+
+
+@pytest.mark.parametrize("silent", [run(FLAT[:9]), run(FLAT, began=None), records.run(), records.run(training=None)])
+def test_a_run_that_was_hardly_sampled_says_nothing(silent):
+    assert isnan(growth(silent))
+
+
+def test_three_leaking_runs_are_a_leak():
+    assert is_leaking(leak([run(LEAKING)] * 3)) is VerdictOutcome.REGRESSED
+
+
+def test_three_flat_runs_are_none():
+    assert is_leaking(leak([run(FLAT)] * 3)) is VerdictOutcome.EQUIVALENT
+
+
+@pytest.mark.parametrize("runs", [[], [run(FLAT), run(FLAT), records.run()]])
+def test_what_is_not_known_is_never_fine(runs):
+    assert is_leaking(leak(runs)) is VerdictOutcome.INCONCLUSIVE
+
+
+def test_an_interval_across_the_tolerance_is_inconclusive():
+    assert is_leaking(Interval(estimate=0.02, lower=0.01, upper=0.03)) is VerdictOutcome.INCONCLUSIVE
