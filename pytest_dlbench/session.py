@@ -1,6 +1,7 @@
 """One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -31,6 +32,7 @@ from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.series import train_series
 from pytest_dlbench.running.training import Plan, recipe_json
 from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
 
@@ -48,6 +50,7 @@ class Session:
     baselines: BaselineStore
     certificates: CertificateStore
     progress: Progress
+    samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
@@ -59,7 +62,11 @@ class Session:
             self.journal.append(Entry(run=run, context=context))
 
         return train_series(
-            replace(plan, is_suspicious=lambda check: bool(suspicion(check, plan.case.device))),
+            replace(
+                plan,
+                samplers=self.samplers,
+                is_suspicious=lambda check: bool(suspicion(check, plan.case.device)),
+            ),
             runs,
             keep=keep,
             progress=self.progress,
@@ -171,7 +178,7 @@ class Session:
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
 
 
-def open_session(options: Options, worker: str, progress: Progress) -> Session:
+def open_session(options: Options, worker: str, progress: Progress, samplers: Sequence[MakeSampler] = ()) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
     settings = Settings(
         machine=this_machine(),
@@ -189,6 +196,7 @@ def open_session(options: Options, worker: str, progress: Progress) -> Session:
         baselines=baselines,
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
+        samplers=tuple(samplers),
     )
 
 
