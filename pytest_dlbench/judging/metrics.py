@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import nan
 from statistics import fmean, median, quantiles
 from typing import Literal
 
@@ -34,6 +35,11 @@ class Metric:
     session_sd: float = 0.02
     is_robust: bool = True
     is_shown: bool = False
+
+    def figure(self, run: Run) -> float:
+        """What the run has, NaN for one that has none."""
+        found = self.value(run)
+        return nan if found is None else found
 
 
 def steady_steps(training: Training) -> Sequence[float]:
