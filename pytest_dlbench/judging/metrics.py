@@ -1,10 +1,12 @@
 """What is read off a run, and how it is compared."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
+from math import nan
+from statistics import fmean, median, quantiles
 from typing import Literal
 
+from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Evaluation, Run, Training
 
@@ -17,20 +19,27 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged.
+    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
+    None for a run that has no such figure: then no run of its case has. ``is_shown`` gives it a column in the table.
     """
 
     name: str
     unit: str
     better: Literal["lower", "higher"]
     kind: Literal["ratio", "points"]
-    value: Callable[[Run], float]
+    value: Callable[[Run], float | None]
     tolerance: float | None = None
     run_sd: float = 0.015
     # Two sessions of the same code in a row, on a shared machine of two cores: eight cases differed by 2.7 % (root mean
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    is_shown: bool = False
+
+    def figure(self, run: Run) -> float:
+        """What the run has, NaN for one that has none."""
+        found = self.value(run)
+        return nan if found is None else found
 
 
 def steady_steps(training: Training) -> Sequence[float]:
@@ -91,7 +100,34 @@ def _cpu_use(run: Run) -> float:
     return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
 
 
-METRICS: Mapping[str, Metric] = {
+def _load_time(run: Run) -> float | None:
+    return _training(run).load_seconds
+
+
+def _page_faults(run: Run) -> float | None:
+    faults = run.usage["train"].minor_faults
+    return None if faults is None else faults / len(_training(run).step_seconds)
+
+
+def _machine_speed(run: Run) -> float | None:
+    return run.speed.flops_per_second / 1e9 if run.speed else None
+
+
+def _energy(run: Run) -> float | None:
+    readings = run.usage["train"].readings
+    found = [readings[name] for name in ("package_joules", "dram_joules") if name in readings]
+    return sum(found) if found else None
+
+
+def _of_cards(field: str, together: Callable[[Iterable[float]], float]) -> Callable[[Run], float | None]:
+    def value(run: Run) -> float | None:
+        found = [getattr(gpu, field) for gpu in run.usage["train"].gpus]
+        return together(found) if found and None not in found else None
+
+    return value
+
+
+METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         # The 10 % quantile is what the computation costs; neighbours on the machine move the median far more
@@ -127,13 +163,52 @@ METRICS: Mapping[str, Metric] = {
             is_robust=False,
         ),
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=_cpu_use),
+        Metric(name="load_time", unit="s", better="lower", kind="ratio", value=_load_time),
+        Metric(name="page_faults", unit="faults/step", better="lower", kind="ratio", value=_page_faults),
+        Metric(
+            name="flop_utilisation",
+            unit="share",
+            better="higher",
+            kind="ratio",
+            value=lambda run: run.flop_utilisation,
+        ),
+        Metric(name="machine_speed", unit="GFLOP/s", better="higher", kind="ratio", value=_machine_speed),
+        Metric(name="energy", unit="J", better="lower", kind="ratio", value=_energy),
+        Metric(name="gpu_energy", unit="J", better="lower", kind="ratio", value=_of_cards("energy_joules", sum)),
+        Metric(
+            name="gpu_memory", unit="bytes", better="lower", kind="ratio", value=_of_cards("memory_peak_bytes", max)
+        ),
+        Metric(
+            name="gpu_utilisation", unit="share", better="higher", kind="ratio", value=_of_cards("utilisation", fmean)
+        ),
     )
 }
 
 
+def add_metrics(metrics: Iterable[Metric]) -> None:
+    """Know these metrics beside the built-in ones, until they are removed. Raises OptionError for a known name."""
+    for metric in metrics:
+        if metric.name in METRICS:
+            raise OptionError(
+                f"pytest_dlbench_record: there is a metric {metric.name!r} already; give yours another name"
+            )
+        METRICS[metric.name] = metric
+
+
+def remove_metrics(metrics: Iterable[Metric]) -> None:
+    """Forget metrics that were added."""
+    for metric in metrics:
+        METRICS.pop(metric.name, None)
+
+
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    """Every metric of every run; the runs must have finished."""
-    return {name: tuple(metric.value(run) for run in runs) for name, metric in METRICS.items()}
+    """Every metric that all runs have, of each of them; the runs must have finished."""
+    found = {name: [metric.value(run) for run in runs] for name, metric in METRICS.items()}
+    return {
+        name: tuple(value for value in values if value is not None)
+        for name, values in found.items()
+        if None not in values
+    }
 
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:

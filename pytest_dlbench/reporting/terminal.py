@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
 from pytest_dlbench.reporting import figures, messages
@@ -27,9 +28,13 @@ def table(results: Sequence[CaseResult]) -> list[str]:
     """The figures of all cases: medians over their runs."""
     times = ("step median", "step 10 %", "import", "build", "first step")
     rows = grid("case", right=("runs", "samples/s", *times, "accuracy", "peak RSS", "CPUs", "equal to"))
+    added = [metric.name for metric in METRICS.values() if metric.is_shown]
+    for heading in added:
+        rows.add_column(heading, justify="right", no_wrap=True)
     rows.add_column("verdict", no_wrap=True)
     for result in results:
-        rows.add_row(name(result.case), str(result.runs), *_cells(result), _verdict(result))
+        more = [figures.figure(key, result.figures[key]) if key in result.figures else "–" for key in added]
+        rows.add_row(name(result.case), str(result.runs), *_cells(result), *more, _verdict(result))
     return lines(rows)
 
 
