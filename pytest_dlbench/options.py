@@ -11,7 +11,9 @@ from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.parsing import (
+    columns,
     flag,
+    groups,
     history_address,
     names,
     optional_path,
@@ -20,6 +22,7 @@ from pytest_dlbench.parsing import (
     positive_int,
     positive_seconds,
     scale,
+    sort,
     text,
     thread_counts,
     tolerances,
@@ -61,6 +64,9 @@ class Options:
     plan: bool
     json: Path | None
     history: str
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    sort: str
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -217,6 +223,28 @@ OPTIONS = (
         default="",
         metavar="ADDRESS",
         help="Add this session to the history in this folder, or at an fsspec address such as s3://bucket/history.",
+    ),
+    Option(
+        name="group_by",
+        spelled="group-by",
+        parse=groups,
+        default="",
+        metavar="LABELS",
+        help="One table for each framework, model, dataset, device or mark, or for several of them: model,device.",
+    ),
+    Option(
+        name="columns",
+        parse=columns,
+        default="",
+        metavar="NAMES",
+        help="Columns of the tables, such as throughput,accuracy,peak_rss,verdict; all metrics have their names.",
+    ),
+    Option(
+        name="sort",
+        parse=sort,
+        default="",
+        metavar="METRIC",
+        help="Sort the tables by this metric, the best first, or by name; otherwise in the order of the tests.",
     ),
 )
 
