@@ -165,7 +165,7 @@ BAD = [
     ("scale", "ful", "known: full, quick, smoke"),
     ("allow", "no_baselin", "did you mean 'no_baseline'?"),
     ("allow", "inconclusive,no_baselin", "unknown outcome 'no_baselin'"),
-    ("allow", "regressed", "known: incomparable, inconclusive, invalid, no_baseline, skipped, unsupported"),
+    ("allow", "regressed", "known: incomparable, inconclusive, invalid, no_baseline, skipped, suspect, unsupported"),
     ("compare", "yes", "expected true or false"),
     ("strict", "", "expected true or false"),
 ]
