@@ -10,6 +10,7 @@ import pytest
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
     columns,
     flag,
@@ -31,8 +32,6 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
 
-# Two runs say nothing of how far runs lie apart.
-MIN_COMPARED_RUNS = 3
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset({"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build"})
 
@@ -277,8 +276,8 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
     options = Options(**values, again=tuple(_again(values["runs"], command_line)))
     if options.save and not options.reason:
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
-    if options.save and options.runs < MIN_COMPARED_RUNS:
-        raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
+    if options.save and options.runs < FEWEST_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
     return replace(
         options,
         baselines=root / options.baselines,
@@ -296,7 +295,7 @@ def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
     for option in OPTIONS:
         given = command_line(option.key)
         # So few runs that nothing can be saved are not what is to be repeated.
-        is_too_few = option.name == "runs" and runs < MIN_COMPARED_RUNS
+        is_too_few = option.name == "runs" and runs < FEWEST_RUNS
         if option.name in REPEATED and given is not None and not is_too_few:
             values = given if option.repeats else [given]
             yield from [option.flag] if option.parse is flag else [f"{option.flag}={value}" for value in values]

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from math import isfinite, log, sqrt
 from statistics import fmean
 
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.metrics import Metric
 
 # Of the assumed spread, beside the data.
 PRIOR_FREEDOM = 4
 ALPHA = 0.025
-# Two runs say nothing of how far runs lie apart.
-FEWEST_RUNS = 3
 
 
 def best(metric: Metric, sides: Sequence[Sequence[float]]) -> int | None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.judging.best import FEWEST_RUNS, best
+from pytest_dlbench.judging.best import best
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
 from pytest_dlbench.reporting.columns import HEADINGS, Layout
