@@ -29,6 +29,8 @@ def refusal(record: Record) -> str:
         return f"{outcome}: not all runs finished"
     if len(record.runs) < FEWEST_RUNS:
         return f"{len(record.runs)} of {FEWEST_RUNS} runs that a comparison needs"
+    if invalid := [reason for run in record.runs for reason in run.invalid]:
+        return f"the machine spoiled it: {invalid[0]}"
     return ""
 
 
