@@ -10,9 +10,12 @@ import pytest
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
+    columns,
     duration,
     flag,
+    groups,
     history_address,
     names,
     optional_path,
@@ -23,6 +26,7 @@ from pytest_dlbench.parsing import (
     positive_seconds,
     scale,
     share,
+    sort,
     text,
     thread_counts,
     tolerances,
@@ -32,8 +36,6 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
 
-# Two runs say nothing of how far runs lie apart.
-MIN_COMPARED_RUNS = 3
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
@@ -73,6 +75,9 @@ class Options:
     plan: bool
     json: Path | None
     history: str
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    sort: str
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -267,6 +272,28 @@ OPTIONS = (
         metavar="ADDRESS",
         help="Add this session to the history in this folder, or at an fsspec address such as s3://bucket/history.",
     ),
+    Option(
+        name="group_by",
+        spelled="group-by",
+        parse=groups,
+        default="",
+        metavar="LABELS",
+        help="One table for each framework, model, dataset, device or mark, or for several of them: model,device.",
+    ),
+    Option(
+        name="columns",
+        parse=columns,
+        default="",
+        metavar="NAMES",
+        help="Columns of the tables, such as throughput,accuracy,peak_rss,verdict; all metrics have their names.",
+    ),
+    Option(
+        name="sort",
+        parse=sort,
+        default="",
+        metavar="METRIC",
+        help="Sort the tables by this metric, the best first, or by name; otherwise in the order of the tests.",
+    ),
 )
 
 
@@ -302,8 +329,8 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         raise OptionError(
             "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
         )
-    if options.save and options.runs < MIN_COMPARED_RUNS:
-        raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
+    if options.save and options.runs < FEWEST_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
     return replace(
         options,
         baselines=root / options.baselines,
@@ -321,7 +348,7 @@ def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
     for option in OPTIONS:
         given = command_line(option.key)
         # So few runs that nothing can be saved are not what is to be repeated.
-        is_too_few = option.name == "runs" and runs < MIN_COMPARED_RUNS
+        is_too_few = option.name == "runs" and runs < FEWEST_RUNS
         if option.name in REPEATED and given is not None and not is_too_few:
             values = given if option.repeats else [given]
             yield from [option.flag] if option.parse is flag else [f"{option.flag}={value}" for value in values]

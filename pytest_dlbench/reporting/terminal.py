@@ -1,4 +1,4 @@
-"""The end of a session in the terminal: one row a case, what is behind the outcomes, what was left out."""
+"""The end of a session in the terminal: what is behind the outcomes, what was left out, where the files are."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,34 +8,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pytest_dlbench.judging import METRICS
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
-from pytest_dlbench.reporting import figures, messages
+from pytest_dlbench.reporting import messages
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
 EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
 # Of these, the metrics that made them so.
 BY_METRIC = {
+    CaseOutcome.REGRESSED: "worse than the tolerance allows; the failure of its test says what changed in between",
     CaseOutcome.SUSPECT: "it looks worse; a baseline of so few sessions cannot tell",
     CaseOutcome.INCONCLUSIVE: f"neither regressed nor equivalent; {messages.WAY_OUT}",
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
 MAX_COLUMNS = 500
-
-
-def table(results: Sequence[CaseResult]) -> list[str]:
-    """The figures of all cases: medians over their runs."""
-    times = ("step median", "step 10 %", "import", "build", "first step")
-    rows = grid("case", right=("runs", "samples/s", *times, "accuracy", "peak RSS", "CPUs", "equal to"))
-    added = [metric.name for metric in METRICS.values() if metric.is_shown]
-    for heading in added:
-        rows.add_column(heading, justify="right", no_wrap=True)
-    rows.add_column("verdict", no_wrap=True)
-    for result in results:
-        more = [figures.figure(key, result.figures[key]) if key in result.figures else "–" for key in added]
-        rows.add_row(name(result.case), str(result.runs), *_cells(result), *more, _verdict(result))
-    return lines(rows)
 
 
 def grid(*left: str, right: Sequence[str]) -> Table:
@@ -62,39 +48,14 @@ def name(case: Case) -> str:
     return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
 
 
-def _cells(result: CaseResult) -> list[str]:
-    values = result.figures
-    if not values:
-        return ["–"] * 10
-    return [
-        f"{values['throughput']:,.0f}",
-        figures.seconds(values["step_time_median"]),
-        figures.seconds(values["step_time"]),
-        # Journals of 0.1.0's first days have neither.
-        *(figures.seconds(values[name]) if name in values else "–" for name in ("import_time", "build_time")),
-        figures.seconds(values["first_step"]),
-        figures.figure("accuracy", values["accuracy"]),
-        figures.figure("peak_rss", values["peak_rss"]),
-        f"{values['cpu_use']:.2f}",
-        f"{result.certificate.deviation:.0e}" if result.certificate else "–",
-    ]
-
-
-def _verdict(result: CaseResult) -> str:
-    return "saved" if result.saved else result.outcome.value
-
-
 def notes(results: Sequence[CaseResult]) -> list[str]:
     """What stands behind outcomes that need not fail a test; cases with one reason share its lines."""
-    shown: list[str] = []
+    shown = _by_metric(results)
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
     shown += _cut_short(results)
     shown += [f"warning: {name(result.case)}: {warning}" for result in results for warning in result.warnings]
     shown += [line for result in results if result.saved for line in _accepted(result)]
-    for outcome, meaning in BY_METRIC.items():
-        told = [line for result in results if result.outcome is outcome for line in _deciding(result)]
-        shown += [f"{outcome}: {meaning}", *told] if told else []
     for outcome in EXPLAINED:
         cases: dict[str, list[str]] = {}
         for result in results:
@@ -103,6 +64,15 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
         for message, names in cases.items():
             shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
     return shown
+
+
+def _by_metric(results: Sequence[CaseResult]) -> list[str]:
+    """Regressions first: they are what a reader came for."""
+    lines: list[str] = []
+    for outcome, meaning in BY_METRIC.items():
+        told = [line for result in results if result.outcome is outcome for line in _deciding(result)]
+        lines += [f"{outcome}: {meaning}", *told] if told else []
+    return lines
 
 
 def _cut_short(results: Sequence[CaseResult]) -> list[str]:

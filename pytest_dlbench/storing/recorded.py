@@ -49,14 +49,15 @@ class _Joiner:
     where: str
     cases: list[Recorded] = field(default_factory=list)
     damages: list[str] = field(default_factory=list)
-    _runs: dict[str, list[Run]] = field(default_factory=dict)
+    _runs: dict[str, dict[int, Run]] = field(default_factory=dict)
     _contexts: dict[str, Context] = field(default_factory=dict)
 
     def add(self, entry: Entry | Damage) -> None:
         if isinstance(entry, Damage):
             self.damages.append(entry.message)
         elif entry.run:
-            self._runs.setdefault(entry.run.case, []).append(entry.run)
+            # What the machine spoiled was done again, and only the last repetition was judged.
+            self._runs.setdefault(entry.run.case, {})[entry.run.index] = entry.run
             if entry.context:
                 self._contexts[entry.run.case] = entry.context
         elif entry.result:
@@ -64,12 +65,12 @@ class _Joiner:
 
     def _join(self, result: CaseResult, recipe: Mapping[str, Any]) -> None:
         name = result.case.id
-        runs, context = self._runs.pop(name, []), self._contexts.get(name)
+        runs, context = self._runs.pop(name, {}), self._contexts.get(name)
         if not runs or context is None:
             self.damages.append(f"{self.where}: {name} was judged, but what it ran as is not there; it is left out")
             return
         record = Record(
-            case=result.case, context=context, recipe=recipe, runs=tuple(runs), certificate=result.certificate
+            case=result.case, context=context, recipe=recipe, runs=tuple(runs.values()), certificate=result.certificate
         )
         self.cases.append(Recorded(record=record, result=result))
 
