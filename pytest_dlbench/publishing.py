@@ -43,7 +43,7 @@ def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
     """Write what was asked for, and what the surroundings want; what fails keeps nothing else from being written."""
     lines: list[str] = []
     errors: list[str] = []
-    for write in (_document, _history, _summary):
+    for write in (_document, _history, _report, _summary):
         try:
             lines += write(ended, environment)
         except (DlbenchError, OSError) as error:
@@ -67,6 +67,17 @@ def _history(ended: Ended, _: Mapping[str, str]) -> list[str]:
         return []
     cases = _recorded(ended.journals).cases
     return [f"history: {line}" for line in remember(History(address=address), cases)]
+
+
+def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
+    if not (path := ended.options.html):
+        return []
+    # Late: Altair is slow to load, and needed for this alone.
+    from pytest_dlbench.reporting.page import page  # noqa: PLC0415
+    from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
+
+    page.write(path, gather(journal for journal in ended.journals if journal.exists()))
+    return [f"report: {path}"]
 
 
 def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
