@@ -105,4 +105,4 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
         shape=alt.Shape("equality:N", title=None, scale=shapes),
         tooltip=hint,
     )
-    return look.specification(alt.layer(line, dot), alt.Step(10))
+    return look.specification(alt.layer(line, dot), alt.Step(12))

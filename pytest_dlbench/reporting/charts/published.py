@@ -1,6 +1,7 @@
 """Ours beside what studies published: ratios between frameworks, never seconds."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import log
 from typing import Any
 
 import altair as alt
@@ -10,7 +11,7 @@ from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row, distinct
 from pytest_dlbench.reporting.charts.frameworks import groups, ratio
 from pytest_dlbench.reporting.charts.measured import Measured
-from pytest_dlbench.reporting.published.comparison import Comparison, Held, cells, compare, summary
+from pytest_dlbench.reporting.published.comparison import Cell, Comparison, Held, cells, compare, summary
 
 NAME, TITLE = "published", "Beside the published results"
 LEAD = (
@@ -41,15 +42,24 @@ ANSWERS = (Held.NO, Held.UNDECIDED, Held.YES)
 
 
 def comparisons(cases: Sequence[Measured]) -> Iterator[tuple[Measured, Comparison]]:
-    """Every published cell beside every group of our cases that has its model and two of its frameworks."""
-    published = cells()
+    """Every published cell beside ours of its model, with the case that ours are named by."""
+    alike: dict[tuple[str, str], list[dict[str, Measured]]] = {}
     for group in groups(cases):
         members = {case.case.framework: case for _, case in group}
         first = next(iter(members.values()))
-        mine = [cell for cell in published if _is_of(cell.model, cell.is_gpu, first)]
-        ours = _ratios(members) if mine else {}
-        for cell in mine:
-            yield from ((first, found) for found in compare(cell, ours))
+        alike.setdefault((first.session, first.workload), []).append(members)
+    for cell in cells():
+        for several in alike.values():
+            members = min(several, key=lambda one: _distance(cell, one))
+            first = next(iter(members.values()))
+            if _is_of(cell, first):
+                yield from ((first, found) for found in compare(cell, _ratios(members)))
+
+
+def _distance(cell: Cell, members: Mapping[str, Measured]) -> float:
+    """How far our threads are from the published ones; where these are not told, the most are the nearest."""
+    threads = next(iter(members.values())).case.threads
+    return -threads if cell.threads is None else abs(log(threads / cell.threads))
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
@@ -74,8 +84,8 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     )
 
 
-def _is_of(model: str, is_gpu: bool, case: Measured) -> bool:
-    return case.case.model == model and (case.case.device != "cpu") == is_gpu
+def _is_of(cell: Cell, case: Measured) -> bool:
+    return case.case.model == cell.model and (case.case.device != "cpu") == cell.is_gpu
 
 
 def _ratios(members: Mapping[str, Measured]) -> dict[str, dict[str, Interval]]:
@@ -100,7 +110,7 @@ def _row(case: Measured, found: Comparison) -> Row:
         found.rank_now,
         found.of,
         found.held.value,
-        f"{pair} · {cell.source}: {cell.condition}",
+        f"{pair} · {cell.place}",
         "; ".join(found.flaws),
     )
 

@@ -283,11 +283,12 @@
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   let width = innerWidth;
+  let resized;
   addEventListener("resize", () => {
-    clearTimeout(pause);
     if (innerWidth === width) return;
     width = innerWidth;
-    pause = setTimeout(redraw, 200);
+    clearTimeout(resized);
+    resized = setTimeout(redraw, 200);
   });
 
   redraw();

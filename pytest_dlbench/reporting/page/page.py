@@ -5,6 +5,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
 def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
     """The page's text. Whatever comes from a record is escaped, as HTML or as JSON."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    scripts = (vl_convert.javascript_bundle(GLOBALS, vl_version=VEGA_LITE), HERE.joinpath("page.js").read_text())
+    scripts = (_vega(), HERE.joinpath("page.js").read_text())
     return environment.from_string(HERE.joinpath("page.html.j2").read_text()).render(
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         style=Markup(HERE.joinpath("page.css").read_text()),
@@ -69,6 +70,12 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
         nothing=[chart for chart in drawn if isinstance(chart, Nothing)],
     )
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and their embedding; putting them together takes a second."""
+    return vl_convert.javascript_bundle(GLOBALS, vl_version=VEGA_LITE)
 
 
 def _headline(cases: Sequence[Measured]) -> tuple[str, str]:

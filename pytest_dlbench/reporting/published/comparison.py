@@ -20,6 +20,9 @@ SPEEDS = ("training_speed_avg",)
 ELAPSED, EPOCHS = "last_elapsed_time_in_log", "epochs_logged"
 
 
+_Condition = tuple[str, str, bool, str, int | None, str]
+
+
 class Held(StrEnum):
     """Whether the order of two frameworks is the published one."""
 
@@ -30,11 +33,16 @@ class Held(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Published times of several frameworks under one condition, by the published name of each."""
+    """Published times of several frameworks under one condition, by the published name of each.
+
+    ``threads`` is None where the study does not tell them, or they are not of a processor.
+    """
 
     source: str
     model: str
     is_gpu: bool
+    place: str
+    threads: int | None
     condition: str
     seconds: Mapping[str, float]
     flaws: Mapping[str, tuple[str, ...]]
@@ -74,22 +82,23 @@ class Comparison:
 
 def cells() -> tuple[Cell, ...]:
     """All published conditions under which two or more frameworks trained a model of ours."""
-    groups: dict[tuple[str, str, bool, str], dict[str, tuple[float, tuple[str, ...]]]] = {}
+    groups: dict[_Condition, dict[str, tuple[float, tuple[str, ...]]]] = {}
     for source in studies():
         for figure, seconds in _times(figures(source)):
             # Several graphics processors are another question.
             if (model := names.model(figure)) and figure.gpus in ("0", "1"):
-                key = (source, model, figure.gpus == "1", _condition(figure))
-                groups.setdefault(key, {})[figure.framework] = (seconds, flaws(figure))
+                groups.setdefault(_condition(figure, model), {})[figure.framework] = (seconds, flaws(figure))
     return tuple(_cell(key, found) for key, found in groups.items() if len(found) > 1)
 
 
-def _cell(key: tuple[str, str, bool, str], found: Mapping[str, tuple[float, tuple[str, ...]]]) -> Cell:
-    source, model, is_gpu, condition = key
+def _cell(key: _Condition, found: Mapping[str, tuple[float, tuple[str, ...]]]) -> Cell:
+    source, model, is_gpu, place, threads, condition = key
     return Cell(
         source=source,
         model=model,
         is_gpu=is_gpu,
+        place=place,
+        threads=threads,
         condition=condition,
         seconds={framework: seconds for framework, (seconds, _) in found.items()},
         flaws={framework: known for framework, (_, known) in found.items()},
@@ -115,10 +124,12 @@ def _place(figure: Figure) -> tuple[str, ...]:
     return (figure.framework, figure.model, figure.dataset, figure.device, figure.gpus)
 
 
-def _condition(figure: Figure) -> str:
-    threads = f"{figure.threads} threads" if figure.threads.isdigit() else ""
-    batch = f"batch {figure.batch_size}" if figure.batch_size.isdigit() else ""
-    return ", ".join(part for part in (figure.dataset, figure.device, threads, batch, figure.metric) if part)
+def _condition(figure: Figure, model: str) -> _Condition:
+    threads = int(figure.threads) if figure.threads.isdigit() else None
+    told = [figure.device, *([] if threads is None else [f"{threads} thread{'s' * (threads != 1)}"])]
+    batch = [f"batch {figure.batch_size}"] if figure.batch_size.isdigit() else []
+    condition = ", ".join((*told, *batch, figure.dataset, figure.metric))
+    return (figure.source, model, figure.gpus == "1", ", ".join(told), threads, condition)
 
 
 def compare(cell: Cell, ours: Mapping[str, Mapping[str, Interval]]) -> Iterator[Comparison]:

@@ -12,7 +12,9 @@ CELL = Cell(
     source="hkbu",
     model="hkbu-fcn-r",
     is_gpu=False,
-    condition="MNIST",
+    place="a processor, 2 threads",
+    threads=2,
+    condition="a processor, 2 threads, MNIST",
     seconds={"Caffe": 0.5, "CNTK": 1.0, "TensorFlow": 2.0, "MXNet": 4.0},
     flaws={"Caffe": (), "CNTK": ("shared", "of CNTK"), "TensorFlow": ("shared",), "MXNet": ()},
 )
@@ -88,6 +90,19 @@ def test_ours_on_a_processor_stand_beside_published_figures_of_processors_alone(
     assert rows
     assert {row["source"] for row in rows} == {"hkbu"}
     assert not [row for row in rows if "NVIDIA" in row["condition"]]
+
+
+def test_ours_with_the_nearest_number_of_threads_stand_beside_a_published_cell():
+    ours = [judged(name, "hkbu-fcn-r", threads=count) for count in (1, 4) for name in ("tensorflow", "mxnet")]
+    cases = measured(*ours)
+    rows = joined(published.chart(cases), cases)
+    of_i7 = {row["condition"].split(", ")[1]: row["ours_on"] for row in rows if "i7" in row["condition"]}
+    assert of_i7 == {
+        "1 thread": "hkbu-fcn-r · 1 thread",
+        "2 threads": "hkbu-fcn-r · 1 thread",
+        "4 threads": "hkbu-fcn-r · 4 threads",
+        "8 threads": "hkbu-fcn-r · 4 threads",
+    }
 
 
 def test_what_did_not_hold_stands_first():
