@@ -21,6 +21,7 @@ from pytest_dlbench.parsing import (
     optional_path,
     outcomes,
     pair_limit,
+    page_path,
     path,
     positive_int,
     positive_seconds,
@@ -72,6 +73,7 @@ class Options:
     seed: int
     baselines: Path
     journals: Path
+    html: Path | None
     plan: bool
     json: Path | None
     history: str
@@ -253,6 +255,13 @@ OPTIONS = (
         help="Where the journal of each session is written: every run, as soon as it ended.",
     ),
     Option(
+        name="html",
+        parse=page_path,
+        default="",
+        metavar="PATH",
+        help="Write a page with charts of this session, one file that needs no network.",
+    ),
+    Option(
         name="plan",
         parse=flag,
         default="false",
@@ -337,6 +346,7 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         journals=root / options.journals,
         json=options.json and root / options.json,
         history=str(root / options.history) if _is_folder(options.history) else options.history,
+        html=options.html and root / options.html,
     )
 
 

@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 
 from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.extras import require_report
 from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
 from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.matrix import SCALES
@@ -41,6 +42,14 @@ def history_address(value: str, where: str) -> str:
     if value.strip() and find_spec("pyarrow") is None:
         raise OptionError(f'{where}: needs pyarrow, which is not here: pip install "pytest-dlbench[history]"')
     return value.strip()
+
+
+def page_path(value: str, where: str) -> Path | None:
+    """A path for a report, None for none; refused before hours of training where none could be written."""
+    if not value.strip():
+        return None
+    require_report(where)
+    return Path(value)
 
 
 def names(value: str, where: str) -> tuple[str, ...]:

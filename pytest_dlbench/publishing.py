@@ -69,6 +69,17 @@ def _history(ended: Ended, _: Mapping[str, str]) -> list[str]:
     return [f"history: {line}" for line in remember(History(address=address), cases)]
 
 
+def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
+    if not (path := ended.options.html):
+        return []
+    # Late: Altair is slow to load, and needed for this alone.
+    from pytest_dlbench.reporting.page import page  # noqa: PLC0415
+    from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
+
+    page.write(path, gather(journal for journal in ended.journals if journal.exists()))
+    return [f"report: {path}"]
+
+
 def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
     if not (path := environment.get("GITHUB_STEP_SUMMARY")):
         return []
@@ -80,6 +91,7 @@ def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
 WRITERS: Mapping[str, Callable[[Ended, Mapping[str, str]], list[str]]] = {
     "json": _document,
     "history": _history,
+    "report": _report,
     "GitHub's summary": _summary,
 }
 

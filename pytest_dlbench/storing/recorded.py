@@ -81,7 +81,7 @@ def read(paths: Iterable[Path]) -> Found:
     Runs whose case was not judged, for the session ended before, are none. Raises FileFormatError for a path that is
     not there, and for a document that cannot be read.
     """
-    found = [_read_one(path) for given in paths for path in _files(given)]
+    found = [_read_one(path) for given in paths for path in files(given)]
     return Found(
         cases=tuple(case for part in found for case in part.cases),
         damages=tuple(damage for part in found for damage in part.damages),
@@ -93,13 +93,14 @@ def files_of(folder: Path) -> Sequence[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".json"))
 
 
-def _files(given: Path) -> Iterator[Path]:
+def files(given: Path) -> Iterator[Path]:
+    """The file itself, or those of a folder; raises FileFormatError for a folder that has none."""
     if not given.is_dir():
         yield given
         return
-    if not (files := files_of(given)):
+    if not (found := files_of(given)):
         raise FileFormatError(f"{given}: there is no journal (.jsonl) and no document (.json) in this folder")
-    yield from files
+    yield from found
 
 
 def _read_one(path: Path) -> Found:
