@@ -57,7 +57,7 @@ def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
 
 def step_seconds(case: Measured) -> list[float]:
     """The judged time of a step in every run."""
-    return [STEP_TIME.value(run) for run in case.finished]
+    return [STEP_TIME.figure(run) for run in case.finished]
 
 
 def ratio(case: Measured, to: Measured) -> Interval:
