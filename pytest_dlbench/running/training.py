@@ -33,9 +33,10 @@ SAMPLE_PERIOD_SECONDS = 0.2
 # Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
 EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
-# Of steps that are taken again to check them, the single ones; of the whole check; how often what it finds must show.
+# Of steps that are taken again to check them, the single ones; what the whole check may take, at least and as a share
+# of the run before it; how often what it finds must show.
 CHECKED_SECONDS = 0.05
-LONGEST_CHECK_SECONDS = 1.0
+LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
 CHECKS = 3
 OF_LACKS = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
@@ -44,10 +45,6 @@ OF_LACKS = {
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
     Lack.NO_DATA: RunOutcome.MISSING_DATA,
 }
-
-
-def _is_never_suspicious(_: StepCheck) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +70,8 @@ class Plan:
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
     samplers: tuple[MakeSampler, ...] = ()
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
-    is_suspicious: Callable[[StepCheck], bool] = _is_never_suspicious
-    """Whether a check of the steps is to be repeated; all of its repetitions are kept."""
+    is_suspicious: Callable[[StepCheck], bool] | None = None
+    """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
 
 
 class _NotDoneError(Exception):
@@ -182,8 +179,8 @@ class _Dialogue:
         self._train(plan, inputs["order"], inputs["rates"])
         self._evaluate(plan)
         # Once a case: what is wrong with the steps of one run is wrong with those of all.
-        if seed == plan.seed:
-            self._check_steps(plan)
+        if plan.is_suspicious and seed == plan.seed:
+            self._check_steps(plan, plan.is_suspicious)
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
@@ -277,13 +274,14 @@ class _Dialogue:
             seconds=first.seconds, examples=first.examples, correct=first.correct, loss=loss
         )
 
-    def _check_steps(self, plan: Plan) -> None:
+    def _check_steps(self, plan: Plan, is_suspicious: Callable[[StepCheck], bool]) -> None:
         batch_size = _evaluation_batch_size(plan)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(plan.steps // 2, round(CHECKED_SECONDS / step)))
-        # What the evaluation took is no guide: where steps do not wait for their work, it did.
-        seconds = step * (3 * steps + 5 * batch_size / plan.recipe.batch_size)
-        if seconds > LONGEST_CHECK_SECONDS:
+        # Where steps do not wait for their work, the evaluation did: then the steps are the better guide to its time.
+        evaluated = self.measured["evaluation"].seconds * batch_size / plan.data.dataset.test_examples
+        seconds = 3 * steps * step + 4 * min(evaluated, step * batch_size / plan.recipe.batch_size)
+        if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
             self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
             return
         for _ in range(CHECKS):
@@ -296,7 +294,7 @@ class _Dialogue:
             )
             found = StepCheck(steps=steps, **asdict(checked))
             self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
-            if not plan.is_suspicious(found):
+            if not is_suspicious(found):
                 return
 
     def _evaluated(self, plan: Plan) -> messages.Evaluated:
