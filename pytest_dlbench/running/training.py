@@ -2,7 +2,7 @@
 
 import platform
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -27,7 +27,7 @@ from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.observer import Observer
 from pytest_dlbench.sampling.sampler import MakeSampler
-from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
+from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
 
 SAMPLE_PERIOD_SECONDS = 0.2
 # Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
@@ -92,12 +92,13 @@ def train_once(plan: Plan, index: int) -> Run:
         folder = Path(name)
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
-        environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
-        card = {"CUDA_VISIBLE_DEVICES": plan.card} if plan.card else {}
-        environment = {**environment, **card, VARIABLE: folder.name}
+        environment = _environment(plan, plan.place, folder.name)
         kills, on_battery = endings.memory_kills(), is_on_battery()
         started = monotonic()
-        with Worker(launch.command(plan.place.python), environment, folder) as worker:
+        with (
+            none_survives(folder.name) as survivors,
+            Worker(launch.command(plan.place.python), environment, folder) as worker,
+        ):
             dialogue = _Dialogue(worker, started, plan)
             outcome, message = RunOutcome.FINISHED, ""
             try:
@@ -112,7 +113,6 @@ def train_once(plan: Plan, index: int) -> Run:
             except WorkerError as error:
                 outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
-        survivors = end_survivors(folder.name)
     return Run(
         case=plan.case.id,
         index=index,
@@ -123,11 +123,17 @@ def train_once(plan: Plan, index: int) -> Run:
         log=log,
         began=began,
         wall_seconds=monotonic() - started,
-        survivors=survivors,
+        survivors=tuple(survivors),
         on_battery=on_battery,
         **dialogue.observed(),
         **dialogue.measured,
     )
+
+
+def _environment(plan: Plan, place: Place, run: str) -> Mapping[str, str]:
+    usual = launch.environment(plan.framework, place, device=plan.case.device, threads=plan.case.threads)
+    card = {"CUDA_VISIBLE_DEVICES": plan.card} if plan.card else {}
+    return {**usual, **card, VARIABLE: run}
 
 
 def _not_run(plan: Plan, absent: Absent, index: int, seed: int) -> Run:
