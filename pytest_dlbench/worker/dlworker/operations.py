@@ -135,8 +135,6 @@ def check_steps(session, request):
     def evaluated():
         return session.trainer.evaluate(inputs, labels, batch_size)[1]
 
-    # The first may have to compile for this number of examples.
-    evaluated()
     before, alone = _timed(evaluated)
     _, single = _timed(lambda: timed_steps(session.trainer, steps))
     _, behind_single = _timed(evaluated)
