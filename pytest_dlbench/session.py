@@ -89,9 +89,9 @@ class Session:
         """Whether --dlbench-budget allows for another pair."""
         return monotonic() - self._began < self.options.budget
 
-    def conclude(self, result: CaseResult) -> None:
+    def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""
-        self.journal.append(Entry(result=result))
+        self.journal.append(Entry(result=result, recipe=record.recipe))
 
     def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
@@ -106,7 +106,7 @@ class Session:
             certificate=self.certificate_of(plan, runs[0]),
         )
         result = self._judge(record, shlex.join(["pytest", node, *self.options.again]))
-        self.journal.append(Entry(result=result, recipe=record.recipe))
+        self.conclude(record, result)
         return record, result
 
     def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:

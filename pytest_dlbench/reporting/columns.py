@@ -25,7 +25,6 @@ USUAL = (
     *("runs", "throughput", "step_time_median", "step_time", "import_time", "build_time", "first_step"),
     *("accuracy", "peak_rss", "cpu_use", "equal_to", "verdict"),
 )
-SORTS = ("name", *METRICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
