@@ -59,9 +59,11 @@ def names(value: str, where: str) -> tuple[str, ...]:
 
 def positive_int(value: str, where: str) -> int:
     """A whole number, 1 or more."""
-    if not value.strip().isdecimal() or int(value) < 1:
+    # Python takes more for space at the end of a text than at the end of a number.
+    digits = value.strip()
+    if not digits.isdecimal() or int(digits) < 1:
         raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
-    return int(value)
+    return int(digits)
 
 
 def thread_counts(value: str, where: str) -> tuple[int, ...]:

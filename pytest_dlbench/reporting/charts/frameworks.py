@@ -38,7 +38,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Ratios with their intervals, one row a framework within each cell."""
     rows = [row for group in groups(cases) for row in _rows(group, cases)]
     if not rows:
-        because = "no two frameworks trained the same network on the same data in one session"
+        because = "no two frameworks trained the same network on the same data in one session, undisturbed"
         return Nothing(name=NAME, title=TITLE, because=because)
     return Chart(
         name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(cases), limit="cell"
@@ -46,18 +46,18 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
-    """The finished cases that differ in their framework alone, with their numbers; two of them at least."""
+    """The cases with sound runs that differ in their framework alone, with their numbers; two of them at least."""
     found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
     for number, case in enumerate(cases):
-        if case.finished:
+        if case.sound:
             digests = (case.context.network_digest, case.context.dataset_digest, case.context.precision)
             found.setdefault((case.session, case.cell, *digests), []).append((number, case))
     return (group for group in found.values() if len({case.case.framework for _, case in group}) > 1)
 
 
 def step_seconds(case: Measured) -> list[float]:
-    """The judged time of a step in every run."""
-    return [STEP_TIME.figure(run) for run in case.finished]
+    """The judged time of a step in every run that may be compared."""
+    return [STEP_TIME.figure(run) for run in case.sound]
 
 
 def ratio(case: Measured, to: Measured) -> Interval:
@@ -81,7 +81,7 @@ def _rows(group: Sequence[tuple[int, Measured]], cases: Sequence[Measured]) -> I
         found = ratio(case, quickest) if case is not quickest else Interval(estimate=1.0, lower=1.0, upper=1.0)
         figures = (1e3 * float(np.median(step_seconds(case))), case.result.figures.get("throughput"))
         equality = CERTIFIED if case.result.certificate else NOT_CERTIFIED
-        told = (len(case.finished), quickest.case.framework, equality)
+        told = (len(case.sound), quickest.case.framework, equality)
         yield (number, found.estimate, found.lower, found.upper, *figures, *told)
 
 

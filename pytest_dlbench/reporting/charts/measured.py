@@ -60,6 +60,11 @@ class Measured:
         """The runs that have figures."""
         return tuple(run for run in self.judged.runs if run.training and run.evaluation)
 
+    @property
+    def sound(self) -> tuple[Run, ...]:
+        """Of these, the runs whose times are the framework's and not the machine's troubles: what may be compared."""
+        return tuple(run for run in self.finished if not run.invalid)
+
 
 def named(cases: Iterable[Judged]) -> tuple[Measured, ...]:
     """The cases with their names, those of one cell together; what is the same in all of them is not said in each."""

@@ -31,7 +31,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Speed-up against the number of threads; one workload at a time."""
     found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
     for number, case in enumerate(cases):
-        if case.finished:
+        if case.sound:
             found.setdefault((case.session, case.workload, case.case.framework), []).append((number, case))
     rows = tuple(row for group in found.values() for row in _rows(group))
     if not rows:

@@ -39,7 +39,7 @@ def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
         **chart.picture,
         "width": WIDTH,
         "title": title,
-        "datasets": {"rows": rows},
+        "datasets": {**chart.picture.get("datasets", {}), "rows": rows},
         "config": {**THEMES["light"], "background": "#ffffff"},
     }
 

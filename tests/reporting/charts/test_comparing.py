@@ -1,5 +1,7 @@
 """Charts that compare: what they compare, and what they refuse to."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.records import VerdictOutcome
@@ -35,6 +37,14 @@ def test_the_quickest_framework_is_1_and_the_others_are_ratios_to_it():
 )
 def test_frameworks_are_compared_under_equal_conditions_alone(other):
     assert isinstance(frameworks.chart(measured(judged("jax"), judged("pytorch", **other))), Nothing)
+
+
+def test_runs_that_the_machine_spoiled_are_not_compared():
+    spoiled = judged("jax")
+    runs = tuple(replace(run, invalid=("others used 1.8 CPUs",)) for run in spoiled.runs)
+    assert isinstance(frameworks.chart(measured(judged("pytorch"), replace(spoiled, runs=runs))), Nothing)
+    (_, slow) = rows(frameworks.chart, judged("pytorch"), replace(spoiled, runs=(*runs[:2], spoiled.runs[2])))
+    assert slow["runs"] == 1
 
 
 def test_what_regressed_stands_first():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_dlbench.reporting.charts import accuracy, step_series
+from pytest_dlbench.reporting.charts import accuracy, step_series, utilisation
 from pytest_dlbench.reporting.page import pictures
 from tests.doubles.judged import judged, measured
 
@@ -26,6 +26,11 @@ def test_a_chart_of_many_cases_is_drawn_of_the_first_and_says_so():
     drawn = pictures.specification(accuracy.chart(cases), cases)
     assert drawn["title"]["subtitle"] == ["the first 30 of 35"]
     assert len(drawn["datasets"]["rows"]) == pictures.MOST
+
+
+def test_a_line_that_is_of_no_case_is_in_the_picture_too():
+    drawn = pictures.specification(utilisation.chart(CASES), CASES)
+    assert [{"roof": 100}] in drawn["datasets"].values()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
