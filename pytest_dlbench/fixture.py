@@ -47,8 +47,18 @@ class Result:
 
     @property
     def accuracy(self) -> Figure:
-        """Test accuracy after training, as a share of 1."""
+        """Test accuracy after training, as a share of 1; of tokens, that of all which are not ignored."""
         return self.figures["accuracy"]
+
+    @property
+    def top5_accuracy(self) -> Figure:
+        """The share of answers whose label is among the five likeliest; KeyError for no more than ten classes."""
+        return self.figures["top5_accuracy"]
+
+    @property
+    def perplexity(self) -> Figure:
+        """exp(test loss) of a sequence; KeyError where labels are no tokens."""
+        return self.figures["perplexity"]
 
     @property
     def step_time(self) -> Figure:

@@ -6,7 +6,7 @@ Seconds are of the monotonic clock that worker and sampler share; bytes are byte
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
@@ -193,12 +193,19 @@ class WarmUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """The test split, after training and outside its time."""
+    """The test split, after training and outside its time.
+
+    ``seconds`` are the framework's own, what is counted of its outputs is not in them. ``examples`` are all ``answers``
+    that count: classes, tokens at each step but those that are ignored, or flags. ``top5_correct`` are those whose
+    label is among the five likeliest, None where there are no more than ten classes.
+    """
 
     seconds: float
     examples: int
     correct: int
     loss: float
+    top5_correct: int | None = None
+    answers: Literal["class", "tokens", "flags"] = "class"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 from statistics import median, quantiles
 from typing import Literal
 
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Evaluation, Run, Training
+
+LARGEST_LOSS = 700.0
+
+
+def _of_all_runs(_: Run) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +24,8 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged.
+    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``applies`` says
+    which runs have it.
     """
 
     name: str
@@ -31,6 +39,7 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    applies: Callable[[Run], bool] = _of_all_runs
 
 
 def steady_steps(training: Training) -> Sequence[float]:
@@ -82,6 +91,24 @@ def _accuracy(run: Run) -> float:
     return evaluation.correct / evaluation.examples
 
 
+def _has_top5(run: Run) -> bool:
+    return run.evaluation is not None and run.evaluation.top5_correct is not None
+
+
+def _top5_accuracy(run: Run) -> float:
+    evaluation = _evaluation(run)
+    return (evaluation.top5_correct or 0) / evaluation.examples
+
+
+def _has_tokens(run: Run) -> bool:
+    return run.evaluation is not None and run.evaluation.answers == "tokens"
+
+
+def _perplexity(run: Run) -> float:
+    # A larger one is no number.
+    return exp(min(_evaluation(run).loss, LARGEST_LOSS))
+
+
 def _peak_rss(run: Run) -> float:
     return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
 
@@ -115,6 +142,28 @@ METRICS: Mapping[str, Metric] = {
             is_robust=False,
         ),
         Metric(
+            name="top5_accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=_top5_accuracy,
+            run_sd=0.28,
+            session_sd=0.0,
+            is_robust=False,
+            applies=_has_top5,
+        ),
+        Metric(
+            # As if it were so many tokens that each were as likely as the others.
+            name="perplexity",
+            unit="tokens",
+            better="lower",
+            kind="ratio",
+            value=_perplexity,
+            session_sd=0.0,
+            is_robust=False,
+            applies=_has_tokens,
+        ),
+        Metric(
             name="peak_rss",
             unit="bytes",
             better="lower",
@@ -132,8 +181,9 @@ METRICS: Mapping[str, Metric] = {
 
 
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    """Every metric of every run; the runs must have finished."""
-    return {name: tuple(metric.value(run) for run in runs) for name, metric in METRICS.items()}
+    """Every metric that the runs have, of every run; they must have finished."""
+    own = {name: metric for name, metric in METRICS.items() if all(metric.applies(run) for run in runs)}
+    return {name: tuple(metric.value(run) for run in runs) for name, metric in own.items()}
 
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:

@@ -1,11 +1,13 @@
 """What a network is trained for: the loss, and what counts as a right answer."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import require_positive
 from pytest_dlbench.model.shapes import Shape
+
+Task = Literal["class", "tokens", "flags"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +18,7 @@ class SoftmaxCrossEntropy:
     """
 
     loss: ClassVar[str] = "softmax_cross_entropy"
-    task: ClassVar[str] = "class"
+    task: ClassVar[Task] = "class"
     classes: int
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class SequenceCrossEntropy:
     """
 
     loss: ClassVar[str] = "sequence_cross_entropy"
-    task: ClassVar[str] = "tokens"
+    task: ClassVar[Task] = "tokens"
     classes: int
     ignored: int | None = None
 
@@ -79,7 +81,7 @@ class SigmoidCrossEntropy:
         return self.flags
 
     @property
-    def task(self) -> str:
+    def task(self) -> Task:
         """Flags; or, for one flag, two classes."""
         return "flags" if self.flags > 1 else "class"
 

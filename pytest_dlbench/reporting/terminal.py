@@ -21,16 +21,30 @@ BY_METRIC = {
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
 MAX_COLUMNS = 500
+# Not all models have them: their columns are there where any case of a table has a figure.
+OF_SOME = {"top5_accuracy": "top 5", "perplexity": "perplexity"}
 
 
 def table(results: Sequence[CaseResult]) -> list[str]:
     """The figures of all cases: medians over their runs."""
     times = ("step median", "step 10 %", "import", "build", "first step")
-    rows = grid("case", right=("runs", "samples/s", *times, "accuracy", "peak RSS", "CPUs", "equal to"))
+    some = of_some(results)
+    headings = ("runs", "samples/s", *times, "accuracy", *some.values(), "peak RSS", "CPUs", "equal to")
+    rows = grid("case", right=headings)
     rows.add_column("verdict", no_wrap=True)
     for result in results:
-        rows.add_row(name(result.case), str(result.runs), *_cells(result), _verdict(result))
+        rows.add_row(name(result.case), str(result.runs), *_cells(result, some), _verdict(result))
     return lines(rows)
+
+
+def of_some(results: Sequence[CaseResult]) -> dict[str, str]:
+    """The metrics among OF_SOME that any of these has, with their headings."""
+    return {name: heading for name, heading in OF_SOME.items() if any(name in result.figures for result in results)}
+
+
+def shown(result: CaseResult, metrics: Iterable[str]) -> list[str]:
+    """Figures of a case, and a dash for what it has not."""
+    return [figures.figure(name, result.figures[name]) if name in result.figures else "–" for name in metrics]
 
 
 def grid(*left: str, right: Sequence[str]) -> Table:
@@ -57,19 +71,16 @@ def name(case: Case) -> str:
     return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
 
 
-def _cells(result: CaseResult) -> list[str]:
+def _cells(result: CaseResult, some: Iterable[str]) -> list[str]:
     values = result.figures
     if not values:
-        return ["–"] * 10
+        return ["–"] * (10 + len(list(some)))
     return [
         f"{values['throughput']:,.0f}",
         figures.seconds(values["step_time_median"]),
         figures.seconds(values["step_time"]),
-        # Journals of 0.1.0's first days have neither.
-        *(figures.seconds(values[name]) if name in values else "–" for name in ("import_time", "build_time")),
-        figures.seconds(values["first_step"]),
-        figures.figure("accuracy", values["accuracy"]),
-        figures.figure("peak_rss", values["peak_rss"]),
+        # Journals of 0.1.0's first days have neither of the first two.
+        *shown(result, ("import_time", "build_time", "first_step", "accuracy", *some, "peak_rss")),
         f"{values['cpu_use']:.2f}",
         f"{result.certificate.deviation:.0e}" if result.certificate else "–",
     ]

@@ -53,16 +53,22 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """Correct answers among ``examples`` (or the steps or flags of all examples), and the mean loss as text."""
+    """Correct answers among ``examples`` (or the steps or flags of all examples), and the mean loss as text.
+
+    ``top5_correct`` are those among the five likeliest classes, None where there are no more than ten.
+    """
 
     seconds: float
     examples: int
     correct: int
     loss: str
+    top5_correct: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.correct <= self.examples:
             raise ValueError(f"{self.correct} correct answers of {self.examples} examples")
+        if self.top5_correct is not None and not self.correct <= self.top5_correct <= self.examples:
+            raise ValueError(f"{self.top5_correct} correct answers among five, {self.correct} of {self.examples} first")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

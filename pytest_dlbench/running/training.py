@@ -273,7 +273,12 @@ class _Dialogue:
         if not isfinite(loss):
             raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss after training is {loss}")
         self.measured["evaluation"] = Evaluation(
-            seconds=first.seconds, examples=first.examples, correct=first.correct, loss=loss
+            seconds=first.seconds,
+            examples=first.examples,
+            correct=first.correct,
+            loss=loss,
+            top5_correct=first.top5_correct,
+            answers=plan.network.model.head.task,
         )
 
     def _check_steps(self, plan: Plan) -> None:

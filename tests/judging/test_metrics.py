@@ -1,3 +1,6 @@
+from dataclasses import replace
+from math import isfinite, log
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,6 +9,9 @@ from hypothesis import strategies as st
 from pytest_dlbench.judging import METRICS, read_all, steady_steps, summarise
 from pytest_dlbench.records import RunOutcome
 from tests.doubles import records
+
+# Token by token, of more than ten classes: all metrics apply.
+TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answers="tokens")
 
 
 def value(metric, run):
@@ -100,7 +106,7 @@ def test_every_metric_is_listed_under_its_name(name):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_is_read_off_a_finished_run(name):
-    assert value(name, records.run()) > 0
+    assert value(name, records.run(evaluation=TOKENS)) > 0
 
 
 def test_three_metrics_are_judged():
@@ -115,7 +121,23 @@ def test_the_better_direction_is_known(name, better):
 
 def test_reading_all_gives_each_metric_one_value_a_run():
     values = read_all([records.run(seed) for seed in (1, 2, 3, 4)])
-    assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(METRICS, 4)
+    everywhere = METRICS.keys() - {"top5_accuracy", "perplexity"}
+    assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
+
+
+def test_of_many_classes_the_five_likeliest_are_read():
+    run = records.run(evaluation=TOKENS)
+    assert read_all([run])["top5_accuracy"] == (1.0,)
+
+
+def test_of_tokens_the_perplexity_is_read():
+    run = records.run(evaluation=replace(TOKENS, loss=log(50.0)))
+    assert read_all([run])["perplexity"] == (pytest.approx(50.0),)
+
+
+def test_a_perplexity_is_a_number_however_large_the_loss_is():
+    run = records.run(evaluation=replace(TOKENS, loss=1e4))
+    assert isfinite(read_all([run])["perplexity"][0])
 
 
 def test_reading_a_run_that_was_not_trained_names_it():

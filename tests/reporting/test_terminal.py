@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.matrix import LeftOut
@@ -210,3 +212,12 @@ def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_thei
 @pytest.mark.parametrize("changes", [{"steps": 88, "recipe_steps": 88}, {"steps": 88}, {}], ids=["all", "old", "older"])
 def test_a_training_of_the_whole_recipe_or_of_an_unknown_one_is_no_note(changes):
     assert terminal.notes([result(**changes)]) == []
+
+
+def test_what_only_some_models_have_is_a_column_where_one_of_them_is():
+    tokens = result("training-jax-lstm-pydoc32-cpu-quick")
+    tokens = replace(tokens, figures={**tokens.figures, "top5_accuracy": 0.61, "perplexity": 113.4})
+    heading, without, with_them = terminal.table([result(), tokens])
+    assert heading.index("top 5") < heading.index("perplexity")
+    assert " 61.00 %  113 tokens " in with_them
+    assert without.count("–") == with_them.count("–") + 2

@@ -262,6 +262,9 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert float(ours.evaluated.loss) == pytest.approx(float(theirs.evaluated.loss), rel=bound, abs=0)
     assert ours.evaluated.examples == ours.again.examples == theirs.evaluated.examples
     assert ours.evaluated.correct == ours.again.correct
+    assert ours.evaluated.top5_correct == theirs.evaluated.top5_correct
+    has_classes = tried.head.loss != "sigmoid_cross_entropy" and tried.head.classes > 10
+    assert (ours.evaluated.top5_correct is not None) == has_classes
     assert ours.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
 
 

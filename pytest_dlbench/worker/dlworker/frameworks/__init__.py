@@ -24,8 +24,8 @@ A builder is a module with
     for each step or flag) and the order (steps×batch) where training wants them. "schedule" alone needs ``rates``;
     ``step(number)``: one update with the examples of that row of the order; gives the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
-    ``evaluate(inputs, labels, batch_size)``: (correct answers, mean loss of all answers) with dropout off and running
-    statistics. Labels that are ignored are no answers.
+    ``outputs(inputs, batch_size)``: yields what the last layer gives for each batch in turn, as a NumPy array, with
+    dropout off and running statistics. Examples are put on the device before the first.
 
 ``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module of its own, which takes
 another builder's functions and overrides what is different in its Trainer.

@@ -62,31 +62,18 @@ def versions():
 
 
 def loss_of(network):
-    """The loss, as a function (logits, labels, reduction)."""
+    """The mean loss, as a function (logits, labels)."""
     ignored = network.get("ignored")
 
-    def sigmoid_cross_entropy(logits, labels, reduction="mean"):
-        return F.binary_cross_entropy_with_logits(logits, labels.view_as(logits).to(logits.dtype), reduction=reduction)
+    def sigmoid_cross_entropy(logits, labels):
+        return F.binary_cross_entropy_with_logits(logits, labels.view_as(logits).to(logits.dtype))
 
-    def sequence_cross_entropy(logits, labels, reduction="mean"):
+    def sequence_cross_entropy(logits, labels):
         rows, index = logits.reshape(-1, logits.shape[-1]), -100 if ignored is None else ignored
-        return F.cross_entropy(rows, labels.reshape(-1), ignore_index=index, reduction=reduction)
+        return F.cross_entropy(rows, labels.reshape(-1), ignore_index=index)
 
     own = {"sigmoid_cross_entropy": sigmoid_cross_entropy, "sequence_cross_entropy": sequence_cross_entropy}
     return own.get(network["loss"], F.cross_entropy)
-
-
-def answers(network, logits, labels):
-    """How many are right, and how many there are."""
-    ignored = network.get("ignored")
-    if network["loss"] == "sigmoid_cross_entropy":
-        right = (logits > 0) == (labels.view_as(logits) > 0)
-    else:
-        right = logits.argmax(-1) == labels
-    if ignored is None:
-        return int(right.sum()), labels.numel()
-    counts = labels != ignored
-    return int((right & counts).sum()), int(counts.sum())
 
 
 # Where PyTorch keeps an array, by kind and canonical role.
@@ -144,15 +131,14 @@ class Trainer:
         return str(self.model)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
         self.order = torch.from_numpy(np.array(order, dtype=np.int64)).to(self.device)
         self.rates = rates
         self.model.train()
 
-    def _examples(self, inputs, labels):
+    def _inputs(self, inputs):
         dtype = torch.int64 if "vocabulary" in self.network else self.dtype
-        inputs = torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
-        return inputs, torch.from_numpy(np.array(labels)).to(self.device)
+        return torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
 
     def step(self, number):
         index = self.order[number]
@@ -167,18 +153,12 @@ class Trainer:
         self.optimizer.step()
         return loss.detach()
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         self.model.eval()
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        with torch.no_grad():
-            for x, y in zip(inputs.split(batch_size), labels.split(batch_size)):
-                logits = self.forward(x)
-                right, answered = answers(self.network, logits, y)
-                correct, count = correct + right, count + answered
-                total += float(self.loss(logits, y, reduction="sum"))
+        for x in self._inputs(inputs).split(batch_size):
+            with torch.no_grad():
+                yield self.forward(x).cpu().numpy()
         self.model.train()
-        return correct, total / count
 
 
 def clip(parameters, length):
