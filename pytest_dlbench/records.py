@@ -237,6 +237,19 @@ class MachineSpeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """A network applied and not trained: every batch's seconds, and the shape of what comes of one example.
+
+    The first batch's are also those of putting the examples on the device, and of compiling.
+    """
+
+    batch_seconds: tuple[float, ...]
+    examples: int
+    batch_size: int
+    output: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
     """What a network must give that starts from seeded weights and takes seeded batches: computed in float64.
 
@@ -277,7 +290,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training in one fresh process: the unit of every statistic.
+    """One training, or inference, in one fresh process: the unit of every statistic.
 
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
     processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
@@ -300,6 +313,7 @@ class Run:
     build_seconds: float | None = None
     training: Training | None = None
     evaluation: Evaluation | None = None
+    inference: Inference | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     survivors: tuple[str, ...] = ()

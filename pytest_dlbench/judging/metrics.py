@@ -16,6 +16,14 @@ def _of_all_runs(_: Run) -> bool:
     return True
 
 
+def _of_training(run: Run) -> bool:
+    return run.inference is None
+
+
+def _of_inference(run: Run) -> bool:
+    return run.inference is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One figure of a run.
@@ -69,9 +77,27 @@ def _step_time_median(run: Run) -> float:
 
 
 def _throughput(run: Run) -> float:
+    if run.inference is not None:
+        timed = _timed_batches(run)
+        return run.inference.batch_size * len(timed) / sum(timed)
     training = _training(run)
     timed = training.step_seconds[1:] or training.step_seconds
     return training.batch_size * len(timed) / sum(timed)
+
+
+def _timed_batches(run: Run) -> Sequence[float]:
+    """Behind the first, which compiles."""
+    if run.inference is None:
+        raise ValueError(f"run {run.index} of {run.case} did not infer")
+    return run.inference.batch_seconds[1:] or run.inference.batch_seconds
+
+
+def _latency_quantile(tenth: int) -> Callable[[Run], float]:
+    def quantile(run: Run) -> float:
+        timed = _timed_batches(run)
+        return quantiles(timed, n=10, method="inclusive")[tenth - 1] if len(timed) > 1 else timed[0]
+
+    return quantile
 
 
 def _first_step(run: Run) -> float:
@@ -114,7 +140,7 @@ def _peak_rss(run: Run) -> float:
 
 
 def _cpu_use(run: Run) -> float:
-    usage = run.usage["train"]
+    usage = run.usage["train" if run.inference is None else "infer"]
     return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
 
 
@@ -123,10 +149,59 @@ METRICS: Mapping[str, Metric] = {
     for metric in (
         # The 10 % quantile is what the computation costs; neighbours on the machine move the median far more
         # (measured between sessions: -3 % against +91 %), which therefore is reported and not judged alone.
-        Metric(name="step_time", unit="s", better="lower", kind="ratio", value=_step_time, tolerance=0.05),
-        Metric(name="step_time_median", unit="s", better="lower", kind="ratio", value=_step_time_median),
+        Metric(
+            name="step_time",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=_step_time,
+            tolerance=0.05,
+            applies=_of_training,
+        ),
+        Metric(
+            name="step_time_median",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=_step_time_median,
+            applies=_of_training,
+        ),
+        # Of batches, as the step times are of steps.
+        Metric(
+            name="latency",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=_latency_quantile(1),
+            tolerance=0.05,
+            applies=_of_inference,
+        ),
+        Metric(
+            name="latency_median",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=_latency_quantile(5),
+            applies=_of_inference,
+        ),
+        Metric(
+            name="latency_p90",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=_latency_quantile(9),
+            applies=_of_inference,
+        ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=_throughput),
-        Metric(name="first_step", unit="s", better="lower", kind="ratio", value=_first_step, run_sd=0.05),
+        Metric(
+            name="first_step",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=_first_step,
+            run_sd=0.05,
+            applies=_of_training,
+        ),
         Metric(name="import_time", unit="s", better="lower", kind="ratio", value=_import_time, run_sd=0.05),
         Metric(name="build_time", unit="s", better="lower", kind="ratio", value=_build_time, run_sd=0.05),
         Metric(
@@ -140,6 +215,7 @@ METRICS: Mapping[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            applies=_of_training,
         ),
         Metric(
             name="top5_accuracy",
@@ -188,5 +264,5 @@ def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:
     """The median over the runs of each metric; of a case that did not finish, what is there."""
-    finished = [run for run in runs if run.training and run.evaluation]
+    finished = [run for run in runs if run.inference or (run.training and run.evaluation)]
     return {name: median(values) for name, values in read_all(finished).items()} if finished else {}

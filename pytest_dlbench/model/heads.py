@@ -19,6 +19,7 @@ class SoftmaxCrossEntropy:
 
     loss: ClassVar[str] = "softmax_cross_entropy"
     task: ClassVar[Task] = "class"
+    is_trained: ClassVar[bool] = True
     classes: int
 
     def __post_init__(self) -> None:
@@ -44,6 +45,7 @@ class SequenceCrossEntropy:
 
     loss: ClassVar[str] = "sequence_cross_entropy"
     task: ClassVar[Task] = "tokens"
+    is_trained: ClassVar[bool] = True
     classes: int
     ignored: int | None = None
 
@@ -70,6 +72,7 @@ class SigmoidCrossEntropy:
     """
 
     loss: ClassVar[str] = "sigmoid_cross_entropy"
+    is_trained: ClassVar[bool] = True
     flags: int
 
     def __post_init__(self) -> None:
@@ -95,4 +98,34 @@ class SigmoidCrossEntropy:
         return last == (self.flags,)
 
 
-Head = SoftmaxCrossEntropy | SequenceCrossEntropy | SigmoidCrossEntropy
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What the last layer gives is what the network is for: it is applied, and never trained.
+
+    Builders get a loss all the same, which nothing computes.
+    """
+
+    loss: ClassVar[str] = "softmax_cross_entropy"
+    task: ClassVar[Task] = "class"
+    is_trained: ClassVar[bool] = False
+    width: int
+
+    def __post_init__(self) -> None:
+        require_positive((self.width,), "width")
+
+    @property
+    def logits(self) -> int:
+        """How many numbers the last layer gives."""
+        return self.width
+
+    @property
+    def classes(self) -> int:
+        """As many as features."""
+        return self.width
+
+    def fits(self, last: Shape) -> bool:
+        """Whether the last layer gives the features of one sample."""
+        return last == (self.width,)
+
+
+Head = SoftmaxCrossEntropy | SequenceCrossEntropy | SigmoidCrossEntropy | Features

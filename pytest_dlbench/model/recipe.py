@@ -11,6 +11,7 @@ from pytest_dlbench.model.schedules import Moment, Schedule
 
 Precision = Literal["float32", "float64"]
 Initialisation = Literal["shared", "framework"]
+Purpose = Literal["training", "inference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ def markdown(results: Iterable[CaseResult]) -> list[str]:
 def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
     # By names; points of a sweep stay in the order in which they were trained.
     groups: dict[tuple[str, ...], list[CaseResult]] = {}
-    for result in sorted((result for result in results if result.figures), key=_cell):
+    for result in sorted((result for result in results if "step_time" in result.figures), key=_cell):
         groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
     for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})

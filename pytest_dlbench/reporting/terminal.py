@@ -26,7 +26,26 @@ OF_SOME = {"top5_accuracy": "top 5", "perplexity": "perplexity"}
 
 
 def table(results: Sequence[CaseResult]) -> list[str]:
-    """The figures of all cases: medians over their runs."""
+    """The figures of all cases: medians over their runs. Those that only infer have a table of their own."""
+    applied = [result for result in results if "latency" in result.figures]
+    trained = [result for result in results if result not in applied]
+    between = [""] if applied and trained else []
+    return [*(_trained(trained) if trained else []), *between, *(_applied(applied) if applied else [])]
+
+
+def _applied(results: Sequence[CaseResult]) -> list[str]:
+    times = ("latency median", "10 %", "90 %", "import", "build")
+    rows = grid("case", right=("runs", "samples/s", *times, "peak RSS", "CPUs"))
+    rows.add_column("verdict", no_wrap=True)
+    metrics = ("latency_median", "latency", "latency_p90", "import_time", "build_time", "peak_rss")
+    for result in results:
+        values = result.figures
+        cells = (f"{values['throughput']:,.0f}", *shown(result, metrics), f"{values['cpu_use']:.2f}")
+        rows.add_row(name(result.case), str(result.runs), *cells, _verdict(result))
+    return lines(rows)
+
+
+def _trained(results: Sequence[CaseResult]) -> list[str]:
     times = ("step median", "step 10 %", "import", "build", "first step")
     some = of_some(results)
     headings = ("runs", "samples/s", *times, "accuracy", *some.values(), "peak RSS", "CPUs", "equal to")
@@ -113,7 +132,9 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
 
 def _cut_short(results: Sequence[CaseResult]) -> list[str]:
     """Trainings that the scale ended before their recipe does: their accuracy is not the recipe's."""
-    pairs = Counter((result.case.scale, result.steps, result.recipe_steps) for result in results if result.figures)
+    pairs = Counter(
+        (result.case.scale, result.steps, result.recipe_steps) for result in results if "step_time" in result.figures
+    )
     return [
         f"scale {scale}: {steps:,} of the recipe's {recipe_steps:,} steps trained in {count} of {len(results)} cases"
         for (scale, steps, recipe_steps), count in pairs.items()

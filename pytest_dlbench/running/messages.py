@@ -88,6 +88,20 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inferred:
+    """Seconds of every batch, the shape of what comes of one example, and whether all of it are finite numbers."""
+
+    batch_seconds: tuple[float, ...]
+    examples: int
+    output: tuple[int, ...]
+    is_finite: bool
+
+    def __post_init__(self) -> None:
+        if not all(seconds > 0 for seconds in self.batch_seconds):
+            raise ValueError("the seconds of every batch must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -107,6 +121,7 @@ ANSWERS: dict[str, type] = {
     "train": Trained,
     "evaluate": Evaluated,
     "check_steps": Checked,
+    "infer": Inferred,
     "close": Closed,
 }
 

@@ -14,6 +14,9 @@ from tests.doubles import records
 TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answers="tokens")
 
 
+OF_INFERENCE = ("latency", "latency_median", "latency_p90")
+
+
 def value(metric, run):
     return METRICS[metric].value(run)
 
@@ -104,14 +107,30 @@ def test_every_metric_is_listed_under_its_name(name):
     assert METRICS[name].name == name
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_every_metric_is_read_off_a_finished_run(name):
+@pytest.mark.parametrize("name", METRICS.keys() - set(OF_INFERENCE))
+def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
 
 
-def test_three_metrics_are_judged():
+def test_the_latency_of_a_batch_is_read_behind_the_first():
+    run = records.inferred((9.0, *(0.1 * tenth for tenth in range(1, 12))), batch_size=4)
+    assert [value(name, run) for name in OF_INFERENCE] == pytest.approx([0.2, 0.6, 1.0])
+    assert value("throughput", run) == pytest.approx(4 * 11 / 6.6)
+
+
+def test_a_run_that_only_infers_has_no_metric_of_training():
+    figures = read_all([records.inferred()])
+    assert {"throughput", "latency", "peak_rss", "cpu_use"} <= figures.keys()
+    assert not {"step_time", "first_step", "accuracy", "perplexity"} & figures.keys()
+
+
+def test_a_summary_of_inference_has_its_figures():
+    assert summarise([records.inferred()])["latency"] > 0
+
+
+def test_four_metrics_are_judged():
     judged = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
-    assert judged == {"step_time": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
+    assert judged == {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
 
 
 @pytest.mark.parametrize(("name", "better"), [("step_time", "lower"), ("throughput", "higher"), ("accuracy", "higher")])
@@ -121,7 +140,8 @@ def test_the_better_direction_is_known(name, better):
 
 def test_reading_all_gives_each_metric_one_value_a_run():
     values = read_all([records.run(seed) for seed in (1, 2, 3, 4)])
-    everywhere = METRICS.keys() - {"top5_accuracy", "perplexity"}
+    everywhere = {name for name, metric in METRICS.items() if metric.applies(records.run())}
+    assert everywhere == METRICS.keys() - {"top5_accuracy", "perplexity", *OF_INFERENCE}
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 
 

@@ -73,6 +73,13 @@ class Session:
             np.save(rates, recipe.learning_rates(steps=steps, steps_per_epoch=examples // recipe.batch_size))
         return self.ask("train", **_files(data, "train"), order=str(order), rates=rates)
 
+    def infer(self, data: Prepared, batch_size: int, outputs: Path) -> Any:
+        """Apply to the training split in its order, in whole batches; the first batch's outputs come to ``outputs``."""
+        batches = data.dataset.train_examples // batch_size
+        np.save(self._folder / "order.npy", np.arange(batches * batch_size).reshape(batches, batch_size))
+        inputs, order = str(data.part("train_inputs")), str(self._folder / "order.npy")
+        return self.ask("infer", inputs=inputs, order=order, outputs=str(outputs))
+
     def evaluate(self, data: Prepared, batch_size: int = 100) -> Any:
         """Evaluate on the test split."""
         return self.ask("evaluate", **_files(data, "test"), batch_size=batch_size)

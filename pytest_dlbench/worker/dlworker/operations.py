@@ -130,6 +130,23 @@ def _judged(session, inputs, labels, batch_size):
     return seconds, sums
 
 
+def infer(session, request):
+    """Apply the network to whole batches; ``order`` holds the examples of each, one row a batch.
+
+    The outputs of the first batch are written to ``outputs``, where that is given.
+    """
+    order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
+    inputs = np.load(required(request, "inputs"), mmap_mode="r", allow_pickle=False)[order.reshape(-1)]
+    batch_seconds, examples, is_finite, shape = [], 0, True, ()
+    for seconds, outputs in timed_outputs(session.trainer, inputs, order.shape[1]):
+        if request.get("outputs") and not batch_seconds:
+            np.save(request["outputs"], outputs, allow_pickle=False)
+        batch_seconds.append(seconds)
+        examples, shape = examples + len(outputs), outputs.shape[1:]
+        is_finite = is_finite and bool(np.isfinite(outputs).all())
+    return {"batch_seconds": batch_seconds, "examples": examples, "output": list(shape), "is_finite": is_finite}
+
+
 def _answers(labels, ignored):
     return labels.size if ignored is None else int(np.count_nonzero(labels != ignored))
 
@@ -187,10 +204,11 @@ OPERATIONS = {
     "build": build,
     "train": train,
     "evaluate": evaluate,
+    "infer": infer,
     "check_steps": check_steps,
     "close": close,
 }
-NEEDS = {"build": "hello", "train": "build", "evaluate": "build", "check_steps": "build"}
+NEEDS = {"build": "hello", "train": "build", "evaluate": "build", "infer": "build", "check_steps": "build"}
 
 
 def serve(session, request):
