@@ -32,7 +32,7 @@ def markdown(results: Iterable[CaseResult]) -> list[str]:
 def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
     # By names; points of a sweep stay in the order in which they were trained.
     groups: dict[tuple[str, ...], list[CaseResult]] = {}
-    for result in sorted((result for result in results if "step_time" in result.figures), key=_cell):
+    for result in sorted((result for result in results if _is_trained(result)), key=_cell):
         groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
     for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
@@ -42,6 +42,10 @@ def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row
         headings = ["framework", *speeds, *times, "accuracy", *some.values(), "peak RSS", "equal to"]
         title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
         yield title, headings, _rows(group, threads, list(some))
+
+
+def _is_trained(result: CaseResult) -> bool:
+    return bool(result.figures) and "latency" not in result.figures
 
 
 def _cell(result: CaseResult) -> tuple[str, ...]:
