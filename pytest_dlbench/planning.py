@@ -102,7 +102,7 @@ class Settings:
         if reason := misfit(model, dataset, purpose):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
-        asked, refusal = self._changed(recipe or model.recipe, dataset)
+        asked, refusal = self._changed(recipe or model.recipe, dataset, framework.name)
         refusal = refusal or unsupported(framework, network, asked)
         return Outline(
             case=self._case(label, framework.name, model.name, data.name, device.name),
@@ -116,9 +116,10 @@ class Settings:
             purpose=purpose,
         )
 
-    def _changed(self, recipe: Recipe, dataset: Dataset) -> tuple[Recipe, str]:
+    def _changed(self, recipe: Recipe, dataset: Dataset, framework: str) -> tuple[Recipe, str]:
         """A recipe with the changes of this session, and why it cannot be used so, if it cannot."""
         try:
+            recipe = sweeps.chosen(recipe, self.changes, framework, dataset.shape)
             recipe = sweeps.changed(recipe, self.changes)
             recipe_steps_of(recipe, dataset)
         except ModelError as error:
