@@ -7,6 +7,7 @@ from statistics import median, quantiles
 from typing import Literal
 
 from pytest_dlbench.judging.warm_up import warm_up
+from pytest_dlbench.model import Purpose
 from pytest_dlbench.records import Evaluation, Run, Training
 
 LARGEST_LOSS = 700.0
@@ -14,14 +15,6 @@ LARGEST_LOSS = 700.0
 
 def _of_all_runs(_: Run) -> bool:
     return True
-
-
-def _of_training(run: Run) -> bool:
-    return run.inference is None
-
-
-def _of_inference(run: Run) -> bool:
-    return run.inference is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +25,8 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``applies`` says
-    which runs have it.
+    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``purpose``
+    and ``applies`` say which runs have it.
     """
 
     name: str
@@ -47,6 +40,7 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    purpose: Purpose | None = None
     applies: Callable[[Run], bool] = _of_all_runs
 
 
@@ -156,7 +150,7 @@ METRICS: Mapping[str, Metric] = {
             kind="ratio",
             value=_step_time,
             tolerance=0.05,
-            applies=_of_training,
+            purpose="training",
         ),
         Metric(
             name="step_time_median",
@@ -164,7 +158,7 @@ METRICS: Mapping[str, Metric] = {
             better="lower",
             kind="ratio",
             value=_step_time_median,
-            applies=_of_training,
+            purpose="training",
         ),
         # Of batches, as the step times are of steps.
         Metric(
@@ -174,7 +168,7 @@ METRICS: Mapping[str, Metric] = {
             kind="ratio",
             value=_latency_quantile(1),
             tolerance=0.05,
-            applies=_of_inference,
+            purpose="inference",
         ),
         Metric(
             name="latency_median",
@@ -182,7 +176,7 @@ METRICS: Mapping[str, Metric] = {
             better="lower",
             kind="ratio",
             value=_latency_quantile(5),
-            applies=_of_inference,
+            purpose="inference",
         ),
         Metric(
             name="latency_p90",
@@ -190,7 +184,7 @@ METRICS: Mapping[str, Metric] = {
             better="lower",
             kind="ratio",
             value=_latency_quantile(9),
-            applies=_of_inference,
+            purpose="inference",
         ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=_throughput),
         Metric(
@@ -200,7 +194,7 @@ METRICS: Mapping[str, Metric] = {
             kind="ratio",
             value=_first_step,
             run_sd=0.05,
-            applies=_of_training,
+            purpose="training",
         ),
         Metric(name="import_time", unit="s", better="lower", kind="ratio", value=_import_time, run_sd=0.05),
         Metric(name="build_time", unit="s", better="lower", kind="ratio", value=_build_time, run_sd=0.05),
@@ -215,7 +209,7 @@ METRICS: Mapping[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
-            applies=_of_training,
+            purpose="training",
         ),
         Metric(
             name="top5_accuracy",
@@ -256,9 +250,19 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
+def _has(run: Run, metric: Metric) -> bool:
+    purpose = "training" if run.inference is None else "inference"
+    return metric.purpose in (None, purpose) and metric.applies(run)
+
+
+def of_purpose(tolerances: Mapping[str, float], purpose: Purpose) -> dict[str, float]:
+    """Those whose metrics such runs have."""
+    return {name: amount for name, amount in tolerances.items() if METRICS[name].purpose in (None, purpose)}
+
+
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
     """Every metric that the runs have, of every run; they must have finished."""
-    own = {name: metric for name, metric in METRICS.items() if all(metric.applies(run) for run in runs)}
+    own = {name: metric for name, metric in METRICS.items() if all(_has(run, metric) for run in runs)}
     return {name: tuple(metric.value(run) for run in runs) for name, metric in own.items()}
 
 
