@@ -11,6 +11,7 @@ from pytest_dlbench import (
     cli_baseline,
     cli_compare,
     cli_data,
+    cli_doctor,
     cli_environments,
     cli_export,
     cli_history,
@@ -57,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     cli_compare.declare(commands)
     cli_history.declare(commands)
     cli_baseline.declare(commands)
+    cli_doctor.declare(commands)
     completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(run=_completion)

@@ -8,8 +8,10 @@ import pytest
 if TYPE_CHECKING:
     from pytest_dlbench.data import Dataset
     from pytest_dlbench.environments import Framework
+    from pytest_dlbench.judging import Metric
     from pytest_dlbench.model import Model
     from pytest_dlbench.records import CaseResult, Record
+    from pytest_dlbench.sampling.sampler import MakeSampler
 
 
 @pytest.hookspec
@@ -25,6 +27,16 @@ def pytest_dlbench_models(config: pytest.Config) -> Iterable["Model"]:  # type: 
 @pytest.hookspec
 def pytest_dlbench_datasets(config: pytest.Config) -> Iterable["Dataset"]:  # type: ignore[empty-body]
     """Data sets to know beside the built-in ones."""
+
+
+@pytest.hookspec
+def pytest_dlbench_samplers(config: pytest.Config) -> Iterable["MakeSampler"]:  # type: ignore[empty-body]
+    """What else to read beside every run, such as a wattmeter; what it tells joins the run's record as ``readings``."""
+
+
+@pytest.hookspec
+def pytest_dlbench_record(config: pytest.Config) -> Iterable["Metric"]:  # type: ignore[empty-body]
+    """Metrics to read off every record beside the built-in ones; one with a tolerance is judged, too."""
 
 
 @pytest.hookspec

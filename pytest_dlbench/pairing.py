@@ -5,25 +5,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import many, sequential
-from pytest_dlbench.judging.many import CaseMetric
+from pytest_dlbench.judging import many
+from pytest_dlbench.judging.many import CaseMetric, Standing
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import (
     Pair,
-    difference,
+    decide_all,
     paired_tolerances,
     reference_spread,
+    rules,
     stall,
     verdict,
     wants_more,
 )
-from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Rule
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, Verdict
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.training import Plan, recipe_json
-from pytest_dlbench.session import REPEATS, Session, watched
+from pytest_dlbench.session import REPEATS, Session
 
 NextPair = Callable[[], Pair]
 
@@ -52,8 +52,8 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
     session.claim(new, node)
     terms = terms_of(session, new)
     pairs = Pairs(
-        old=watched(old),
-        new=watched(new),
+        old=session.watched(old),
+        new=session.watched(new),
         keep=session.keep,
         progress=session.progress,
         limit=min(terms.max_pairs, many.SCREENING_PAIRS),
@@ -96,40 +96,36 @@ def terms_of(session: Session, plan: Plan) -> Terms:
 
 
 def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool]) -> Found:
-    """Screen all metrics, then confirm on fresh pairs those that were not cleared."""
-    rules = {
-        name: Rule(tolerance=limit(judging.METRICS[name], tolerance), max_pairs=terms.max_pairs)
-        for name, tolerance in terms.tolerances.items()
-    }
-    screened, first = _until_decided(next_pair, {name: many.screening(rule) for name, rule in rules.items()}, has_time)
-    tests = {CaseMetric(case="", metric=name): decision for name, decision in first.items()}
-    again = {test.metric: many.confirming(rules[test.metric], 1, terms.alpha) for test in many.candidates(tests)}
+    """Screen all metrics, then confirm on fresh pairs those that may have regressed."""
+    full = rules(terms.tolerances, alpha=terms.alpha, max_pairs=terms.max_pairs)
+    screened, first = _until_decided(next_pair, {name: many.screening(rule) for name, rule in full.items()}, has_time)
+    again = {key.metric: many.confirming(full[key.metric], 1, terms.alpha) for key in many.candidates(first)}
     confirmed, second = _until_decided(next_pair, again, has_time) if again and has_time() else ([], {})
-    settled = many.settled(tests, {CaseMetric(case="", metric=name): decision for name, decision in second.items()})
-    decisions = {name: settled[CaseMetric(case="", metric=name)] for name in terms.tolerances}
+    standings = many.settled(first, second)
+    decisions = {key.metric: standing.decision for key, standing in standings.items()}
     verdicts = tuple(
-        verdict(judging.METRICS[name], confirmed if name in second else screened, decisions[name], tolerance)
-        for name, tolerance in terms.tolerances.items()
+        verdict(
+            judging.METRICS[key.metric],
+            confirmed if key in second else screened,
+            standing.decision,
+            terms.tolerances[key.metric],
+        )
+        for key, standing in standings.items()
     )
     return Found(screened=screened, confirmed=confirmed, decisions=decisions, verdicts=verdicts)
 
 
 def _until_decided(
-    next_pair: NextPair, rules: Mapping[str, Rule], has_time: Callable[[], bool]
-) -> tuple[list[Pair], dict[str, Decision]]:
-    pairs, decisions = [next_pair()], dict[str, Decision]()
-    while True:
-        decisions = {
-            name: sequential.decide(
-                [difference(judging.METRICS[name], pair) for pair in pairs],
-                reference_spread(judging.METRICS[name]),
-                rule,
-            )
-            for name, rule in rules.items()
-        }
-        if not wants_more(decisions) or not has_time():
-            return pairs, decisions
+    next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
+) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
+    """Pairs, until each metric is decided by its rule or there is no time left."""
+    spreads = {name: reference_spread(judging.METRICS[name]) for name in wanted}
+    pairs = [next_pair()]
+    while wants_more(decisions := decide_all(pairs, wanted, spreads)) and has_time():
         pairs.append(next_pair())
+    standings = {name: Standing(rule=wanted[name], decision=decision) for name, decision in decisions.items()}
+    # A case has its share of the session's budget: no other one is looked at.
+    return pairs, {CaseMetric(case="", metric=name): standing for name, standing in standings.items()}
 
 
 def _record(session: Session, plan: Plan, runs: Sequence[Run]) -> Record:

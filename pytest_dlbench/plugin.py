@@ -40,7 +40,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    added = _flat(config.hook.pytest_dlbench_record(config=config))
     try:
+        # Before the options, which may give one of them a tolerance.
+        judging.add_metrics(added)
+        config.add_cleanup(lambda: judging.remove_metrics(added))
         asked = options.read(config.getoption, config.getini, config.rootpath)
         registry = _registry(config)
         parametrization.check_names(asked, registry)
@@ -76,8 +80,13 @@ def session_of(config: pytest.Config) -> "Session":
 
         reporter = config.pluginmanager.get_plugin(REPORTER)
         worker = getattr(config, "workerinput", {}).get("workerid", "")
-        progress = reporter.progress if reporter else Silent()
-        config.stash[SESSION] = open_session(config.stash[OPTIONS], worker, progress, config.stash.get(CASES, 1))
+        config.stash[SESSION] = open_session(
+            config.stash[OPTIONS],
+            worker,
+            reporter.progress if reporter else Silent(),
+            samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
+            cases=config.stash.get(CASES, 1),
+        )
     return config.stash[SESSION]
 
 

@@ -1,6 +1,7 @@
 """One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -32,6 +33,7 @@ from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.series import train_series
 from pytest_dlbench.running.training import Plan, recipe_json
 from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
 
@@ -49,6 +51,7 @@ class Session:
     baselines: BaselineStore
     certificates: CertificateStore
     progress: Progress
+    samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
     cases: int = 1
     """Cases that were collected: what shares the budget of false alarms."""
@@ -58,12 +61,20 @@ class Session:
     def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
         return train_series(
-            watched(plan),
+            self.watched(plan),
             runs,
             keep=lambda run: self.keep(plan, run),
             progress=self.progress,
             examine=lambda run: self.examiner.examine(plan, run),
             repeats=repeats,
+        )
+
+    def watched(self, plan: Plan) -> Plan:
+        """A plan with this session's samplers, whose steps are taken again where they look as if not waited for."""
+        return replace(
+            plan,
+            samplers=self.samplers,
+            is_suspicious=lambda check: bool(suspicion(check, plan.case.device)),
         )
 
     def keep(self, plan: Plan, run: Run) -> None:
@@ -193,12 +204,9 @@ class Session:
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
 
 
-def watched(plan: Plan) -> Plan:
-    """A plan whose steps are taken again where they look as if they had not been waited for."""
-    return replace(plan, is_suspicious=lambda check: bool(suspicion(check, plan.case.device)))
-
-
-def open_session(options: Options, worker: str, progress: Progress, cases: int) -> Session:
+def open_session(
+    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), cases: int = 1
+) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
     settings = Settings(
         machine=this_machine(),
@@ -216,6 +224,7 @@ def open_session(options: Options, worker: str, progress: Progress, cases: int) 
         baselines=baselines,
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
+        samplers=tuple(samplers),
         cases=cases,
     )
 

@@ -6,8 +6,16 @@ What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a ses
 from pytest_dlbench.judging.comparable import changes, obstacles
 from pytest_dlbench.judging.disqualifying import examined
 from pytest_dlbench.judging.disturbances import disturbances
-from pytest_dlbench.judging.metrics import METRICS, Metric, read_all, steady_steps, summarise
+from pytest_dlbench.judging.metrics import (
+    METRICS,
+    Metric,
+    add_metrics,
+    read_all,
+    remove_metrics,
+    summarise,
+)
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.tolerance import parse_tolerances
 
 __all__ = [
@@ -15,6 +23,7 @@ __all__ = [
     "METRICS",
     "SKIPPING",
     "Metric",
+    "add_metrics",
     "changes",
     "disturbances",
     "examined",
@@ -24,6 +33,7 @@ __all__ = [
     "of_verdicts",
     "parse_tolerances",
     "read_all",
+    "remove_metrics",
     "steady_steps",
     "summarise",
 ]

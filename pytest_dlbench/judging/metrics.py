@@ -1,20 +1,15 @@
 """What is read off a run, and how it is compared."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp
-from statistics import median, quantiles
+from math import nan
+from statistics import fmean, median
 from typing import Literal
 
-from pytest_dlbench.judging.warm_up import warm_up
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import readings
 from pytest_dlbench.model import Purpose
-from pytest_dlbench.records import Evaluation, Run, Training
-
-LARGEST_LOSS = 700.0
-
-
-def _of_all_runs(_: Run) -> bool:
-    return True
+from pytest_dlbench.records import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +20,16 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``purpose``
-    and ``applies`` say which runs have it.
+    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
+    None for a run that has no such figure: then no run of its case has. ``is_shown`` gives it a column in
+    the table, where any case has it; ``purpose`` says which runs have it at all.
     """
 
     name: str
     unit: str
     better: Literal["lower", "higher"]
     kind: Literal["ratio", "points"]
-    value: Callable[[Run], float]
+    value: Callable[[Run], float | None]
     tolerance: float | None = None
     run_sd: float = 0.015
     # Two sessions of the same code in a row, on a shared machine of two cores: eight cases differed by 2.7 % (root mean
@@ -41,104 +37,20 @@ class Metric:
     session_sd: float = 0.02
     is_robust: bool = True
     purpose: Purpose | None = None
-    applies: Callable[[Run], bool] = _of_all_runs
+    is_shown: bool = False
+
+    def figure(self, run: Run) -> float:
+        """What the run has, NaN for one that has none."""
+        found = self.read(run)
+        return nan if found is None else found
+
+    def read(self, run: Run) -> float | None:
+        """What the run has, None for one that has none."""
+        purpose = "training" if run.inference is None else "inference"
+        return self.value(run) if self.purpose in (None, purpose) else None
 
 
-def steady_steps(training: Training) -> Sequence[float]:
-    """Seconds of the steps behind the warm-up; of a single step, that one."""
-    return training.step_seconds[warm_up(training.step_seconds).steps :]
-
-
-def _training(run: Run) -> Training:
-    if run.training is None:
-        raise ValueError(f"run {run.index} of {run.case} was not trained")
-    return run.training
-
-
-def _evaluation(run: Run) -> Evaluation:
-    if run.evaluation is None:
-        raise ValueError(f"run {run.index} of {run.case} was not evaluated")
-    return run.evaluation
-
-
-def _step_time(run: Run) -> float:
-    steps = steady_steps(_training(run))
-    return quantiles(steps, n=10, method="inclusive")[0] if len(steps) > 1 else steps[0]
-
-
-def _step_time_median(run: Run) -> float:
-    return median(steady_steps(_training(run)))
-
-
-def _throughput(run: Run) -> float:
-    if run.inference is not None:
-        timed = _timed_batches(run)
-        return run.inference.batch_size * len(timed) / sum(timed)
-    training = _training(run)
-    timed = training.step_seconds[1:] or training.step_seconds
-    return training.batch_size * len(timed) / sum(timed)
-
-
-def _timed_batches(run: Run) -> Sequence[float]:
-    """Behind the first, which compiles."""
-    if run.inference is None:
-        raise ValueError(f"run {run.index} of {run.case} did not infer")
-    return run.inference.batch_seconds[1:] or run.inference.batch_seconds
-
-
-def _latency_quantile(tenth: int) -> Callable[[Run], float]:
-    def quantile(run: Run) -> float:
-        timed = _timed_batches(run)
-        return quantiles(timed, n=10, method="inclusive")[tenth - 1] if len(timed) > 1 else timed[0]
-
-    return quantile
-
-
-def _first_step(run: Run) -> float:
-    return _training(run).step_seconds[0]
-
-
-def _import_time(run: Run) -> float:
-    return run.import_seconds or 0.0
-
-
-def _build_time(run: Run) -> float:
-    return run.build_seconds or 0.0
-
-
-def _accuracy(run: Run) -> float:
-    evaluation = _evaluation(run)
-    return evaluation.correct / evaluation.examples
-
-
-def _has_top5(run: Run) -> bool:
-    return run.evaluation is not None and run.evaluation.top5_correct is not None
-
-
-def _top5_accuracy(run: Run) -> float:
-    evaluation = _evaluation(run)
-    return (evaluation.top5_correct or 0) / evaluation.examples
-
-
-def _has_tokens(run: Run) -> bool:
-    return run.evaluation is not None and run.evaluation.answers == "tokens"
-
-
-def _perplexity(run: Run) -> float:
-    # A larger one is no number.
-    return exp(min(_evaluation(run).loss, LARGEST_LOSS))
-
-
-def _peak_rss(run: Run) -> float:
-    return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
-
-
-def _cpu_use(run: Run) -> float:
-    usage = run.usage["train" if run.inference is None else "infer"]
-    return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
-
-
-METRICS: Mapping[str, Metric] = {
+METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         # The 10 % quantile is what the computation costs; neighbours on the machine move the median far more
@@ -148,7 +60,7 @@ METRICS: Mapping[str, Metric] = {
             unit="s",
             better="lower",
             kind="ratio",
-            value=_step_time,
+            value=readings.step_time,
             tolerance=0.05,
             purpose="training",
         ),
@@ -157,7 +69,7 @@ METRICS: Mapping[str, Metric] = {
             unit="s",
             better="lower",
             kind="ratio",
-            value=_step_time_median,
+            value=readings.step_time_median,
             purpose="training",
         ),
         # Of batches, as the step times are of steps.
@@ -166,7 +78,7 @@ METRICS: Mapping[str, Metric] = {
             unit="s",
             better="lower",
             kind="ratio",
-            value=_latency_quantile(1),
+            value=readings.latency_quantile(1),
             tolerance=0.05,
             purpose="inference",
         ),
@@ -175,7 +87,7 @@ METRICS: Mapping[str, Metric] = {
             unit="s",
             better="lower",
             kind="ratio",
-            value=_latency_quantile(5),
+            value=readings.latency_quantile(5),
             purpose="inference",
         ),
         Metric(
@@ -183,27 +95,27 @@ METRICS: Mapping[str, Metric] = {
             unit="s",
             better="lower",
             kind="ratio",
-            value=_latency_quantile(9),
+            value=readings.latency_quantile(9),
             purpose="inference",
         ),
-        Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=_throughput),
+        Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
         Metric(
             name="first_step",
             unit="s",
             better="lower",
             kind="ratio",
-            value=_first_step,
+            value=readings.first_step,
             run_sd=0.05,
             purpose="training",
         ),
-        Metric(name="import_time", unit="s", better="lower", kind="ratio", value=_import_time, run_sd=0.05),
-        Metric(name="build_time", unit="s", better="lower", kind="ratio", value=_build_time, run_sd=0.05),
+        Metric(name="import_time", unit="s", better="lower", kind="ratio", value=readings.import_time, run_sd=0.05),
+        Metric(name="build_time", unit="s", better="lower", kind="ratio", value=readings.build_time, run_sd=0.05),
         Metric(
             name="accuracy",
             unit="share",
             better="higher",
             kind="points",
-            value=_accuracy,
+            value=readings.accuracy,
             tolerance=1.0,
             # One image of the digits' 360.
             run_sd=0.28,
@@ -216,11 +128,12 @@ METRICS: Mapping[str, Metric] = {
             unit="share",
             better="higher",
             kind="points",
-            value=_top5_accuracy,
+            value=readings.top5_accuracy,
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
-            applies=_has_top5,
+            purpose="training",
+            is_shown=True,
         ),
         Metric(
             # As if it were so many tokens that each were as likely as the others.
@@ -228,31 +141,62 @@ METRICS: Mapping[str, Metric] = {
             unit="tokens",
             better="lower",
             kind="ratio",
-            value=_perplexity,
+            value=readings.perplexity,
             session_sd=0.0,
             is_robust=False,
-            applies=_has_tokens,
+            purpose="training",
+            is_shown=True,
         ),
         Metric(
             name="peak_rss",
             unit="bytes",
             better="lower",
             kind="ratio",
-            value=_peak_rss,
+            value=readings.peak_rss,
             tolerance=0.02,
             # PyTorch's runs differ by 0.1 to 1 %, JAX's by 1 to 4 %.
             run_sd=0.015,
             session_sd=0.0025,
             is_robust=False,
         ),
-        Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=_cpu_use),
+        Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
+        Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
+        Metric(
+            name="page_faults",
+            unit="faults/step",
+            better="lower",
+            kind="ratio",
+            value=readings.page_faults,
+            purpose="training",
+        ),
+        Metric(
+            name="flop_utilisation",
+            unit="share",
+            better="higher",
+            kind="ratio",
+            value=lambda run: run.flop_utilisation,
+        ),
+        Metric(name="machine_speed", unit="GFLOP/s", better="higher", kind="ratio", value=readings.machine_speed),
+        Metric(name="energy", unit="J", better="lower", kind="ratio", value=readings.energy),
+        Metric(
+            name="gpu_energy", unit="J", better="lower", kind="ratio", value=readings.of_cards("energy_joules", sum)
+        ),
+        Metric(
+            name="gpu_memory",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_utilisation",
+            unit="share",
+            better="higher",
+            kind="ratio",
+            value=readings.of_cards("utilisation", fmean),
+        ),
     )
 }
-
-
-def _has(run: Run, metric: Metric) -> bool:
-    purpose = "training" if run.inference is None else "inference"
-    return metric.purpose in (None, purpose) and metric.applies(run)
 
 
 def of_purpose(tolerances: Mapping[str, float], purpose: Purpose) -> dict[str, float]:
@@ -260,10 +204,30 @@ def of_purpose(tolerances: Mapping[str, float], purpose: Purpose) -> dict[str, f
     return {name: amount for name, amount in tolerances.items() if METRICS[name].purpose in (None, purpose)}
 
 
+def add_metrics(metrics: Iterable[Metric]) -> None:
+    """Know these metrics beside the built-in ones, until they are removed. Raises OptionError for a known name."""
+    for metric in metrics:
+        if metric.name in METRICS:
+            raise OptionError(
+                f"pytest_dlbench_record: there is a metric {metric.name!r} already; give yours another name"
+            )
+        METRICS[metric.name] = metric
+
+
+def remove_metrics(metrics: Iterable[Metric]) -> None:
+    """Forget metrics that were added."""
+    for metric in metrics:
+        METRICS.pop(metric.name, None)
+
+
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    """Every metric that the runs have, of every run; they must have finished."""
-    own = {name: metric for name, metric in METRICS.items() if all(_has(run, metric) for run in runs)}
-    return {name: tuple(metric.value(run) for run in runs) for name, metric in own.items()}
+    """Every metric that all runs have, of each of them; the runs must have finished."""
+    found = {name: [metric.read(run) for run in runs] for name, metric in METRICS.items()}
+    return {
+        name: tuple(value for value in values if value is not None)
+        for name, values in found.items()
+        if None not in values
+    }
 
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:

@@ -28,7 +28,7 @@ class Pair:
 
 def difference(metric: Metric, pair: Pair) -> float:
     """How much worse the new run is; NaN where one of the two is no figure that can be compared."""
-    return badness(metric, metric.value(pair.new)) - badness(metric, metric.value(pair.old))
+    return badness(metric, metric.figure(pair.new)) - badness(metric, metric.figure(pair.old))
 
 
 def paired_tolerances(tolerances: Mapping[str, float]) -> dict[str, float]:
@@ -60,8 +60,8 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
     return Verdict(
         metric=metric.name,
         outcome=decision.outcome,
-        old=median(metric.value(pair.old) for pair in used),
-        new=median(metric.value(pair.new) for pair in used),
+        old=median(metric.figure(pair.old) for pair in used),
+        new=median(metric.figure(pair.new) for pair in used),
         change=change,
         lower=lower,
         upper=upper,

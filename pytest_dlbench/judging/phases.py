@@ -12,10 +12,10 @@ WORTH_TELLING = 0.03
 SHORTEST_SECONDS = 0.001
 
 PHASES: Mapping[str, Callable[[Run], float]] = {
-    "import": METRICS["import_time"].value,
-    "build": METRICS["build_time"].value,
-    "first step": METRICS["first_step"].value,
-    "step": METRICS["step_time_median"].value,
+    "import": METRICS["import_time"].figure,
+    "build": METRICS["build_time"].figure,
+    "first step": METRICS["first_step"].figure,
+    "step": METRICS["step_time_median"].figure,
     "evaluation": lambda run: run.evaluation.seconds if run.evaluation else 0.0,
 }
 

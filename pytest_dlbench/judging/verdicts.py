@@ -40,6 +40,10 @@ def _accepted(baseline: Baseline, metric: Metric) -> Mapping[int, float]:
 
 
 def _measured(runs: Sequence[Run], metric: Metric, figures: Mapping[str, Sequence[float]]) -> Mapping[int, float]:
+    if metric.name not in figures:
+        raise DlbenchError(
+            f"{runs[0].case} cannot be compared: not every run has a {metric.name}; give it no tolerance"
+        )
     for run, value in zip(runs, figures[metric.name], strict=True):
         if not _is_comparable(metric, value):
             raise DlbenchError(f"{run.case} cannot be compared: {metric.name} is {value} in the run of seed {run.seed}")

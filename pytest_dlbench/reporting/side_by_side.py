@@ -39,9 +39,9 @@ def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
         some = terminal.of_some(group)
         times = ["first step", "build", "import"]
-        headings = ["framework", *speeds, *times, "accuracy", *some.values(), "peak RSS", "equal to"]
+        headings = ["framework", *speeds, *times, "accuracy", *some, "peak RSS", "equal to"]
         title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
-        yield title, headings, _rows(group, threads, list(some))
+        yield title, headings, _rows(group, threads, some)
 
 
 def _is_trained(result: CaseResult) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
 from pytest_dlbench.reporting import figures, messages
@@ -21,8 +22,6 @@ BY_METRIC = {
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
 MAX_COLUMNS = 500
-# Not all models have them: their columns are there where any case of a table has a figure.
-OF_SOME = {"top5_accuracy": "top 5", "perplexity": "perplexity"}
 
 
 def table(results: Sequence[CaseResult]) -> list[str]:
@@ -48,17 +47,17 @@ def _applied(results: Sequence[CaseResult]) -> list[str]:
 def _trained(results: Sequence[CaseResult]) -> list[str]:
     times = ("step median", "step 10 %", "import", "build", "first step")
     some = of_some(results)
-    headings = ("runs", "samples/s", *times, "accuracy", *some.values(), "peak RSS", "CPUs", "equal to")
-    rows = grid("case", right=headings)
+    rows = grid("case", right=("runs", "samples/s", *times, "accuracy", "peak RSS", "CPUs", "equal to", *some))
     rows.add_column("verdict", no_wrap=True)
     for result in results:
-        rows.add_row(name(result.case), str(result.runs), *_cells(result, some), _verdict(result))
+        rows.add_row(name(result.case), str(result.runs), *_cells(result), *shown(result, some), _verdict(result))
     return lines(rows)
 
 
-def of_some(results: Sequence[CaseResult]) -> dict[str, str]:
-    """The metrics among OF_SOME that any of these has, with their headings."""
-    return {name: heading for name, heading in OF_SOME.items() if any(name in result.figures for result in results)}
+def of_some(results: Sequence[CaseResult]) -> list[str]:
+    """The metrics that have a column of their own where any of these cases has a figure."""
+    names = [metric.name for metric in METRICS.values() if metric.is_shown]
+    return [name for name in names if any(name in result.figures for result in results)]
 
 
 def shown(result: CaseResult, metrics: Iterable[str]) -> list[str]:
@@ -90,16 +89,16 @@ def name(case: Case) -> str:
     return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
 
 
-def _cells(result: CaseResult, some: Iterable[str]) -> list[str]:
+def _cells(result: CaseResult) -> list[str]:
     values = result.figures
     if not values:
-        return ["–"] * (10 + len(list(some)))
+        return ["–"] * 10
     return [
         f"{values['throughput']:,.0f}",
         figures.seconds(values["step_time_median"]),
         figures.seconds(values["step_time"]),
         # Journals of 0.1.0's first days have neither of the first two.
-        *shown(result, ("import_time", "build_time", "first_step", "accuracy", *some, "peak_rss")),
+        *shown(result, ("import_time", "build_time", "first_step", "accuracy", "peak_rss")),
         f"{values['cpu_use']:.2f}",
         f"{result.certificate.deviation:.0e}" if result.certificate else "–",
     ]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.running import devices
 from pytest_dlbench.running.progress import Progress
-from pytest_dlbench.running.series import device_lock
 from pytest_dlbench.running.training import Plan, train_once
 
 
@@ -54,11 +54,10 @@ class Pairs:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """On the device, from the first pair to the last."""
-        lock = device_lock(self.new.case, self.progress)
-        try:
+        case = self.new.case
+        with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as card:
+            self.old, self.new = replace(self.old, card=card), replace(self.new, card=card)
             yield
-        finally:
-            lock.release()
 
     def next(self) -> tuple[Run, Run]:
         """The old and the new side of one more pair; raises UnfinishedError and InvalidError."""

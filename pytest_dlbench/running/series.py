@@ -1,16 +1,12 @@
 """The runs of one case, one after the other, alone on their device."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
-import filelock
-import platformdirs
-
-from pytest_dlbench.records import Case, Run, RunOutcome
+from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.running import devices
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.training import Plan, train_once
-
-# A process that waits for its turn looks this often, so as not to disturb the one that measures.
-WAIT_PERIOD_SECONDS = 0.5
 
 
 def _as_it_is(run: Run) -> Run:
@@ -32,8 +28,8 @@ def train_series(
     done again, ``repeats`` times in the whole series; only the last of its repetitions is in the answer.
     """
     finished: list[Run] = []
-    lock = device_lock(plan.case, progress)
-    try:
+    with devices.held(plan.case.device, lambda: progress.waiting(plan.case, plan.case.device)) as card:
+        plan = replace(plan, card=card)
         for index in range(runs):
             progress.run_started(plan.case, index, runs)
             run = examine(train_once(plan, index))
@@ -46,19 +42,4 @@ def train_series(
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:
                 break
-    finally:
-        lock.release()
     return tuple(finished)
-
-
-def device_lock(case: Case, progress: Progress) -> filelock.BaseFileLock:
-    """The lock of the case's device, held: among all sessions of this user one worker is measured on it at a time."""
-    folder = platformdirs.user_cache_path("pytest-dlbench") / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / f"{case.device}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        progress.waiting(case, case.device)
-        lock.acquire(poll_interval=WAIT_PERIOD_SECONDS)
-    return lock

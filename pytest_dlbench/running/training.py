@@ -97,7 +97,8 @@ def train_once(plan: Plan, index: int) -> Run:
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
         environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
-        environment = {**environment, VARIABLE: folder.name}
+        card = {"CUDA_VISIBLE_DEVICES": plan.card} if plan.card else {}
+        environment = {**environment, **card, VARIABLE: folder.name}
         kills, on_battery = endings.memory_kills(), is_on_battery()
         started = monotonic()
         with Worker(launch.command(plan.place.python), environment, folder) as worker:

@@ -14,6 +14,7 @@ from pytest_dlbench.records import (
     Evaluation,
     Inference,
     Machine,
+    MachineSpeed,
     Record,
     Run,
     RunOutcome,
@@ -67,6 +68,7 @@ def training(step_seconds: Sequence[float] = (0.01,) * STEPS, batch_size: int = 
         losses=(2.3,) * len(step_seconds),
         examples=batch_size * len(step_seconds),
         batch_size=batch_size,
+        load_seconds=0.02,
     )
 
 
@@ -94,6 +96,7 @@ def usage(**changes: Any) -> Usage:
         rss_mean_bytes=400 * MIB,
         rss_peak_bytes=500 * MIB,
         samples=10,
+        minor_faults=5000,
     )
     return replace(usual, **changes)
 
@@ -114,6 +117,8 @@ def run(seed: int = 1, *, step: float = 0.01, accuracy: float = 0.95, peak_mib: 
         training=training((step,) * STEPS),
         evaluation=evaluation(accuracy),
         usage={"train": usage(rss_peak_bytes=round(peak_mib * MIB))},
+        speed=MachineSpeed(threads=2, precision="float32", flops_per_second=9e10, copied_bytes_per_second=8e9),
+        flop_utilisation=0.25,
     )
     return replace(usual, **changes)
 

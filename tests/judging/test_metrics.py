@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dlbench.judging import METRICS, read_all, steady_steps, summarise
-from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import METRICS, Metric, add_metrics, read_all, remove_metrics, steady_steps, summarise
+from pytest_dlbench.records import GpuUsage, RunOutcome
 from tests.doubles import records
 
 # Token by token, of more than ten classes: all metrics apply.
@@ -15,6 +16,8 @@ TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answe
 
 
 OF_INFERENCE = ("latency", "latency_median", "latency_p90")
+OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation"}
+CARD = GpuUsage(name="Acme", uuid="GPU-1", energy_joules=50.0, memory_peak_bytes=100, utilisation=0.9)
 
 
 def value(metric, run):
@@ -107,7 +110,7 @@ def test_every_metric_is_listed_under_its_name(name):
     assert METRICS[name].name == name
 
 
-@pytest.mark.parametrize("name", METRICS.keys() - set(OF_INFERENCE))
+@pytest.mark.parametrize("name", METRICS.keys() - set(OF_INFERENCE) - OF_SOME_MACHINES)
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
 
@@ -128,6 +131,50 @@ def test_a_summary_of_inference_has_its_figures():
     assert summarise([records.inferred()])["latency"] > 0
 
 
+@pytest.mark.parametrize("name", sorted(OF_SOME_MACHINES))
+def test_what_only_some_machines_tell_is_read_off_their_runs_and_left_out_elsewhere(name):
+    usage = {"train": records.usage(gpus=(CARD,), readings={"package_joules": 80.0})}
+    assert value(name, records.run(usage=usage)) > 0
+    assert value(name, records.run()) is None
+
+
+def test_energy_is_of_the_processors_and_their_memory():
+    usage = {"train": records.usage(readings={"package_joules": 80.0, "dram_joules": 4.0, "plug_joules": 200.0})}
+    assert value("energy", records.run(usage=usage)) == 84.0
+
+
+def test_cards_add_their_energy_and_the_fullest_counts():
+    other = replace(CARD, energy_joules=1.0, memory_peak_bytes=9)
+    run = records.run(usage={"train": records.usage(gpus=(CARD, other))})
+    assert (value("gpu_energy", run), value("gpu_memory", run)) == (CARD.energy_joules + 1.0, CARD.memory_peak_bytes)
+
+
+def test_page_faults_are_those_of_a_step():
+    assert value("page_faults", records.run()) == 5000 / records.STEPS
+
+
+def test_a_metric_that_one_run_lacks_is_left_out_of_all():
+    assert "load_time" in read_all(records.runs())
+    lacking = records.run(training=replace(records.training(), load_seconds=None))
+    assert "load_time" not in read_all([*records.runs(), lacking])
+
+
+class TestAdded:
+    OWN = Metric(name="own", unit="J", better="lower", kind="ratio", value=lambda run: float(run.seed))
+
+    def test_metrics_are_known_until_they_are_removed(self):
+        add_metrics([self.OWN])
+        try:
+            assert read_all(records.runs())["own"] == (1.0, 2.0, 3.0)
+        finally:
+            remove_metrics([self.OWN])
+        assert "own" not in METRICS
+
+    def test_a_known_name_is_refused(self):
+        with pytest.raises(OptionError, match="there is a metric 'accuracy' already"):
+            add_metrics([replace(self.OWN, name="accuracy")])
+
+
 def test_four_metrics_are_judged():
     judged = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
     assert judged == {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
@@ -140,7 +187,7 @@ def test_the_better_direction_is_known(name, better):
 
 def test_reading_all_gives_each_metric_one_value_a_run():
     values = read_all([records.run(seed) for seed in (1, 2, 3, 4)])
-    everywhere = METRICS.keys() - {"top5_accuracy", "perplexity", *OF_INFERENCE}
+    everywhere = METRICS.keys() - {"top5_accuracy", "perplexity", *OF_INFERENCE, *OF_SOME_MACHINES}
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 
 

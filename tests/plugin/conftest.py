@@ -97,6 +97,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def suite(pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    monkeypatch.setenv("TMPDIR", str(cache))
     # What is staged to fail here is no failure of the job that these tests run in.
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)

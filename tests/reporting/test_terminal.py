@@ -218,6 +218,6 @@ def test_what_only_some_models_have_is_a_column_where_one_of_them_is():
     tokens = result("training-jax-lstm-pydoc32-cpu-quick")
     tokens = replace(tokens, figures={**tokens.figures, "top5_accuracy": 0.61, "perplexity": 113.4})
     heading, without, with_them = terminal.table([result(), tokens])
-    assert heading.index("top 5") < heading.index("perplexity")
+    assert heading.index("top5_accuracy") < heading.index("perplexity")
     assert " 61.00 %  113 tokens " in with_them
     assert without.count("–") == with_them.count("–") + 2

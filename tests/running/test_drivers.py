@@ -13,11 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import filelock
 import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running import devices
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
 from tests.running.plans import plan
@@ -101,6 +101,7 @@ class TestSeries:
     @pytest.fixture(autouse=True)
     def own_cache(self, tmp_path, monkeypatch):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def test_keeps_each_run_before_the_next_and_gives_every_run_its_own_seed(self, tmp_path):
         told: list[tuple[str, int]] = []
@@ -151,5 +152,5 @@ class TestSeries:
 
         with pytest.raises(KeyboardInterrupt):
             train_series(plan("numpy_softmax", tmp_path), 3, keep=break_off, progress=Silent())
-        with filelock.FileLock(tmp_path / "pytest-dlbench" / "locks" / "cpu.lock", timeout=0):
+        with devices.held("cpu", lambda: pytest.fail("the device is held")):
             pass

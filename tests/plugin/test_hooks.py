@@ -1,0 +1,70 @@
+"""The example of docs/measurement.md: somebody else's sampler joins the record, the table and the gate."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "measurement.md"
+# A meter that always shows 36 watts: as good as the file of a real one.
+METER = """
+from time import monotonic
+
+class Path:
+    def __init__(self, path): pass
+
+    def read_text(self): return str(36 * FACTOR * monotonic() / 3600)
+
+FACTOR = {factor}
+"""
+
+
+@pytest.fixture
+def example():
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return code
+
+
+@pytest.fixture
+def metered(suite, example):
+    """The suite with the example in its conftest; a function that sets how much the meter shows."""
+    conftest = suite.path / "conftest.py"
+    before = conftest.read_text()
+
+    def metered(factor):
+        (suite.path / "meter.py").write_text(METER.format(factor=factor))
+        code = example.replace("from pathlib import Path", "from meter import Path")
+        conftest.write_text(f"import sys\nsys.path.insert(0, {str(suite.path)!r})\n{code}\n{before}")
+        return suite
+
+    return metered
+
+
+def test_the_example_has_less_than_30_lines(example):
+    assert len([line for line in example.splitlines() if line.strip()]) < 30
+
+
+def test_a_samplers_figure_is_in_the_record_and_in_the_table(metered):
+    result = metered(1).run("--dlbench-runs=1")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["case * plug_energy *verdict", "numpy-softmax-digits-cpu * J *no_baseline"])
+    (journal,) = (metered(1).path / ".dlbench").glob("*.jsonl")
+    train = json.loads(journal.read_text().splitlines()[0])["run"]["usage"]["train"]
+    assert train["readings"]["plug_joules"] == pytest.approx(36 * train["wall_seconds"], rel=0.2)
+
+
+def test_a_metric_with_a_tolerance_is_judged(metered):
+    metered(1).save("--dlbench-tolerance=step_time:400%")
+    result = metered(20).run("--dlbench-tolerance=step_time:400%", "--dlbench-tolerance=plug_energy:200%")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["regressed: training-numpy-softmax-digits-cpu-smoke", "*plug_energy *regressed *200%"])
+
+
+def test_a_name_that_is_taken_is_a_usage_error(metered):
+    suite = metered(1)
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(conftest.read_text().replace('name="plug_energy"', 'name="accuracy"'))
+    result = suite.run()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*there is a metric 'accuracy' already*"])
