@@ -87,7 +87,7 @@ def test_every_setting_of_every_optimiser_is_known(name):
         ("momentum=1", "momentum must be at least 0 and below 1, got 1.0"),
         ("rho=1.5", "rho must be at least 0 and below 1, got 1.5"),
         ("nesterov=1", "expected true or false, got '1'"),
-        ("precision=float16", "expected one of float32, float64, got 'float16'"),
+        ("precision=float8", "expected one of float32, float64, bfloat16, float16, got 'float8'"),
         ("clip_norm=some", "expected a finite number, 0 or more or none, got 'some'"),
         ("clip_norm=0", "clip_norm must be above 0"),
         ("batch_size=50,50", "--dlbench-set batch_size: 50 is there twice"),

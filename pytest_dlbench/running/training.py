@@ -158,7 +158,7 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
     if recipe.init == "shared":
         weights = str(folder / "weights.npz")
         arrays = initial_weights(plan.network, seed=seed)
-        typed = {name: array.astype(recipe.precision) for name, array in arrays.items()}
+        typed = {name: array.astype(recipe.stored_precision) for name, array in arrays.items()}
         np.savez(weights, allow_pickle=False, **typed)
     return {"weights": weights, "order": str(folder / "order.npy"), "rates": rates}
 

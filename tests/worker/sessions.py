@@ -58,7 +58,7 @@ class Session:
         if recipe.init == "shared":
             weights = str(self._folder / "weights.npz")
             arrays = initial_weights(network, seed=seed)
-            typed: dict[str, Any] = {name: array.astype(recipe.precision) for name, array in arrays.items()}
+            typed: dict[str, Any] = {name: array.astype(recipe.stored_precision) for name, array in arrays.items()}
             np.savez(weights, allow_pickle=False, **typed)
         return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)
 

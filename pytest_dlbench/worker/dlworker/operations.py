@@ -71,6 +71,7 @@ def needs(network, recipe):
     """What a builder must have for it: kinds of layers, the loss, the optimiser, and features of a recipe."""
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
+    features |= {recipe["precision"]} & {"bfloat16", "float16"}
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
     return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
 

@@ -12,8 +12,9 @@ A builder is a module with
 ``SUPPORTS``
     A literal set of what it can build: kinds of layers, losses and optimisers as they stand in the driver's JSON, and
     of the features "schedule" (a learning rate for each step), "clip_norm", "lengths" (sequences that end before their
-    padding) and "start" (a recurrent layer that begins in another's last state). What is asked for beyond it is refused
-    before the Trainer is made. The driver reads it from the file, without importing the framework.
+    padding), "start" (a recurrent layer that begins in another's last state), "bfloat16" and "float16" (the framework's
+    own mixed precision: weights stay float32, and so are the outputs). What is asked for beyond it is refused before
+    the Trainer is made. The driver reads it from the file, without importing the framework.
 ``Trainer(network, recipe, weights, device, seed)``
     ``network`` and ``recipe`` are the driver's JSON; ``weights`` maps names such as "conv1.weight" to arrays in the
     canonical layout, or is None for the framework's own initialisation. It has

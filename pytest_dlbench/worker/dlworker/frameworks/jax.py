@@ -18,6 +18,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -110,7 +111,9 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
-        self.dtype = np.dtype(recipe["precision"])
+        mixed = recipe["precision"] == "bfloat16"
+        self.dtype = np.dtype("float32" if mixed else recipe["precision"])
+        compute = partial(_in_bfloat16, apply) if mixed else apply
         self.network, self.layers = network, network["layers"]
         platform, _, number = device.partition(":")
         self.device = jax.devices(platform)[int(number or 0)]
@@ -122,8 +125,8 @@ class Trainer:
         optimizer = _optimizer(recipe)
         self.rate = recipe["optimizer"]["learning_rate"]
         self.slots = jax.device_put(optimizer.init(self.weights), self.device)
-        self._step = _compiled_step(network, optimizer)
-        self._apply = jax.jit(partial(_apply, network["layers"]))
+        self._step = _compiled_step(network, optimizer, compute)
+        self._apply = jax.jit(partial(_outputs, compute, network["layers"]))
 
     def parameters(self):
         shapes = {}
@@ -169,7 +172,20 @@ class Trainer:
             yield np.asarray(self._apply(self.weights, self.states, inputs[first : first + batch_size], self.key))
 
 
-def _compiled_step(network, optimizer):
+def _in_bfloat16(apply, layers, weights, states, x, key, training):
+    """The network in bfloat16; logits and running statistics in float32."""
+
+    def cast(tree, dtype):
+        is_float = partial(jnp.issubdtype, arg2=jnp.floating)
+        return jax.tree.map(lambda array: array.astype(dtype) if is_float(array.dtype) else array, tree)
+
+    # Running statistics move by less than bfloat16 can tell: in training they are written and not read.
+    states = states if training else cast(states, jnp.bfloat16)
+    logits, new = apply(layers, cast(weights, jnp.bfloat16), states, cast(x, jnp.bfloat16), key, training)
+    return logits.astype(jnp.float32), cast(new, jnp.float32)
+
+
+def _compiled_step(network, optimizer, apply):
     layers = network["layers"]
 
     def step(weights, states, slots, examples, course, key, number):
@@ -190,6 +206,6 @@ def _compiled_step(network, optimizer):
     return jax.jit(step, donate_argnums=(0, 1, 2))
 
 
-def _apply(layers, weights, states, inputs, key):
+def _outputs(apply, layers, weights, states, inputs, key):
     logits, _ = apply(layers, weights, states, inputs, key, False)
     return logits

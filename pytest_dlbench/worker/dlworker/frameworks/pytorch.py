@@ -1,6 +1,7 @@
 """PyTorch: an nn.Sequential, or a module of one's own where branches meet, trained eagerly."""
 
-from functools import reduce
+from contextlib import contextmanager
+from functools import partial, reduce
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own
 from torch import nn
 
 from dlworker.frameworks.pytorch_layers import build
+from dlworker.protocol import RequestError
 
 SUPPORTS = {
     "adadelta",
@@ -15,6 +17,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -23,6 +26,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -43,6 +47,7 @@ SUPPORTS = {
     "tanh",
 }
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+MIXED = {"bfloat16": torch.bfloat16, "float16": torch.float16} if hasattr(torch, "bfloat16") else {}
 
 
 def configure(threads):
@@ -94,7 +99,8 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         torch.manual_seed(seed)
         self.device = torch.device(device.replace("gpu", "cuda"))
-        self.dtype = DTYPES[recipe["precision"]]
+        self.dtype = DTYPES.get(recipe["precision"], torch.float32)
+        self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
         self.network = network
         self.model = build(network).to(device=self.device, dtype=self.dtype)
         if weights is not None:
@@ -143,22 +149,48 @@ class Trainer:
     def step(self, number):
         index = self.order[number]
         self.optimizer.zero_grad()
-        loss = self.loss(self.forward(self.inputs[index]), self.labels[index])
-        loss.backward()
+        with self.mixed():
+            loss = self.loss(self.forward(self.inputs[index]), self.labels[index])
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        if self.scaler:
+            self.scaler.unscale_(self.optimizer)
         if self.clip_norm:
             clip(self.trained, self.clip_norm)
         if self.rates is not None:
             for group in self.optimizer.param_groups:
                 group["lr"] = float(self.rates[number])
-        self.optimizer.step()
+        if self.scaler:
+            # It leaves a step out whose gradients are too large for the type.
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
         return loss.detach()
 
     def outputs(self, inputs, batch_size):
         self.model.eval()
         for x in self._inputs(inputs).split(batch_size):
-            with torch.no_grad():
-                yield self.forward(x).cpu().numpy()
+            with torch.no_grad(), self.mixed():
+                outputs = self.forward(x)
+            # NumPy has no bfloat16.
+            yield outputs.to(self.dtype).cpu().numpy()
         self.model.train()
+
+
+def mixed_precision(precision, kind):
+    """A function that makes the context of a forward pass, and what scales a loss of float16, if it is needed."""
+    if precision not in ("bfloat16", "float16"):
+        return no_context, None
+    if not hasattr(torch, "amp") or not hasattr(torch.amp, "GradScaler"):
+        raise RequestError("unsupported", "torch %s has no torch.amp.GradScaler; 2.3 is the first" % torch.__version__)
+    scaler = torch.amp.GradScaler(kind) if precision == "float16" else None
+    return partial(torch.autocast, device_type=kind, dtype=MIXED[precision]), scaler
+
+
+@contextmanager
+def no_context():
+    """contextlib.nullcontext, which Python 3.6 has not."""
+    yield
 
 
 def clip(parameters, length):
