@@ -15,7 +15,9 @@ from pytest_dlbench import (
     cli_environments,
     cli_export,
     cli_history,
+    cli_published,
     cli_records,
+    cli_report,
 )
 from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
 from pytest_dlbench.model import infer
@@ -59,6 +61,8 @@ def parser() -> argparse.ArgumentParser:
     cli_history.declare(commands)
     cli_baseline.declare(commands)
     cli_doctor.declare(commands)
+    cli_report.declare(commands)
+    cli_published.declare(commands)
     completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(run=_completion)

@@ -30,7 +30,7 @@ examples:
   dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
 
 exit status: 0 all cases of both sides compared, none worse; 1 at least one regressed or did not finish; 2 a wrong call,
-or no case in common; 3 none regressed, but some are inconclusive, incomparable or on one side only
+or no case in common; 3 none regressed, but some are inconclusive, invalid, incomparable or on one side only
 """
 
 
@@ -89,7 +89,7 @@ def _newest(found: Found) -> Mapping[str, Record]:
 
 
 def _status(outcomes: set[str], *, has_lonely: bool) -> int:
-    unclear = {CaseOutcome.INCONCLUSIVE, CaseOutcome.INCOMPARABLE, "suspect"}
+    unclear = {CaseOutcome.INCONCLUSIVE, CaseOutcome.INCOMPARABLE, CaseOutcome.INVALID, CaseOutcome.SUSPECT}
     if outcomes - unclear - set(CONCLUDED):
         return 1
     return 3 if outcomes & unclear or has_lonely else 0

@@ -10,19 +10,24 @@ import pytest
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
+    columns,
     duration,
     flag,
+    groups,
     history_address,
     names,
     optional_path,
     outcomes,
+    page_path,
     pair_limit,
     path,
     positive_int,
     positive_seconds,
     scale,
     share,
+    sort,
     text,
     thread_counts,
     tolerances,
@@ -32,8 +37,6 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
 
-# Two runs say nothing of how far runs lie apart.
-MIN_COMPARED_RUNS = 3
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
@@ -70,9 +73,13 @@ class Options:
     seed: int
     baselines: Path
     journals: Path
+    html: Path | None
     plan: bool
     json: Path | None
     history: str
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    sort: str
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -248,6 +255,13 @@ OPTIONS = (
         help="Where the journal of each session is written: every run, as soon as it ended.",
     ),
     Option(
+        name="html",
+        parse=page_path,
+        default="",
+        metavar="PATH",
+        help="Write a page with charts of this session, one file that needs no network.",
+    ),
+    Option(
         name="plan",
         parse=flag,
         default="false",
@@ -266,6 +280,28 @@ OPTIONS = (
         default="",
         metavar="ADDRESS",
         help="Add this session to the history in this folder, or at an fsspec address such as s3://bucket/history.",
+    ),
+    Option(
+        name="group_by",
+        spelled="group-by",
+        parse=groups,
+        default="",
+        metavar="LABELS",
+        help="One table for each framework, model, dataset, device or mark, or for several of them: model,device.",
+    ),
+    Option(
+        name="columns",
+        parse=columns,
+        default="",
+        metavar="NAMES",
+        help="Columns of the tables, such as throughput,accuracy,peak_rss,verdict; all metrics have their names.",
+    ),
+    Option(
+        name="sort",
+        parse=sort,
+        default="",
+        metavar="METRIC",
+        help="Sort the tables by this metric, the best first, or by name; otherwise in the order of the tests.",
     ),
 )
 
@@ -302,14 +338,15 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         raise OptionError(
             "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
         )
-    if options.save and options.runs < MIN_COMPARED_RUNS:
-        raise OptionError(f"--dlbench-save: needs --dlbench-runs {MIN_COMPARED_RUNS} or more, got {options.runs}")
+    if options.save and options.runs < FEWEST_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
     return replace(
         options,
         baselines=root / options.baselines,
         journals=root / options.journals,
         json=options.json and root / options.json,
         history=str(root / options.history) if _is_folder(options.history) else options.history,
+        html=options.html and root / options.html,
     )
 
 
@@ -321,7 +358,7 @@ def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
     for option in OPTIONS:
         given = command_line(option.key)
         # So few runs that nothing can be saved are not what is to be repeated.
-        is_too_few = option.name == "runs" and runs < MIN_COMPARED_RUNS
+        is_too_few = option.name == "runs" and runs < FEWEST_RUNS
         if option.name in REPEATED and given is not None and not is_too_few:
             values = given if option.repeats else [given]
             yield from [option.flag] if option.parse is flag else [f"{option.flag}={value}" for value in values]

@@ -7,10 +7,12 @@ from math import inf
 from pathlib import Path
 
 from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
+from pytest_dlbench.extras import require_report
+from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
 from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.columns import GROUPS, HEADINGS, SORTS, USUAL
 
 
 def flag(text: str, where: str) -> bool:
@@ -40,6 +42,14 @@ def history_address(value: str, where: str) -> str:
     if value.strip() and find_spec("pyarrow") is None:
         raise OptionError(f'{where}: needs pyarrow, which is not here: pip install "pytest-dlbench[history]"')
     return value.strip()
+
+
+def page_path(value: str, where: str) -> Path | None:
+    """A path for a report, None for none; refused before hours of training where none could be written."""
+    if not value.strip():
+        return None
+    require_report(where)
+    return Path(value)
 
 
 def names(value: str, where: str) -> tuple[str, ...]:
@@ -126,3 +136,25 @@ def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
 def tolerances(value: str, where: str) -> Mapping[str, float]:
     """METRIC:AMOUNT with commas between them."""
     return parse_tolerances(names(value, where), where)
+
+
+def groups(value: str, where: str) -> tuple[str, ...]:
+    """What tables are grouped by, with commas between them."""
+    return _known(names(value, where), "group", where, GROUPS)
+
+
+def columns(value: str, where: str) -> tuple[str, ...]:
+    """Columns of tables, with commas between them."""
+    return _known(names(value, where), "column", where, tuple({**METRICS, **HEADINGS})) or USUAL
+
+
+def sort(value: str, where: str) -> str:
+    """A metric, ``name``, or nothing for the order of the tests."""
+    return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, SORTS)), "")
+
+
+def _known(given: tuple[str, ...], kind: str, where: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    for name in given:
+        if name not in known:
+            raise OptionError(unknown_name(kind, name, where, known))
+    return given

@@ -29,6 +29,7 @@ REGISTRY = pytest.StashKey[Registry]()
 ARMS = pytest.StashKey[Sequence[Arms]]()
 CASES = pytest.StashKey[int]()
 RESULT = pytest.StashKey[CaseResult]()
+RUNS = pytest.StashKey[list[dict[str, float]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -130,9 +131,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     if "dlbench" in getattr(item, "fixturenames", ()):
         # Plain data, so that a worker of pytest-xdist can send it.
-        told = {"result": codec.builtins(item.stash[RESULT])} if RESULT in item.stash else {}
+        told = _told(item) if RESULT in item.stash else {}
         report.__dict__["dlbench"] = told
     return report
+
+
+def _told(item: pytest.Item) -> dict[str, Any]:
+    known = {name for name, _ in parametrization.mark_lines(item.config.stash[REGISTRY])}
+    parent = item.parent.nodeid if item.parent else ""
+    return {
+        "result": codec.builtins(item.stash[RESULT]),
+        "runs": item.stash[RUNS],
+        "test": f"{parent}::{getattr(item, 'originalname', None) or item.name}",
+        "marks": sorted({mark.name for mark in item.iter_markers()} & known),
+    }
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -184,6 +196,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
     def settle(record: Record, result: CaseResult) -> None:
         node.stash[RESULT] = result
+        node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
         node.user_properties += junit.properties(result)
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)

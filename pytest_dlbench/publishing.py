@@ -1,7 +1,7 @@
 """What a session leaves for others: the files that were asked for, and what GitHub shows of it."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,11 +43,11 @@ def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
     """Write what was asked for, and what the surroundings want; what fails keeps nothing else from being written."""
     lines: list[str] = []
     errors: list[str] = []
-    for write in (_document, _history, _summary):
+    for name, write in WRITERS.items():
         try:
             lines += write(ended, environment)
         except (DlbenchError, OSError) as error:
-            errors.append(f"{write.__name__.lstrip('_')} not written: {error}; the journal has it all")
+            errors.append(f"{name} not written: {error}; the journal has it all")
     if environment.get("GITHUB_ACTIONS") == "true":
         workspace = Path(environment.get("GITHUB_WORKSPACE", ended.root))
         lines += _annotations(ended.failures, ended.root, workspace)
@@ -69,12 +69,31 @@ def _history(ended: Ended, _: Mapping[str, str]) -> list[str]:
     return [f"history: {line}" for line in remember(History(address=address), cases)]
 
 
+def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
+    if not (path := ended.options.html):
+        return []
+    # Late: Altair is slow to load, and needed for this alone.
+    from pytest_dlbench.reporting.page import page  # noqa: PLC0415
+    from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
+
+    page.write(path, gather(journal for journal in ended.journals if journal.exists()))
+    return [f"report: {path}"]
+
+
 def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
     if not (path := environment.get("GITHUB_STEP_SUMMARY")):
         return []
     with Path(path).open("a", encoding="utf-8") as file:
         file.write(markdown.summary(ended.results, ended.left_out, ended.heading))
     return [f"GitHub's summary: {path}"]
+
+
+WRITERS: Mapping[str, Callable[[Ended, Mapping[str, str]], list[str]]] = {
+    "json": _document,
+    "history": _history,
+    "report": _report,
+    "GitHub's summary": _summary,
+}
 
 
 def _recorded(journals: Iterable[Path]) -> Found:

@@ -14,10 +14,12 @@ from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.parametrization import LEFT_OUT
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting.annotations import Failure
+from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running.progress import Progress, Silent
 
 if TYPE_CHECKING:
+    from pytest_dlbench.publishing import Ended
     from pytest_dlbench.session import Session
 
 
@@ -30,6 +32,7 @@ class Reporter:
         # Read now: while a test's output is captured, standard output is no terminal.
         self.columns = int(terminal_reporter._tw.fullwidth)
         self._results: list[CaseResult] = []
+        self._told: list[dict[str, Any]] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
         self._journals: set[str] = set()
         self._failures: list[Failure] = []
@@ -70,7 +73,9 @@ class Reporter:
             self._failures.append(_failure(report))
         if report.when == "call":
             self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
-            self._results += [result] if result else []
+            if result:
+                self._results.append(result)
+                self._told.append(told)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -90,30 +95,10 @@ class Reporter:
             return
         # Late, because of rich: every pytest session with this plugin installed would wait for it.
         from pytest_dlbench import publishing  # noqa: PLC0415
-        from pytest_dlbench.reporting import side_by_side, terminal  # noqa: PLC0415
 
-        session = self._session()
-        settings = session.settings
         terminalreporter.section("dlbench")
-        lines = [terminal.machine(settings.machine, session.options.threads, settings.scale)]
-        lines += ["", *terminal.table(self._results), ""] if self._results else []
-        lines += side_by_side.tables(self._results) if len(session.options.threads) > 1 else []
-        is_verbose = self._config.getoption("verbose") > 0
-        lines += terminal.notes(self._results)
-        lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
-        journals = sorted(self._journals | {str(session.journal.path)})
-        lines += terminal.journals(journals)
-        ended = publishing.Ended(
-            root=self._config.rootpath,
-            options=session.options,
-            journals=[Path(path) for path in journals],
-            results=self._results,
-            left_out=self._left_out,
-            failures=self._failures,
-            heading=lines[0],
-        )
-        published = publishing.publish(ended, os.environ)
-        for line in (*lines, *published.lines):
+        published = publishing.publish(self._ended(), os.environ)
+        for line in (*self._lines(), *published.lines):
             terminalreporter.write_line(line)
         for error in published.errors:
             terminalreporter.write_line(f"ERROR: {error}", red=True)
@@ -121,6 +106,42 @@ class Reporter:
             self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
         if not self._ran_some:
             terminalreporter.write_line("ERROR: nothing was trained: no case could run, see why above", red=True)
+
+    def _ended(self) -> "Ended":
+        from pytest_dlbench.publishing import Ended  # noqa: PLC0415 - as above
+
+        session = self._session()
+        return Ended(
+            root=self._config.rootpath,
+            options=session.options,
+            journals=[Path(path) for path in self._written()],
+            results=self._results,
+            left_out=self._left_out,
+            failures=self._failures,
+            heading=self._heading(),
+        )
+
+    def _written(self) -> list[str]:
+        return sorted(self._journals | {str(self._session().journal.path)})
+
+    def _heading(self) -> str:
+        from pytest_dlbench.reporting import terminal  # noqa: PLC0415 - as above
+
+        session = self._session()
+        return terminal.machine(session.settings.machine, session.options.threads, session.settings.scale)
+
+    def _lines(self) -> list[str]:
+        from pytest_dlbench.reporting import side_by_side, tables, terminal  # noqa: PLC0415 - as above
+
+        asked = self._session().options
+        layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort)
+        rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
+        lines = [self._heading(), "", *tables.tables(rows, layout)]
+        lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
+        lines += terminal.notes(self._results)
+        is_verbose = self._config.getoption("verbose") > 0
+        lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
+        return [*lines, *terminal.journals(self._written())]
 
 
 def _failure(report: pytest.TestReport) -> Failure:

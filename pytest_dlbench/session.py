@@ -12,10 +12,11 @@ from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.model import infer
-from pytest_dlbench.options import MIN_COMPARED_RUNS, Options
+from pytest_dlbench.options import Options
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import (
     Baseline,
@@ -179,8 +180,8 @@ class Session:
     def _against(self, baseline: Baseline, record: Record, again: str) -> CaseResult:
         if obstacles := judging.obstacles(baseline.context, record.context):
             return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, again))
-        if len(record.runs) < MIN_COMPARED_RUNS:
-            message = messages.too_few(len(record.runs), MIN_COMPARED_RUNS)
+        if len(record.runs) < FEWEST_RUNS:
+            message = messages.too_few(len(record.runs), FEWEST_RUNS)
             return _result(record, CaseOutcome.INCONCLUSIVE, message)
         verdicts = compare(baseline, record.runs, self.options.tolerance)
         message = messages.compared(baseline, record, verdicts, again)

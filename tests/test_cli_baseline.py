@@ -77,8 +77,9 @@ def test_the_newest_recording_of_a_case_is_accepted(store, tmp_path):
             [replace(run, usage={"train": records.usage(foreign_cpus=1.5)}) for run in records.runs()],
             "others on this machine",
         ),
+        ([replace(run, invalid=("the card was slowed",)) for run in records.runs()], "the card was slowed"),
     ],
-    ids=["few", "unfinished", "disturbed"],
+    ids=["few", "unfinished", "disturbed", "spoiled"],
 )
 def test_what_is_no_sound_figure_is_refused_with_the_reason(store, tmp_path, capsys, runs, why):
     path = sessions.write(tmp_path, "a", runs, outcome=CaseOutcome.NO_BASELINE)

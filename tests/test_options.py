@@ -8,6 +8,7 @@ from pytest_dlbench import options
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.columns import USUAL
 
 ROOT = Path("/repository")
 
@@ -45,6 +46,11 @@ def complaint(command_line=None, ini=None):
         ("devices", ()),
         ("settings", {}),
         ("plan", False),
+        ("json", None),
+        ("history", ""),
+        ("group_by", ()),
+        ("columns", USUAL),
+        ("sort", ""),
         ("timeout", 600.0),
         ("seed", 1),
         ("baselines", ROOT / "baselines"),
@@ -263,3 +269,24 @@ def test_a_case_is_repeated_without_the_flags_that_say_what_becomes_of_it():
 
 def test_a_case_is_repeated_without_what_the_ini_file_says_again():
     assert read(ini={"scale": "smoke", "runs": "5"}).again == ()
+
+
+# Tables and files
+
+
+@pytest.mark.parametrize(("name", "value"), [("group-by", "modle"), ("columns", "accurcy"), ("sort", "step_tme")])
+def test_a_wish_for_tables_that_nobody_knows_is_refused_with_the_nearest(name, value):
+    assert "did you mean" in complaint({name: value})
+
+
+def test_columns_are_in_the_order_in_which_they_were_named():
+    assert read({"columns": "verdict,accuracy"}).columns == ("verdict", "accuracy")
+
+
+def test_files_are_relative_to_the_root():
+    asked = read({"json": "out/session.json", "history": "history"})
+    assert (asked.json, asked.history) == (ROOT / "out/session.json", str(ROOT / "history"))
+
+
+def test_an_address_of_a_history_stays_as_it_is():
+    assert read({"history": "s3://bucket/history"}).history == "s3://bucket/history"

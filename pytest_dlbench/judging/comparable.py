@@ -5,6 +5,9 @@ from typing import Any
 
 from pytest_dlbench.records import Context
 
+# Two runs say nothing of how far runs lie apart.
+FEWEST_RUNS = 3
+
 
 def obstacles(old: Context, new: Context) -> tuple[str, ...]:
     """Why figures of these two contexts say nothing about each other; empty where they may be compared."""

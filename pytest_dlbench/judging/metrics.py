@@ -22,7 +22,7 @@ class Metric:
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
     where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
     None for a run that has no such figure: then no run of its case has. ``is_shown`` gives it a column in
-    the table, where any case has it; ``purpose`` says which runs have it at all.
+    the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -133,7 +133,6 @@ METRICS: dict[str, Metric] = {
             session_sd=0.0,
             is_robust=False,
             purpose="training",
-            is_shown=True,
         ),
         Metric(
             # As if it were so many tokens that each were as likely as the others.
@@ -145,7 +144,6 @@ METRICS: dict[str, Metric] = {
             session_sd=0.0,
             is_robust=False,
             purpose="training",
-            is_shown=True,
         ),
         Metric(
             name="peak_rss",

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 
-from pytest_dlbench.judging.comparable import obstacles
+from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
 from pytest_dlbench.judging.metrics import read_all
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
 from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.records import Baseline, CaseOutcome, Record, Verdict
-
-# Two runs say nothing of how far runs lie apart.
-FEWEST_RUNS = 3
 
 
 def accepted(record: Record, *, reason: str, saved: str) -> Baseline:
@@ -32,6 +29,8 @@ def refusal(record: Record) -> str:
         return f"{outcome}: not all runs finished"
     if len(record.runs) < FEWEST_RUNS:
         return f"{len(record.runs)} of {FEWEST_RUNS} runs that a comparison needs"
+    if invalid := [reason for run in record.runs for reason in run.invalid]:
+        return f"the machine spoiled it: {invalid[0]}"
     return ""
 
 

@@ -4,7 +4,7 @@ from pytest_dlbench.records import CaseResult
 
 
 def properties(result: CaseResult) -> list[tuple[str, object]]:
-    """Name and value of each: the outcome, the steps, every figure, and every comparison."""
+    """Name and value of each: the case, the outcome, the steps, every figure, and all that a comparison found."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
     steps = (("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps))
     found += [(name, number) for name, number in steps if number is not None]
@@ -12,8 +12,11 @@ def properties(result: CaseResult) -> list[tuple[str, object]]:
     for verdict in result.verdicts:
         found += [
             (f"dlbench_{verdict.metric}_verdict", verdict.outcome.value),
+            (f"dlbench_{verdict.metric}_old", verdict.old),
+            (f"dlbench_{verdict.metric}_new", verdict.new),
             (f"dlbench_{verdict.metric}_change", verdict.change),
             (f"dlbench_{verdict.metric}_lower", verdict.lower),
             (f"dlbench_{verdict.metric}_upper", verdict.upper),
+            (f"dlbench_{verdict.metric}_tolerance", verdict.tolerance),
         ]
     return found

@@ -9,7 +9,8 @@ from pytest_dlbench.environments.building import Built
 from pytest_dlbench.model import Network
 from pytest_dlbench.model.shapes import show
 from pytest_dlbench.records import Run
-from pytest_dlbench.reporting import terminal
+from pytest_dlbench.reporting import tables, terminal
+from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.storing import Damage, Entry
 
 
@@ -74,7 +75,7 @@ def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
         elif entry.result:
             results.append(entry.result)
             open_runs.pop(entry.result.case.id, None)
-    lines = terminal.table(results) if results else []
+    lines = tables.tables([tables.Row(result=result) for result in results], Layout())
     for case, runs in open_runs.items():
         outcomes = ", ".join(f"run {run.index + 1} {run.outcome}" for run in runs)
         lines.append(f"not judged: {case}: {outcomes}")

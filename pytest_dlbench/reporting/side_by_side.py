@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from pytest_dlbench.records import CaseResult
-from pytest_dlbench.reporting import terminal
+from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting.columns import HEADINGS
 from pytest_dlbench.sweeps import show
 
 Row = list[str]
+# Of some models only.
+SHOWN = ("top5_accuracy", "perplexity")
 
 
 def tables(results: Iterable[CaseResult]) -> list[str]:
@@ -37,9 +40,17 @@ def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row
     for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
-        some = terminal.of_some(group)
+        some = [name for name in SHOWN if any(name in result.figures for result in group)]
         times = ["first step", "build", "import"]
-        headings = ["framework", *speeds, *times, "accuracy", *some, "peak RSS", "equal to"]
+        headings = [
+            "framework",
+            *speeds,
+            *times,
+            "accuracy",
+            *(HEADINGS[name] for name in some),
+            "peak RSS",
+            "equal to",
+        ]
         title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
         yield title, headings, _rows(group, threads, some)
 
@@ -70,5 +81,5 @@ def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[in
     result = by_threads[max(by_threads)]
     speeds = [f"{by_threads[count].figures['throughput']:,.0f}" if count in by_threads else "–" for count in threads]
     metrics = ("first_step", "build_time", "import_time", "accuracy", *some, "peak_rss")
-    shown = terminal.shown(result, metrics)
+    shown = [figures.figure(name, result.figures[name]) if name in result.figures else "–" for name in metrics]
     return [framework, *speeds, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]

@@ -5,7 +5,7 @@ Spark read the whole folder as one table. A session's name is its own, so that w
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from io import BytesIO
@@ -59,9 +59,10 @@ class History:
         ``columns`` beside ``session`` are read where a file has them. A damaged file is named and left out.
         """
         tables, damages = [], []
-        for where, content in self._files(machine, since):
+        system, paths = self._found(machine, since)
+        for where in paths:
             try:
-                tables.append(_table(content, columns))
+                tables.append(_table(system.cat_file(where), columns))
             except (arrow().ArrowException, OSError, ValueError) as error:
                 reason = str(error).partition("\n")[0]
                 damages.append(f"{where}: no Parquet that can be read ({reason}); it is left out, the others are kept")
@@ -82,15 +83,17 @@ class History:
             raise DlbenchError(f"the history at {self.address} cannot be reached: {error}") from error
         return system, str(root).rstrip("/")
 
-    def _files(self, machine: str | None, since: date | None) -> Iterator[tuple[str, bytes]]:
+    def _found(self, machine: str | None, since: date | None) -> tuple[Any, list[str]]:
+        """The file system, and the sessions in it that were asked for, by machine class and time."""
         system, root = self._opened()
-        paths = sorted(system.find(root))
-        if not any(PARTITION.search(path) for path in paths):
+        every = {path: found for path in sorted(system.find(root)) if (found := PARTITION.search(path))}
+        if not every:
             raise FileFormatError(f"there is no history at {self.address}: pytest --dlbench-history writes one")
-        for path in paths:
-            found = PARTITION.search(path)
-            if found and machine in (None, found["machine"]) and (not since or found["date"] >= since.isoformat()):
-                yield path, system.cat_file(path)
+        first = since.isoformat() if since else ""
+        chosen = [
+            path for path, found in every.items() if machine in (None, found["machine"]) and found["date"] >= first
+        ]
+        return system, chosen
 
 
 class _Local:

@@ -49,14 +49,15 @@ class _Joiner:
     where: str
     cases: list[Recorded] = field(default_factory=list)
     damages: list[str] = field(default_factory=list)
-    _runs: dict[str, list[Run]] = field(default_factory=dict)
+    _runs: dict[str, dict[int, Run]] = field(default_factory=dict)
     _contexts: dict[str, Context] = field(default_factory=dict)
 
     def add(self, entry: Entry | Damage) -> None:
         if isinstance(entry, Damage):
             self.damages.append(entry.message)
         elif entry.run:
-            self._runs.setdefault(entry.run.case, []).append(entry.run)
+            # What the machine spoiled was done again, and only the last repetition was judged.
+            self._runs.setdefault(entry.run.case, {})[entry.run.index] = entry.run
             if entry.context:
                 self._contexts[entry.run.case] = entry.context
         elif entry.result:
@@ -64,12 +65,12 @@ class _Joiner:
 
     def _join(self, result: CaseResult, recipe: Mapping[str, Any]) -> None:
         name = result.case.id
-        runs, context = self._runs.pop(name, []), self._contexts.get(name)
+        runs, context = self._runs.pop(name, {}), self._contexts.get(name)
         if not runs or context is None:
             self.damages.append(f"{self.where}: {name} was judged, but what it ran as is not there; it is left out")
             return
         record = Record(
-            case=result.case, context=context, recipe=recipe, runs=tuple(runs), certificate=result.certificate
+            case=result.case, context=context, recipe=recipe, runs=tuple(runs.values()), certificate=result.certificate
         )
         self.cases.append(Recorded(record=record, result=result))
 
@@ -80,7 +81,7 @@ def read(paths: Iterable[Path]) -> Found:
     Runs whose case was not judged, for the session ended before, are none. Raises FileFormatError for a path that is
     not there, and for a document that cannot be read.
     """
-    found = [_read_one(path) for given in paths for path in _files(given)]
+    found = [_read_one(path) for given in paths for path in files(given)]
     return Found(
         cases=tuple(case for part in found for case in part.cases),
         damages=tuple(damage for part in found for damage in part.damages),
@@ -92,13 +93,14 @@ def files_of(folder: Path) -> Sequence[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".json"))
 
 
-def _files(given: Path) -> Iterator[Path]:
+def files(given: Path) -> Iterator[Path]:
+    """The file itself, or those of a folder; raises FileFormatError for a folder that has none."""
     if not given.is_dir():
         yield given
         return
-    if not (files := files_of(given)):
+    if not (found := files_of(given)):
         raise FileFormatError(f"{given}: there is no journal (.jsonl) and no document (.json) in this folder")
-    yield from files
+    yield from found
 
 
 def _read_one(path: Path) -> Found:

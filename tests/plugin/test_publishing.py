@@ -42,7 +42,7 @@ def test_a_file_that_cannot_be_written_fails_the_session_and_no_other_file(suite
     (suite.path / "taken").write_text("a file, no folder")
     result = suite.run("--dlbench-runs=1", "--dlbench-json=taken/session.json", "--dlbench-history=history")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["history: *", "ERROR: document not written: *; the journal has it all"])
+    result.stdout.fnmatch_lines(["history: *", "ERROR: json not written: *; the journal has it all"])
 
 
 FAILING = "def test_it(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n    assert False, 'not good'\n"

@@ -53,3 +53,46 @@ def test_the_ini_file_sets_options(suite):
     result = suite.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*ini key dlbench_runs: expected a whole number, 1 or more, got 'many'"])
+
+
+TALKING = """
+import logging
+
+def test_it(dlbench):
+    dlbench.train('numpy', 'softmax', 'digits')
+    print('said aloud')
+    logging.getLogger().warning('logged aloud')
+
+def test_other(dlbench):
+    dlbench.train('numpy', 'softmax', 'digits', label='other')
+"""
+
+
+def test_what_a_test_prints_and_logs_is_shown_beside_the_lines_of_runs(suite):
+    suite.write(test=TALKING)
+    result = suite.run("-v", "-s", "--log-cli-level=WARNING", "--dlbench-runs=1")
+    result.stdout.fnmatch_lines(
+        [
+            "case 1 of 2, run 1 of 1: training-numpy-*",
+            "said aloud",
+            "WARNING *logged aloud",
+            "*PASSED*",
+            "case 2 of 2, run 1 of 1: other-numpy-*",
+            "*PASSED*",
+        ]
+    )
+
+
+def test_each_test_function_has_its_table_with_the_asked_columns(suite):
+    suite.write(test=TALKING)
+    result = suite.run("-q", "--dlbench-runs=1", "--dlbench-group-by=model", "--dlbench-columns=runs,verdict")
+    result.stdout.fnmatch_lines(
+        [
+            "test_suite.py::test_it, model softmax",
+            "case * runs *verdict",
+            "numpy-softmax-digits-cpu * 1 *no_baseline",
+            "test_suite.py::test_other, model softmax",
+            "other-numpy-softmax-digits-cpu * 1 *no_baseline",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*samples/s*")

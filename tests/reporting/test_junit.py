@@ -36,9 +36,12 @@ def test_a_verdict_is_told_with_its_change_and_interval():
         "dlbench_case": "",
         "dlbench_outcome": "",
         "dlbench_step_time_verdict": "regressed",
+        "dlbench_step_time_old": 0.010,
+        "dlbench_step_time_new": 0.012,
         "dlbench_step_time_change": 1.2,
         "dlbench_step_time_lower": 1.15,
         "dlbench_step_time_upper": 1.25,
+        "dlbench_step_time_tolerance": 0.05,
     }
 
 

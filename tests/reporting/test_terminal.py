@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from pytest_dlbench.matrix import LeftOut
@@ -12,69 +10,6 @@ EXPLAINED = sorted(terminal.EXPLAINED)
 
 def result(name="training-pytorch-mnist-cnn-digits28-cpu-quick", **changes):
     return records.case_result(case=records.case(name), **changes)
-
-
-def row(**changes):
-    _, line = terminal.table([result(**changes)])
-    return line
-
-
-# The table
-
-
-def test_the_table_has_a_heading_and_one_line_a_case():
-    results = [result(f"training-jax-net{number}-digits28-cpu-quick") for number in range(5)]
-    lines = terminal.table(results)
-    assert [line.split()[0] for line in lines] == ["case", *(f"jax-net{number}-digits28-cpu" for number in range(5))]
-
-
-@pytest.mark.parametrize("outcome", CaseOutcome)
-def test_every_outcome_has_its_own_word_at_the_end(outcome):
-    assert row(outcome=outcome).endswith(f" {outcome.value}")
-
-
-def test_a_saved_case_is_told_as_saved():
-    assert row(saved=True).endswith(" saved")
-
-
-@pytest.mark.parametrize("shown", ["3", "5,800", "11.0 ms", "10.0 ms", "50.0 ms", "95.00 %", "500 MiB", "1.75"])
-def test_a_line_has_every_figure(shown):
-    assert f" {shown} " in row()
-
-
-def test_a_case_without_figures_has_dashes():
-    assert row(figures={}, outcome=CaseOutcome.TIMEOUT).split()[2:] == [*"–" * 10, "timeout"]
-
-
-def test_a_long_name_is_not_cut():
-    name = "pytorch-" + "very-long-" * 20 + "digits28-cpu"
-    _, line = terminal.table([result(f"training-{name}-quick")])
-    assert line.startswith(f"{name} ")
-
-
-@pytest.mark.parametrize(
-    ("case", "shown"),
-    [
-        ("training-pytorch-quickdraw-net-digits28-cpu-quick", "pytorch-quickdraw-net-digits28-cpu"),
-        ("training-pytorch-net-quick-digits28-cpu-quick", "pytorch-net-quick-digits28-cpu"),
-        ("training-pytorch-net-digits28-cpu-quick-threads2", "pytorch-net-digits28-cpu-threads2"),
-        ("quick-pytorch-net-digits28-cpu-quick", "quick-pytorch-net-digits28-cpu"),
-    ],
-)
-def test_a_name_leaves_out_the_scale_and_nothing_that_looks_like_it(case, shown):
-    _, line = terminal.table([result(case)])
-    assert line.startswith(f"{shown} ")
-
-
-@pytest.mark.parametrize("label", ["big[bold]", "x[/red]", ":smile:"])
-def test_a_name_is_text_and_no_markup(label):
-    _, line = terminal.table([result(f"{label}-net-digits28-cpu-quick")])
-    assert line.startswith(f"{label}-net-digits28-cpu ")
-
-
-def test_columns_stand_below_their_headings():
-    heading, short, long = terminal.table([result("training-a-quick"), result("training-abcdefghijkl-quick")])
-    assert len({line.index(word) for line, word in ((short, "passed"), (long, "passed"), (heading, "verdict"))}) == 1
 
 
 # Notes
@@ -112,6 +47,16 @@ def test_an_inconclusive_case_is_told_by_the_metrics_that_made_it_so():
     assert lines[0].startswith("  pytorch-mnist-cnn-digits28-cpu: step_time  inconclusive ")
 
 
+def test_a_regression_is_told_with_its_figures_before_anything_else():
+    results = [
+        result(outcome=CaseOutcome.NO_BASELINE),
+        result(outcome=CaseOutcome.REGRESSED, verdicts=(records.verdict(),)),
+    ]
+    heading, line, *_ = terminal.notes(results)
+    assert heading.startswith("regressed: ")
+    assert line.startswith("  pytorch-mnist-cnn-digits28-cpu: step_time  regressed    10.0 ms → 12.0 ms, ratio 1.200")
+
+
 def test_an_inconclusive_case_without_a_comparison_is_told_by_its_message():
     _, line = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, message="too few", verdicts=())])
     assert line == "  pytorch-mnist-cnn-digits28-cpu: too few"
@@ -122,7 +67,7 @@ def test_a_warning_is_told_with_its_case():
     assert lines == ["warning: pytorch-mnist-cnn-digits28-cpu: neighbours"]
 
 
-@pytest.mark.parametrize("outcome", [CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.CRASHED])
+@pytest.mark.parametrize("outcome", [CaseOutcome.PASSED, CaseOutcome.CRASHED])
 def test_an_outcome_whose_test_has_spoken_has_no_note(outcome):
     assert terminal.notes([result(outcome=outcome)]) == []
 
@@ -130,7 +75,6 @@ def test_an_outcome_whose_test_has_spoken_has_no_note(outcome):
 def test_every_outcome_is_told_by_a_failure_a_pass_or_a_note():
     spoken = {
         CaseOutcome.PASSED,
-        CaseOutcome.REGRESSED,
         CaseOutcome.DIVERGED,
         CaseOutcome.OUT_OF_MEMORY,
         CaseOutcome.TIMEOUT,
@@ -212,12 +156,3 @@ def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_thei
 @pytest.mark.parametrize("changes", [{"steps": 88, "recipe_steps": 88}, {"steps": 88}, {}], ids=["all", "old", "older"])
 def test_a_training_of_the_whole_recipe_or_of_an_unknown_one_is_no_note(changes):
     assert terminal.notes([result(**changes)]) == []
-
-
-def test_what_only_some_models_have_is_a_column_where_one_of_them_is():
-    tokens = result("training-jax-lstm-pydoc32-cpu-quick")
-    tokens = replace(tokens, figures={**tokens.figures, "top5_accuracy": 0.61, "perplexity": 113.4})
-    heading, without, with_them = terminal.table([result(), tokens])
-    assert heading.index("top5_accuracy") < heading.index("perplexity")
-    assert " 61.00 %  113 tokens " in with_them
-    assert without.count("–") == with_them.count("–") + 2

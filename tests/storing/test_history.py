@@ -95,6 +95,15 @@ def test_a_damaged_file_is_named_and_the_others_are_read(history, content):
     assert damage.startswith(str(path))
 
 
+def test_a_file_that_cannot_be_opened_is_named_and_the_others_are_read(history):
+    path = add(history)
+    folder = path.with_name("no-file.parquet")
+    folder.mkdir()
+    found = history.read()
+    assert len(found.rows) == 1
+    assert found.damages[0].startswith(str(folder))
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
 def test_a_file_that_was_cut_short_is_named_and_the_others_are_read(history, share):
     add(history)

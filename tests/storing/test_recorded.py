@@ -1,5 +1,7 @@
 """Cases read back from journals, documents and folders of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
@@ -21,6 +23,16 @@ def test_runs_and_their_result_are_put_together_again(tmp_path):
     (case,) = read([journal(tmp_path, "a")]).cases
     assert case.record == records.record()
     assert case.result == records.case_result()
+
+
+def test_of_a_run_that_was_done_again_the_last_repetition_counts(tmp_path):
+    journal = Journal(tmp_path, "a")
+    spoiled = replace(records.run(1, step=0.9), invalid=("others used 1.7 CPUs",))
+    for run in (spoiled, *records.runs()):
+        journal.append(Entry(run=run, context=records.context()))
+    journal.append(Entry(result=records.case_result(), recipe=records.RECIPE))
+    (case,) = read([journal.path]).cases
+    assert case.record == records.record()
 
 
 def test_runs_whose_case_was_not_judged_are_no_case(tmp_path):

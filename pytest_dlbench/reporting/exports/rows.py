@@ -15,7 +15,7 @@ Row = Mapping[str, Cell]
 COLUMNS = (
     *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "settings"),
     *("steps", "batch_size", "precision", "network_digest", "dataset_digest"),
-    *("run", "seed", "run_outcome", "case_outcome", "wall_seconds", "versions"),
+    *("run", "seed", "run_outcome", "invalid", "case_outcome", "wall_seconds", "versions"),
     *METRICS,
 )
 INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
@@ -62,6 +62,7 @@ def _of_run(run: Run) -> Row:
         "run": run.index + 1,
         "seed": run.seed,
         "run_outcome": run.outcome.value,
+        "invalid": "; ".join(run.invalid),
         "wall_seconds": run.wall_seconds,
         "versions": json.dumps(dict(run.versions), sort_keys=True),
         **judging.summarise([run]),

@@ -1,0 +1,114 @@
+"""The reference pages, as Markdown, from the tables, records and parsers that the program itself uses."""
+
+import argparse
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from enum import EnumMeta
+from inspect import cleandoc, getmembers, getmodule
+from pathlib import Path
+
+from pytest_dlbench import cli, records
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.options import OPTIONS
+from pytest_dlbench.parsing import flag
+from pytest_dlbench.reporting.exports import FORMATS
+from pytest_dlbench.storing import recorded
+
+OF_THE_FORMAT = {"Document": recorded.Document, "Recorded": recorded.Recorded}
+
+
+def write(folder: Path) -> None:
+    """Write all pages; a page that is as it was keeps its time, so that Sphinx does not read it again."""
+    folder.mkdir(exist_ok=True)
+    pages = {"options": options, "commands": commands, "metrics": metrics, "records": record_fields}
+    for name, page in pages.items():
+        path, text = folder / f"{name}.md", "\n".join(page()) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def options() -> Iterator[str]:
+    """Every row of the table of options."""
+    yield "# Options of pytest"
+    yield ""
+    yield "Each is a flag of `pytest` and a key of its ini file; the command line comes before the ini file."
+    yield ""
+    yield from _row("flag", "ini key", "default", "meaning")
+    yield from _row(*["---"] * 4)
+    for option in OPTIONS:
+        value = "" if option.parse is flag else f" {option.metavar}"
+        default = "" if option.parse is flag or not option.default else f"`{option.default}`"
+        # How many cores the machine has that built this page says nothing to a reader.
+        default = "all cores" if option.name == "threads" else default
+        yield from _row(f"`{option.flag}{value}`", f"`{option.key}`", default, option.help)
+
+
+def commands() -> Iterator[str]:
+    """What every command says to --help."""
+    # argparse breaks lines by the terminal.
+    os.environ["COLUMNS"] = "100"
+    yield "# The dlbench command"
+    yield ""
+    yield "`dlbench completion bash` (or zsh, tcsh) prints the script that completes it in a shell."
+    yield from _commands(cli.parser())
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
+    children = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in children:
+        for child in action.choices.values():
+            yield from _commands(child)
+    if not children:
+        yield from ("", f"## {parser.prog}", "", "```text", parser.format_help().rstrip(), "```")
+
+
+def metrics() -> Iterator[str]:
+    """Every metric, and the formats that they are exported in."""
+    yield "# Metrics and formats"
+    yield ""
+    yield from _row("metric", "unit", "better", "compared as", "default tolerance")
+    yield from _row(*["---"] * 5)
+    for metric in METRICS.values():
+        amount = metric.tolerance
+        shown = "not judged" if amount is None else f"{amount:g}pp" if metric.kind == "points" else f"{100 * amount:g}%"
+        yield from _row(f"`{metric.name}`", metric.unit, metric.better, metric.kind, shown)
+    yield from ("", "## Formats of `dlbench export`", "")
+    yield from _row("format", "what it is for")
+    yield from _row("---", "---")
+    for row in FORMATS.values():
+        yield from _row(f"`{row.name}`", row.help)
+
+
+def record_fields() -> Iterator[str]:
+    """Every record and enumeration of the stored formats."""
+    yield "# Record fields"
+    yield ""
+    yield "Journals hold `Run` and `CaseResult`, `--dlbench-json` a `Document`, baselines a `Baseline`."
+    yield "`dlbench export schema` prints the JSON schema of a `Document`."
+    own = {name: kind for name, kind in getmembers(records, is_dataclass) if getmodule(kind) is records}
+    for name, kind in {**OF_THE_FORMAT, **own}.items():
+        yield from ("", f"## {name}", "", cleandoc(kind.__doc__ or ""), "")
+        yield from _row("field", "type", "default")
+        yield from _row("---", "---", "---")
+        for field in fields(kind):
+            default = "" if field.default is MISSING else f"`{field.default!r}`"
+            type_name = field.type if isinstance(field.type, str) else _type_name(field.type)
+            yield from _row(f"`{field.name}`", f"`{type_name}`", default or _made(field))
+    for name, kind in getmembers(records, lambda value: isinstance(value, EnumMeta) and getmodule(value) is records):
+        yield from ("", f"## {name}", "", cleandoc(kind.__doc__ or ""), "", ", ".join(f"`{value}`" for value in kind))
+
+
+def _type_name(kind: object) -> str:
+    """As it is written in the code: without the modules that names come from."""
+    text = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
+    return re.sub(r"\b(?:[a-z_]+\.)+", "", text)
+
+
+def _made(field: object) -> str:
+    return "" if getattr(field, "default_factory", MISSING) is MISSING else "empty"
+
+
+def _row(*cells: str) -> Iterator[str]:
+    yield "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells) + " |"

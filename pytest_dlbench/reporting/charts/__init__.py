@@ -1,0 +1,49 @@
+"""Pictures of what was recorded: one file a chart, each with a function ``chart``.
+
+``chart(cases)`` takes all judged cases of a report and gives a Chart, a Table, or Nothing with the reason. A new chart
+is a new file and a row below; page, pictures and downloads take it from there. Altair is needed from here on: what
+must load without it, imports none of this.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pytest_dlbench.reporting.charts import (
+    accuracy,
+    accuracy_time,
+    changes,
+    environments,
+    frameworks,
+    losses,
+    machines,
+    memory,
+    phases,
+    published,
+    step_series,
+    step_times,
+    sweeps,
+    threads,
+)
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Table
+from pytest_dlbench.reporting.charts.measured import Measured
+
+Draw = Callable[[Sequence[Measured]], Chart | Table | Nothing]
+
+CHARTS: tuple[Draw, ...] = (
+    changes.chart,
+    frameworks.chart,
+    step_times.chart,
+    step_series.chart,
+    accuracy.chart,
+    accuracy_time.chart,
+    losses.chart,
+    phases.chart,
+    memory.chart,
+    threads.chart,
+    sweeps.chart,
+    published.chart,
+    environments.chart,
+    machines.chart,
+)
+"""In the order of the page."""
+
+__all__ = ["CHARTS", "Chart", "Measured", "Nothing", "Table"]

@@ -1,0 +1,82 @@
+"""What a chart is: rows of figures, and one picture of them. A table is a chart without the picture."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_dlbench.reporting.charts.measured import Measured
+
+Value = str | int | float | bool | None
+Row = tuple[Value, ...]
+
+CASE = "case"
+"""The column that holds the number of a case; its name and the columns below are joined to the row."""
+CASE_COLUMNS = ("framework", "model", "dataset", "device", "cell")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Figures under headings.
+
+    ``name`` is its part of addresses and file names. ``lead`` says in a sentence or two what there is to see and how it
+    is read. ``columns`` are the headings, with units, by the names that rows and picture use; columns named framework,
+    model, dataset and device are what the filters look at.
+    """
+
+    name: str
+    title: str
+    lead: str
+    columns: Mapping[str, str]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader must know beside the figures, a sentence each."""
+
+    def __post_init__(self) -> None:
+        if wrong := [row for row in self.rows if len(row) != len(self.columns)]:
+            raise ValueError(f"{self.name}: {len(self.columns)} columns, but a row is {wrong[0]}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart(Table):
+    """Figures and a picture of them in Vega-Lite, which takes the rows from the data set named ``rows``.
+
+    With ``choose`` the picture shows the rows of one value of that column at a time, with ``limit`` those of its first
+    values only until all are asked for: what comes first should matter most.
+    """
+
+    picture: Mapping[str, Any]
+    choose: str = ""
+    limit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """A chart that these records have no figures for; ``because`` ends "nothing to show, because"."""
+
+    name: str
+    title: str
+    because: str
+
+
+def joined(table: Table, cases: Sequence[Measured]) -> list[dict[str, Value]]:
+    """The rows by column, with what belongs to their cases."""
+    found = []
+    for row in table.rows:
+        values = dict(zip(table.columns, row, strict=True))
+        if CASE in values:
+            case = cases[int(str(values[CASE]))]
+            values = {**of_case(case), **values, CASE: case.label}
+        found.append(values)
+    return found
+
+
+def of_case(case: Measured) -> dict[str, Value]:
+    """The columns that every row about a case has."""
+    axes = case.case
+    values = (axes.framework, axes.model, axes.dataset, axes.device, case.cell)
+    return dict(zip(CASE_COLUMNS, values, strict=True))
+
+
+def distinct(values: Iterable[Value]) -> list[Value]:
+    """Each value once, in the order of the first."""
+    return list(dict.fromkeys(values))

@@ -1,0 +1,108 @@
+"""Frameworks side by side: how much longer each takes for a step than the quickest."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.intervals import Interval, unpaired
+from pytest_dlbench.judging.verdicts import ALPHA
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
+from pytest_dlbench.reporting.charts.measured import Measured
+
+NAME, TITLE = "frameworks", "Frameworks side by side"
+LEAD = (
+    "Time of a step relative to the quickest framework of the same cell, network, data and session; 1 is the quickest,"
+    " lines are 90 % intervals. Where the interval of a framework reaches 1, it is not shown to be slower. A"
+    " diamond: nothing certifies that it trains the same network."
+)
+COLUMNS = {
+    "case": "case",
+    "ratio": "time of a step / the quickest's",
+    "lower": "from",
+    "upper": "to",
+    "step_ms": "step, 10 % quantile (ms)",
+    "throughput": "samples/s",
+    "runs": "runs",
+    "quickest": "the quickest",
+    "equality": "equality with the oracle",
+}
+STEP_TIME = METRICS["step_time"]
+CERTIFIED, NOT_CERTIFIED = "certified equal", "not certified"
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """Ratios with their intervals, one row a framework within each cell."""
+    rows = [row for group in groups(cases) for row in _rows(group, cases)]
+    if not rows:
+        because = "no two frameworks trained the same network on the same data in one session"
+        return Nothing(name=NAME, title=TITLE, because=because)
+    return Chart(
+        name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(cases), limit="cell"
+    )
+
+
+def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
+    """The finished cases that differ in their framework alone, with their numbers; two of them at least."""
+    found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
+    for number, case in enumerate(cases):
+        if case.finished and case.context:
+            digests = (case.context.network_digest, case.context.dataset_digest, case.context.precision)
+            found.setdefault((case.session, case.cell, *digests), []).append((number, case))
+    return (group for group in found.values() if len({case.case.framework for _, case in group}) > 1)
+
+
+def step_seconds(case: Measured) -> list[float]:
+    """The judged time of a step in every run."""
+    return [STEP_TIME.value(run) for run in case.finished]
+
+
+def ratio(case: Measured, to: Measured) -> Interval:
+    """How much longer a step takes than that of another case of the same session."""
+    change = unpaired(
+        np.log(step_seconds(to)),
+        np.log(step_seconds(case)),
+        run_sd=STEP_TIME.run_sd,
+        session_sd=STEP_TIME.session_sd,
+        is_robust=STEP_TIME.is_robust,
+        alpha=ALPHA,
+    )
+    return Interval(**{side: float(np.exp(getattr(change, side))) for side in ("estimate", "lower", "upper")})
+
+
+def _rows(group: Sequence[tuple[int, Measured]], cases: Sequence[Measured]) -> Iterator[Row]:
+    ranked = sorted(group, key=lambda pair: float(np.median(step_seconds(pair[1]))))
+    quickest = cases[ranked[0][0]]
+    for number, case in ranked:
+        # Against itself there is nothing to estimate.
+        found = ratio(case, quickest) if case is not quickest else Interval(estimate=1.0, lower=1.0, upper=1.0)
+        figures = (1e3 * float(np.median(step_seconds(case))), case.result.figures.get("throughput"))
+        equality = CERTIFIED if case.result.certificate else NOT_CERTIFIED
+        told = (len(case.finished), quickest.case.framework, equality)
+        yield (number, found.estimate, found.lower, found.upper, *figures, *told)
+
+
+def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
+    base = alt.Chart(look.ROWS).encode(
+        y=look.label("cell"), yOffset=alt.YOffset("framework:N", sort="ascending"), color=look.framework(cases)
+    )
+    title, scale = "time of a step / the quickest's", alt.Scale(type="log", nice=False, padding=12)
+    line = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=title, scale=scale), x2="upper:Q")
+    hint = look.hint(
+        ("case:N", "case"),
+        ("ratio:Q", "ratio"),
+        ("lower:Q", "from"),
+        ("upper:Q", "to"),
+        ("throughput:Q", "samples/s"),
+        ("equality:N", "equality"),
+    )
+    shapes = alt.Scale(domain=[CERTIFIED, NOT_CERTIFIED], range=["circle", "diamond"])
+    dot = base.mark_point(size=75, filled=True, opacity=1).encode(
+        x=alt.X("ratio:Q", title=title, scale=scale),
+        shape=alt.Shape("equality:N", title=None, scale=shapes),
+        tooltip=hint,
+    )
+    return look.specification(alt.layer(line, dot), alt.Step(12))

@@ -1,0 +1,56 @@
+"""How the loss falls, against time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import isfinite
+from typing import Any
+
+import altair as alt
+
+from pytest_dlbench.records import Run
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
+from pytest_dlbench.reporting.charts.measured import Measured
+from pytest_dlbench.reporting.charts.thinning import thinned
+
+NAME, TITLE = "losses", "Loss against seconds"
+LEAD = (
+    "The training loss before each update against the seconds trained so far, one line a run, all frameworks of one"
+    " cell. Lines that end early are quick; lines that lie apart at the same step learn differently."
+)
+COLUMNS = {"case": "case", "run": "run", "step": "step", "seconds": "trained (s)", "loss": "loss"}
+POINTS = 60
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """The losses of every finished run; one cell at a time."""
+    rows = tuple(row for number, case in enumerate(cases) for run in case.finished for row in _rows(number, run))
+    if not rows:
+        return Nothing(name=NAME, title=TITLE, because="no run was trained to its end")
+    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), choose="cell")
+
+
+def _rows(number: int, run: Run) -> Iterator[Row]:
+    if run.training:
+        ends = list(accumulate(run.training.step_seconds))
+        for step, loss in thinned(run.training.losses, POINTS):
+            if isfinite(loss):
+                yield (number, run.index + 1, step + 1, float(f"{ends[step]:.5g}"), float(f"{loss:.5g}"))
+
+
+def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
+    line = (
+        alt.Chart(look.ROWS)
+        .mark_line(strokeWidth=1.8)
+        .encode(
+            x=alt.X("seconds:Q", title="seconds trained"),
+            y=alt.Y("loss:Q", title="loss", scale=alt.Scale(zero=False)),
+            color=look.framework(cases),
+            detail=["run:N", "case:N"],
+            order="step:Q",
+            tooltip=look.hint(
+                ("case:N", "case"), ("run:N", "run"), ("step:Q", "step"), ("seconds:Q", "seconds"), ("loss:Q", "loss")
+            ),
+        )
+    )
+    return look.specification(line, look.HEIGHT)

@@ -1,0 +1,60 @@
+"""Where the time of a run goes besides its steps."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+
+from pytest_dlbench.records import Run
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing
+from pytest_dlbench.reporting.charts.measured import Measured
+
+NAME, TITLE = "phases", "Where the time goes"
+LEAD = (
+    "Seconds of each phase of a run, medians over the runs: importing the framework, building the network, the first"
+    " step, which holds the compilation, the other steps, and the evaluation."
+)
+COLUMNS = {"case": "case", "phase": "phase", "order": "order", "seconds": "seconds"}
+PHASES = ("import", "build", "first step", "other steps", "evaluation")
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """One bar a case, of the phases in their order."""
+    rows = []
+    for number, case in enumerate(cases):
+        told = [dict(_seconds(run)) for run in case.finished]
+        for order, phase in enumerate(PHASES):
+            if known := [of_run[phase] for of_run in told if phase in of_run]:
+                rows.append((number, phase, order, median(known)))
+    if not rows:
+        return Nothing(name=NAME, title=TITLE, because="no run was trained and evaluated to its end")
+    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(), limit="case")
+
+
+def _seconds(run: Run) -> Iterator[tuple[str, float]]:
+    if run.import_seconds is not None:
+        yield "import", run.import_seconds
+    if run.build_seconds is not None:
+        yield "build", run.build_seconds
+    if run.training:
+        yield "first step", run.training.step_seconds[0]
+        yield "other steps", sum(run.training.step_seconds[1:])
+    if run.evaluation:
+        yield "evaluation", run.evaluation.seconds
+
+
+def _picture() -> Mapping[str, Any]:
+    bars = (
+        alt.Chart(look.ROWS)
+        .mark_bar(height={"band": 0.7})
+        .encode(
+            y=look.label("case"),
+            x=alt.X("seconds:Q", title="seconds"),
+            color=alt.Color("phase:N", title=None, sort=list(PHASES), scale=alt.Scale(domain=list(PHASES))),
+            order="order:Q",
+            tooltip=look.hint(("case:N", "case"), ("phase:N", "phase"), ("seconds:Q", "seconds")),
+        )
+    )
+    return look.specification(bars, alt.Step(look.NARROW_ROW))

@@ -1,0 +1,296 @@
+/* Filters, charts, tables and downloads of the report. Text from records only ever becomes text: never HTML, never code. */
+"use strict";
+(() => {
+  const AXES = ["framework", "model", "dataset", "device", "outcome"];
+  const MOST_DRAWN = 30;
+  const MOST_ROWS = 1000;
+  const read = (element) => JSON.parse(element.textContent);
+  const themes = read(document.getElementById("themes"));
+  const cases = read(document.getElementById("case-data")).rows;
+  const chosen = Object.fromEntries(AXES.map((axis) => [axis, new Set()]));
+  let contains = "";
+
+  const make = (name, text, attributes = {}) => {
+    const element = document.createElement(name);
+    if (text !== undefined) element.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
+  const distinct = (values) => [...new Set(values)];
+  const shown = (value) => {
+    if (value === null || value === undefined) return "–";
+    if (typeof value !== "number" || Number.isInteger(value)) return String(value);
+    return Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 });
+  };
+
+  /* A row passes where it names a value of an axis that something is chosen on, and it is not among them. */
+  const passes = (row) =>
+    AXES.every((axis) => !chosen[axis].size || !(axis in row) || chosen[axis].has(row[axis])) &&
+    (!contains || !("cell" in row) || String(row.case).toLowerCase().includes(contains));
+
+  const isDark = () => {
+    const asked = document.documentElement.dataset.theme;
+    return asked ? asked === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  };
+
+  /* In pixels: Vega-Lite complains of a width that is to fit and a height by steps. */
+  const heightOf = (picture, rows) => {
+    if (!picture.height.step) return picture.height;
+    const encodings = [picture, ...(picture.layer ?? [])].map((part) => part.encoding);
+    const { y, yOffset } = encodings.find((encoding) => encoding?.y?.type === "nominal");
+    const count = (channel) => (channel ? distinct(rows.map((row) => row[channel.field])).length : 1);
+    return picture.height.step * count(y) * count(yOffset);
+  };
+
+  class Chart {
+    constructor(section) {
+      this.section = section;
+      this.picture = section.querySelector(".picture");
+      this.select = section.querySelector("select");
+      this.more = section.querySelector(".more");
+      this.table = section.querySelector(".figures");
+      this.isAll = false;
+      this.isStale = true;
+      this.isNear = false;
+      this.table.addEventListener("toggle", () => this.fillTable());
+      if (this.select) this.select.addEventListener("change", () => this.refresh());
+      for (const button of section.querySelectorAll("[data-save]"))
+        button.addEventListener("click", () => this.save(button.dataset.save));
+    }
+
+    /* Parsed when it is first needed: a page of 500 cases must open at once. */
+    get told() {
+      this._told ??= read(this.section.querySelector(".data"));
+      return this._told;
+    }
+
+    get all() {
+      if (!this._all) {
+        const columns = Object.keys(this.told.columns);
+        this._all = this.told.rows.map((values) => {
+          const row = Object.fromEntries(columns.map((column, index) => [column, values[index]]));
+          return "case" in row ? { ...cases[row.case], ...row, case: cases[row.case].case } : row;
+        });
+      }
+      return this._all;
+    }
+
+    /* What the filters and the choice leave. */
+    rows() {
+      const rows = this.all.filter(passes);
+      if (!this.told.choose) return rows;
+      const values = distinct(rows.map((row) => row[this.told.choose]));
+      const before = this.select.value;
+      this.select.replaceChildren(...values.map((value) => make("option", value, { value })));
+      if (values.includes(before)) this.select.value = before;
+      return rows.filter((row) => row[this.told.choose] === this.select.value);
+    }
+
+    refresh() {
+      this.isStale = true;
+      this.section.dataset.state = "stale";
+      if (this.isNear) this.draw();
+      if (this.table.open) this.fillTable();
+    }
+
+    limited(rows) {
+      const column = this.told.limit;
+      const values = column ? distinct(rows.map((row) => row[column])) : [];
+      const isCut = values.length > MOST_DRAWN;
+      this.more.hidden = !isCut;
+      if (!isCut) return rows;
+      const told = this.isAll ? `all ${values.length}` : `the first ${MOST_DRAWN} of ${values.length}`;
+      const button = make("button", this.isAll ? "Show fewer" : "Show all", { type: "button" });
+      button.addEventListener("click", () => {
+        this.isAll = !this.isAll;
+        this.refresh();
+      });
+      this.more.replaceChildren(`${told}; the filters narrow them. `, button);
+      const kept = new Set(values.slice(0, MOST_DRAWN));
+      return this.isAll ? rows : rows.filter((row) => kept.has(row[column]));
+    }
+
+    async draw() {
+      if (!this.picture || !this.isStale) return;
+      this.isStale = false;
+      const rows = this.limited(this.rows());
+      this.section.classList.toggle("empty", !rows.length);
+      if (this.embedded) this.embedded.finalize();
+      this.embedded = undefined;
+      this.section.dataset.rows = rows.length;
+      if (!rows.length) {
+        this.picture.replaceChildren(make("p", "Nothing passes the filters.", { class: "more" }));
+        this.section.dataset.state = "drawn";
+        return;
+      }
+      const width = this.picture.clientWidth;
+      const theme = themes[isDark() ? "dark" : "light"];
+      const config = {
+        ...theme,
+        aria: false,
+        axis: { ...theme.axis, labelLimit: width * 0.42 },
+        axisX: { tickCount: Math.max(3, Math.floor(width / 120)) },
+        legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / 150)) },
+      };
+      /* On a narrow page the limit of an axis comes before what its chart asks for. */
+      const picture = JSON.parse(JSON.stringify(this.told.picture), (key, value) =>
+        key === "labelLimit" ? Math.min(value, width * 0.42) : value,
+      );
+      const height = heightOf(picture, rows);
+      const specification = { ...picture, height, datasets: { ...picture.datasets, rows } };
+      const options = { mode: "vega-lite", ast: true, actions: false, renderer: "svg", config };
+      this.embedded = await vegaEmbed(this.picture, specification, options);
+      if (!this.isStale) this.section.dataset.state = "drawn";
+    }
+
+    fillTable() {
+      if (!this.table.open) return;
+      const rows = this.rows();
+      const columns = Object.entries(this.told.columns);
+      const isText = (name) => rows.some((row) => typeof row[name] === "string");
+      const kinds = columns.map(([name]) => (isText(name) ? { class: "text" } : {}));
+      const table = make("table");
+      const cut = rows.length > MOST_ROWS ? `, the first ${MOST_ROWS}; the download has all` : "";
+      table.append(make("caption", `${rows.length} rows${cut}`));
+      const head = table.createTHead().insertRow();
+      columns.forEach(([, heading], at) => head.append(make("th", heading, { scope: "col", ...kinds[at] })));
+      const body = table.createTBody();
+      for (const row of rows.slice(0, MOST_ROWS)) {
+        const line = body.insertRow();
+        columns.forEach(([name], at) => line.append(make("td", shown(row[name]), kinds[at])));
+      }
+      this.table.querySelector(".scroll").replaceChildren(table);
+    }
+
+    async save(kind) {
+      const rows = this.rows();
+      if (kind === "json") return this.offer(JSON.stringify(rows, null, 1), "application/json", kind);
+      if (kind === "csv") return this.offer(csv(Object.keys(this.told.columns), rows), "text/csv", kind);
+      this.isNear = true;
+      await this.draw();
+      if (!this.embedded) return undefined;
+      this.embedded.view.background(getComputedStyle(this.section).backgroundColor);
+      if (kind === "svg") return this.offer(await this.embedded.view.toSVG(), "image/svg+xml", kind);
+      const canvas = await this.embedded.view.toCanvas(2);
+      return canvas.toBlob((blob) => this.offer(blob, "image/png", kind));
+    }
+
+    offer(content, type, kind) {
+      const link = make("a", undefined, { download: `${this.told.name}.${kind}` });
+      link.href = URL.createObjectURL(new Blob([content], { type }));
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    }
+  }
+
+  /* What a spreadsheet would take for a formula is given to it as text. */
+  const csv = (columns, rows) => {
+    const cell = (value) => {
+      if (typeof value !== "string") return value ?? "";
+      const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+      return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return [columns, ...rows.map((row) => columns.map((name) => row[name]))]
+      .map((line) => line.map(cell).join(","))
+      .join("\n");
+  };
+
+  const charts = [...document.querySelectorAll("section.chart")].map((section) => new Chart(section));
+  const byElement = new Map(charts.map((chart) => [chart.section, chart]));
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        const chart = byElement.get(entry.target);
+        chart.isNear = entry.isIntersecting;
+        if (entry.isIntersecting) chart.draw();
+      }
+    },
+    { rootMargin: "400px" },
+  );
+  charts.forEach((chart) => watcher.observe(chart.section));
+
+  const filter = () => {
+    const kept = cases.map(passes);
+    for (const element of document.querySelectorAll("[data-case]")) element.hidden = !kept[element.dataset.case];
+    const count = kept.filter(Boolean).length;
+    document.getElementById("count").textContent = `${count} of ${cases.length} cases`;
+    charts.forEach((chart) => chart.refresh());
+  };
+
+  const axes = document.querySelector(".axes");
+  const nameAxis = (details, axis) => {
+    const size = chosen[axis].size;
+    details.classList.toggle("chosen", size > 0);
+    details.querySelector("summary").textContent = size ? `${axis} (${size})` : axis;
+  };
+  for (const axis of AXES) {
+    const values = distinct(cases.map((row) => row[axis])).sort();
+    if (values.length < 2) continue;
+    const details = make("details", undefined, { class: "axis", name: "axis", "data-axis": axis });
+    const box = make("div", undefined, { class: "values", role: "group", "aria-label": axis });
+    for (const value of values) {
+      const input = make("input", undefined, { type: "checkbox", value });
+      input.addEventListener("change", () => {
+        if (input.checked) chosen[axis].add(value);
+        else chosen[axis].delete(value);
+        nameAxis(details, axis);
+        filter();
+      });
+      const label = make("label");
+      label.append(input, axis === "outcome" ? value.replaceAll("_", " ") : value);
+      box.append(label);
+    }
+    details.append(make("summary", axis), box);
+    details.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      details.open = false;
+      details.querySelector("summary").focus();
+    });
+    axes.append(details);
+  }
+  document.addEventListener("click", (event) => {
+    for (const details of axes.children) if (!details.contains(event.target)) details.open = false;
+  });
+
+  let pause;
+  const search = document.getElementById("search");
+  search.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(() => {
+      contains = search.value.trim().toLowerCase();
+      filter();
+    }, 150);
+  });
+  const form = document.getElementById("filters");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => {
+    contains = "";
+    for (const details of axes.children) {
+      chosen[details.dataset.axis].clear();
+      nameAxis(details, details.dataset.axis);
+    }
+    filter();
+  });
+
+  const theme = document.getElementById("theme");
+  const redraw = () => {
+    theme.textContent = isDark() ? "Light" : "Dark";
+    charts.forEach((chart) => chart.refresh());
+  };
+  theme.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    redraw();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  let width = innerWidth;
+  let resized;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(resized);
+    resized = setTimeout(redraw, 200);
+  });
+
+  redraw();
+  filter();
+})();

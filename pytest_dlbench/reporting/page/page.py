@@ -1,0 +1,134 @@
+"""The page: charts, tables and verdicts of a report in one file that asks for nothing else."""
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import msgspec
+import vl_convert
+from markupsafe import Markup
+
+from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
+from pytest_dlbench.records import CaseOutcome, CaseResult
+from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Table
+from pytest_dlbench.reporting.charts.chart import of_case
+from pytest_dlbench.reporting.charts.measured import shared
+from pytest_dlbench.reporting.page.gathering import Gathered
+from pytest_dlbench.reporting.page.pictures import THEMES, VEGA_LITE
+from pytest_dlbench.storing.files import write_whole
+
+HERE = files("pytest_dlbench.reporting.page")
+GLOBALS = "window.vegaEmbed = vegaEmbed;"
+FIGURES = {
+    "throughput": "samples/s",
+    "step_time_median": "step median",
+    "step_time": "step 10 %",
+    "first_step": "first step",
+    "accuracy": "accuracy",
+    "peak_rss": "peak RSS",
+    "cpu_use": "CPUs",
+}
+# Outcomes that say nothing went wrong; the others are listed with their reasons.
+QUIET = (CaseOutcome.PASSED, CaseOutcome.NO_BASELINE, CaseOutcome.IMPROVED)
+
+
+def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
+    """Write the page whole, and give what it shows."""
+    drawn = [draw(gathered.cases) for draw in CHARTS]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, render(gathered, drawn).encode())
+    return tuple(chart for chart in drawn if not isinstance(chart, Nothing))
+
+
+def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
+    """The page's text. Whatever comes from a record is escaped, as HTML or as JSON."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    scripts = (_vega(), HERE.joinpath("page.js").read_text())
+    return environment.from_string(HERE.joinpath("page.html.j2").read_text()).render(
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        style=Markup(HERE.joinpath("page.css").read_text()),
+        scripts=[Markup(script) for script in scripts],
+        hashes=[_hash(script) for script in scripts],
+        themes=_json(THEMES),
+        cases=_json({"rows": [_case(case) for case in gathered.cases]}),
+        gathered=gathered,
+        shared=shared(gathered.cases),
+        outcomes=Counter(case.result.outcome.value for case in gathered.cases),
+        headline=_headline(gathered.cases),
+        columns=FIGURES,
+        rows=[_row(case.result) for case in gathered.cases],
+        noisy=_noisy(gathered.cases),
+        warned=[(number, case) for number, case in enumerate(gathered.cases) if case.result.warnings],
+        shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
+        nothing=[chart for chart in drawn if isinstance(chart, Nothing)],
+    )
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and their embedding; putting them together takes a second."""
+    return vl_convert.javascript_bundle(GLOBALS, vl_version=VEGA_LITE)
+
+
+def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
+    """What there is to know first, and how it is meant: bad, good, or neither."""
+    failing = Counter(case.result.outcome for case in cases if case.result.outcome in ALWAYS_FAILING)
+    if failing:
+        told = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in failing.items())
+        return f"{told}, of {_many(len(cases), 'case')}", "bad"
+    if cases and all(case.result.outcome is CaseOutcome.PASSED for case in cases):
+        return f"{_many(len(cases), 'case')}, nothing regressed", "good"
+    compared = sum(bool(case.result.verdicts) for case in cases)
+    return f"{_many(len(cases), 'case')}, {compared or 'none'} held against a baseline", "plain"
+
+
+def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
+    """The cases that need a look, with their numbers; what fails a test first."""
+    noisy = [(number, case) for number, case in enumerate(cases) if case.result.outcome not in QUIET]
+    return sorted(noisy, key=lambda pair: pair[1].result.outcome not in ALWAYS_FAILING)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _case(case: Measured) -> dict[str, Any]:
+    return {"case": case.label, **of_case(case), "outcome": case.result.outcome.value}
+
+
+def _row(result: CaseResult) -> list[str]:
+    cells = [_cell(name, result.figures[name]) if name in result.figures else "–" for name in FIGURES]
+    return [*cells, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]
+
+
+def _cell(metric: str, value: float) -> str:
+    # The heading has the unit.
+    return f"{value:,.0f}" if metric == "throughput" else figures.figure(metric, value).removesuffix(" cores")
+
+
+def _data(table: Table) -> Markup:
+    told: dict[str, Any] = {"name": table.name, "columns": table.columns, "rows": table.rows}
+    if isinstance(table, Chart):
+        told |= {"picture": table.picture, "choose": table.choose, "limit": table.limit}
+    return _json(told)
+
+
+def _json(value: Mapping[str, Any]) -> Markup:
+    """JSON that may stand in a script element: nothing in it can end one, or begin a comment."""
+    text = msgspec.json.encode(value).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _hash(script: str) -> str:
+    """What the page's own policy allows to run: these scripts, and nothing that a record might bring."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,59 @@
+"""Charts as PNG and SVG, without a browser: for comments on pull requests."""
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from pytest_dlbench.reporting.charts import Chart, Measured
+from pytest_dlbench.reporting.charts.chart import Value, distinct, joined
+from pytest_dlbench.storing.files import write_whole
+
+THEMES: dict[str, dict[str, Any]] = json.loads(
+    files("pytest_dlbench.reporting.page").joinpath("themes.json").read_text()
+)
+WIDTH = 720
+MOST = 30
+"""So many values of a chart's ``limit`` are drawn: a picture has no button to show all."""
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def write(chart: Chart, cases: Sequence[Measured], folder: Path) -> tuple[Path, ...]:
+    """``<name>.svg`` and ``<name>.png`` of one chart, light, in a folder."""
+    drawn = specification(chart, cases)
+    svg, png = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
+    write_whole(svg, vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE).encode())
+    write_whole(png, vl_convert.vegalite_to_png(drawn, vl_version=VEGA_LITE, scale=2.0))
+    return svg, png
+
+
+def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
+    """The picture with its rows, complete: Vega-Lite as other programs read it."""
+    rows, told = _shown(chart, joined(chart, cases))
+    title = {"text": chart.title, "subtitle": told, "anchor": "start", "subtitleColor": "#5b6b7b"}
+    return {
+        **chart.picture,
+        "width": WIDTH,
+        "title": title,
+        "datasets": {"rows": rows},
+        "config": {**THEMES["light"], "background": "#ffffff"},
+    }
+
+
+def _shown(chart: Chart, rows: list[dict[str, Value]]) -> tuple[list[dict[str, Value]], list[str]]:
+    """The rows of the first choice and of the first values, and what is to be said of it."""
+    told = []
+    if chart.choose:
+        choices = distinct(row[chart.choose] for row in rows)
+        rows = [row for row in rows if row[chart.choose] == choices[0]]
+        others = f" (1 of {len(choices)})" if len(choices) > 1 else ""
+        told.append(f"{choices[0]}{others}")
+    if chart.limit:
+        values = distinct(row[chart.limit] for row in rows)
+        rows = [row for row in rows if row[chart.limit] in values[:MOST]]
+        told += [f"the first {MOST} of {len(values)}"] if len(values) > MOST else []
+    return rows, told

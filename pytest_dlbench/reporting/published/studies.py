@@ -1,0 +1,100 @@
+"""The studies' tables, as they were transcribed, and what is known to be wrong with them."""
+
+import csv
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+HERE = files("pytest_dlbench.reporting.published")
+WARNING = "WARNING"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """One source. ``files`` says of each table's file what is in it."""
+
+    title: str
+    authors: str
+    published: str
+    repository: str
+    files: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One published figure, every field as text: studies print ranges (87-88), bounds (>86400) and nothing at all."""
+
+    source: str
+    framework: str
+    framework_version: str
+    model: str
+    dataset: str
+    device: str
+    threads: str
+    gpus: str
+    batch_size: str
+    metric: str
+    unit: str
+    value: str
+    note: str
+
+    @property
+    def number(self) -> float | None:
+        """The value where it is one number above 0."""
+        try:
+            number = float(self.value)
+        except ValueError:
+            return None
+        return number if number > 0 else None
+
+
+class _Flaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    source: str
+    text: str
+    models: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
+
+    def is_of(self, figure: Figure) -> bool:
+        return (
+            self.source == figure.source
+            and figure.model in (self.models or (figure.model,))
+            and figure.dataset in (self.datasets or (figure.dataset,))
+            and figure.framework in (self.frameworks or (figure.framework,))
+        )
+
+
+@cache
+def studies() -> dict[str, Study]:
+    """All studies by the name that the zoo has for them."""
+    return msgspec.convert(tomllib.loads(HERE.joinpath("sources.toml").read_text("utf-8")), dict[str, Study])
+
+
+@cache
+def figures(source: str) -> tuple[Figure, ...]:
+    """Every published figure of a study, file by file."""
+    return tuple(figure for name in studies()[source].files for figure in _read(name))
+
+
+def _read(name: str) -> Iterator[Figure]:
+    text = HERE.joinpath(name).read_text("utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        yield Figure(**row)
+
+
+@cache
+def _flaws() -> tuple[_Flaw, ...]:
+    return msgspec.convert(tomllib.loads(HERE.joinpath("flaws.toml").read_text("utf-8"))["flaw"], tuple[_Flaw, ...])
+
+
+def flaws(figure: Figure) -> tuple[str, ...]:
+    """What is known to be wrong with a figure, its framework named where the flaw is its own."""
+    known = [
+        f"{figure.framework}: {flaw.text}" if flaw.frameworks else flaw.text for flaw in _flaws() if flaw.is_of(figure)
+    ]
+    _, warned, warning = figure.note.partition(WARNING)
+    return (*known, *([f"{figure.framework}: {warning.split(';')[0].strip()}"] if warned else []))

@@ -1,0 +1,109 @@
+"""The tables at the end of a session: one a test function, grouped and sorted as was asked, the best marked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.best import best
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
+from pytest_dlbench.records import CaseResult
+from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting.columns import HEADINGS, Layout
+
+BEST = "*"
+RULE = (
+    f"{BEST} the best framework of its model, data set, device and settings: the 95 % interval of its runs overlaps no"
+    f" other's ({FEWEST_RUNS} runs or more each); where nothing is marked, the runs cannot tell"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One case: its test function, the marks of its test, and every metric of every run."""
+
+    result: CaseResult
+    test: str = ""
+    marks: tuple[str, ...] = ()
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+def row(result: CaseResult, told: Mapping[str, Any]) -> Row:
+    """A row from what a test's report tells beside its result: plain data, wherever the test ran."""
+    runs = told["runs"]
+    values = {name: [run[name] for run in runs if name in run] for name in METRICS}
+    return Row(result=result, test=told["test"], marks=tuple(told["marks"]), values=values)
+
+
+def tables(rows: Sequence[Row], layout: Layout) -> list[str]:
+    """All tables with a title where there are several, and the rule under them where something is marked."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.test, *_labels(row, layout)), []).append(row)
+    marked = _marked(rows, layout)
+    lines: list[str] = []
+    for key, group in groups.items():
+        title = ", ".join(part for part in key if part)
+        lines += [*([title] if len(groups) > 1 or layout.group_by else []), *_table(group, layout, marked), ""]
+    return [*lines, RULE, ""] if marked else lines
+
+
+def _labels(row: Row, layout: Layout) -> Iterator[str]:
+    case = row.result.case
+    for axis in layout.group_by:
+        if axis == "mark":
+            # What names the framework or the device says nothing that the row does not.
+            yield " ".join(mark for mark in sorted(row.marks) if mark not in (case.framework, case.device))
+        else:
+            yield f"{axis} {getattr(case, axis)}"
+
+
+def _table(rows: Sequence[Row], layout: Layout, marked: frozenset[tuple[str, str]]) -> list[str]:
+    columns = layout.shown({name for row in rows for name in row.result.figures})
+    grid = terminal.grid("case", right=[HEADINGS.get(column, column) for column in columns])
+    for row in sorted(rows, key=lambda row: _rank(row, layout.sort)):
+        shown = [_cell(row.result, column, (row.result.case.id, column) in marked) for column in columns]
+        grid.add_row(terminal.name(row.result.case), *shown)
+    return terminal.lines(grid)
+
+
+def _rank(row: Row, sort: str) -> tuple[bool, float, str]:
+    """Best first; cases without the figure last. Without a wish they stay in the order of the tests."""
+    if sort in ("", "name"):
+        return (False, 0.0, row.result.case.id if sort else "")
+    found = row.result.figures.get(sort)
+    if found is None:
+        return (True, 0.0, "")
+    return (False, -found if METRICS[sort].better == "higher" else found, "")
+
+
+def _cell(result: CaseResult, column: str, is_best: bool) -> str:
+    if column == "verdict":
+        return "saved" if result.saved else result.outcome.value
+    if column == "runs":
+        return str(result.runs)
+    if column == "equal_to":
+        return f"{result.certificate.deviation:.0e}" if result.certificate else "–"
+    if column not in result.figures:
+        return "–"
+    value = result.figures[column]
+    # Their headings have the unit.
+    bare = {"throughput": f"{value:,.0f}", "cpu_use": f"{value:.2f}"}
+    return f"{BEST if is_best else ''}{bare.get(column) or figures.figure(column, value)}"
+
+
+def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
+    """Case and column of every best figure: among cases that differ by nothing but the framework."""
+    rivals: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        case = row.result.case
+        settings = tuple(sorted(case.settings.items()))
+        place = (row.test, case.model, case.dataset, case.device, case.scale, case.threads, settings)
+        rivals.setdefault(place, []).append(row)
+    found = set()
+    for group in rivals.values():
+        for column in layout.shown(METRICS):
+            if column in METRICS:
+                first = best(METRICS[column], [row.values.get(column, ()) for row in group])
+                found |= {(group[first].result.case.id, column)} if first is not None else set()
+    return frozenset(found)

@@ -1,0 +1,71 @@
+"""Judged cases to draw, beside ``records``: what a journal has of them, and journals of many."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytest_dlbench.judging import summarise
+from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
+from pytest_dlbench.storing import Entry, Journal
+from tests.doubles import records
+
+SESSION = "20261121T114113-7501"
+
+
+def judged(
+    framework: str = "pytorch",
+    model: str = "tartu-mnist-cnn",
+    *,
+    step: float = 0.01,
+    spread: float = 0.0,
+    runs: int = 3,
+    session: str = SESSION,
+    steps: int = 50,
+    accuracy: float = 0.95,
+    settings: Mapping[str, Any] | None = None,
+    name: str = "",
+    result: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+    **case: Any,
+) -> Judged:
+    """A finished case whose runs take about ``step`` seconds a step, the first step ten times as long."""
+    changes = {"framework": framework, "model": model, "settings": settings or {}, **case}
+    parts = [f"{key}{value}" for key, value in (settings or {}).items()]
+    parts += [f"threads{case['threads']}"] if "threads" in case else []
+    of = records.case(name or "-".join(("training", framework, model, "digits28-cpu", *parts)), **changes)
+    found = tuple(_run(of.id, index, step * (1 + spread * index), steps, accuracy) for index in range(runs))
+    return Judged(
+        session=session,
+        result=records.case_result(case=of, runs=runs, figures=summarise(found), **(result or {})),
+        runs=found,
+        context=records.context(**(context or {})),
+    )
+
+
+def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any:
+    seconds = (10 * step, *(step,) * (steps - 1))
+    usage = {name: records.usage() for name in ("hello", "build", "train", "evaluate", "close")}
+    whole = records.run(index + 1, accuracy=accuracy, case=case, usage=usage)
+    return replace(whole, training=records.training(seconds))
+
+
+def unfinished(framework: str = "jax", model: str = "tartu-mnist-cnn", message: str = "the loss became nan") -> Judged:
+    """A case whose first run diverged."""
+    of = records.case(f"training-{framework}-{model}-digits28-cpu", framework=framework, model=model)
+    run = records.unfinished(RunOutcome.DIVERGED, message, case=of.id)
+    result = records.case_result(case=of, outcome=CaseOutcome.DIVERGED, message=message, runs=1, figures={})
+    return Judged(session=SESSION, result=result, runs=(run,), context=records.context())
+
+
+def measured(*cases: Judged) -> tuple[Measured, ...]:
+    """The cases of a report."""
+    return named(cases)
+
+
+def write(journal: Journal, cases: Iterable[Judged]) -> None:
+    """A journal as a session leaves it."""
+    for case in cases:
+        for run in case.runs:
+            journal.append(Entry(run=run, context=case.context))
+        journal.append(Entry(result=case.result))

@@ -1,0 +1,26 @@
+"""--dlbench-html: the page of a session, from the session itself."""
+
+from pytest_dlbench.reporting.page.gathering import gather
+
+
+def test_a_session_leaves_its_page(suite):
+    result = suite.run("--dlbench-html=out/report.html")
+    result.stdout.fnmatch_lines(["report: *report.html"])
+    (journal,) = (suite.path / ".dlbench").glob("*.jsonl")
+    (case,) = gather([journal]).cases
+    assert case.label in (suite.path / "out" / "report.html").read_text()
+
+
+def test_a_page_that_cannot_be_written_costs_no_other_line(suite):
+    (suite.path / "taken").write_text("a file, not a folder")
+    result = suite.run("--dlbench-html=taken/report.html")
+    result.stdout.fnmatch_lines(["journal: *", "ERROR: the report *could not be written*"])
+
+
+def test_without_the_extra_nothing_is_run_and_what_to_install_is_told(suite):
+    suite.pytester.makepyfile(
+        hidden="from pytest_dlbench import extras\nextras.REPORT['a_module_that_nobody_has'] = 'altair'"
+    )
+    result = suite.run("-p", "hidden", "--dlbench-html=report.html")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--dlbench-html: needs altair, not installed here: pip install*"])

@@ -1,0 +1,96 @@
+"""What holds for every chart: drawn by Vega-Lite where there are figures, nothing and why where there are none."""
+
+import json
+
+import pytest
+import vl_convert
+
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.charts import CHARTS, Chart, Nothing
+from pytest_dlbench.reporting.charts.chart import joined
+from pytest_dlbench.reporting.page.pictures import VEGA_LITE, specification
+from tests.doubles import records
+from tests.doubles.judged import judged, measured, unfinished
+
+every = pytest.mark.parametrize("draw", CHARTS, ids=lambda draw: draw.__module__.rpartition(".")[2])
+
+
+@pytest.fixture(scope="module")
+def full():
+    """Cases that every chart has something to show of."""
+    compared = {"outcome": CaseOutcome.REGRESSED, "verdicts": (records.verdict(),)}
+    return measured(
+        judged("tensorflow", result=compared, threads=1),
+        judged("mxnet", step=0.03, spread=0.1, threads=1),
+        judged("mxnet", step=0.02, threads=2),
+        judged("mxnet", "gatech-lenet", settings={"batch_size": 16}, threads=1),
+        judged("mxnet", "gatech-lenet", settings={"batch_size": 64}, threads=1),
+        unfinished(),
+    )
+
+
+@every
+def test_every_chart_is_drawn_of_cases_that_have_its_figures(draw, full):
+    assert not isinstance(draw(full), Nothing)
+
+
+@every
+def test_without_a_case_there_is_nothing_and_a_reason(draw):
+    found = draw(())
+    assert isinstance(found, Nothing)
+    assert found.because
+
+
+@every
+def test_a_case_that_did_not_finish_breaks_no_chart(draw):
+    assert draw(measured(unfinished())).title
+
+
+@every
+def test_every_row_has_its_columns_and_the_chosen_ones_are_among_them(draw, full):
+    chart = draw(full)
+    assert all(len(row) == len(chart.columns) for row in chart.rows)
+    if isinstance(chart, Chart):
+        known = set(joined(chart, full)[0])
+        assert {chart.choose, chart.limit} - {""} <= known
+
+
+@every
+def test_every_field_of_a_picture_is_a_column(draw, full):
+    chart = draw(full)
+    if isinstance(chart, Chart):
+        made = {"cut", "one", "min_peak", "max_peak"}
+        assert set(_fields(chart.picture)) <= {*joined(chart, full)[0], *made}
+
+
+@every
+def test_every_picture_is_what_vega_lite_can_draw(draw, full):
+    chart = draw(full)
+    if isinstance(chart, Chart):
+        drawn = vl_convert.vegalite_to_svg(specification(chart, full), vl_version=VEGA_LITE)
+        assert chart.title in drawn
+        assert drawn.count("<path") > 3
+
+
+@every
+def test_no_text_of_a_record_is_in_a_picture_but_as_a_row_or_a_colour(draw):
+    hostile = "</script><b>datum.x"
+    chart = draw(measured(judged("jax", hostile), judged(hostile, hostile)))
+    if isinstance(chart, Chart):
+        outside = json.loads(json.dumps(chart.picture), object_hook=_without_domains)
+        assert hostile not in json.dumps(outside)
+
+
+def _fields(part):
+    if isinstance(part, dict):
+        if "field" in part and isinstance(part["field"], str):
+            yield part["field"]
+        for value in part.values():
+            yield from _fields(value)
+    if isinstance(part, list):
+        for value in part:
+            yield from _fields(value)
+
+
+def _without_domains(part):
+    return {name: value for name, value in part.items() if name != "domain"}

@@ -1,0 +1,76 @@
+"""Charts that compare: what they compare, and what they refuse to."""
+
+import pytest
+
+from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.reporting.charts import Nothing, changes, frameworks, sweeps, threads
+from pytest_dlbench.reporting.charts.chart import joined
+from tests.doubles import records
+from tests.doubles.judged import judged, measured
+
+
+def rows(chart, *cases):
+    found = measured(*cases)
+    return joined(chart(found), found)
+
+
+def test_the_quickest_framework_is_1_and_the_others_are_ratios_to_it():
+    quick, slow = rows(frameworks.chart, judged("jax", step=0.02), judged("pytorch", step=0.01))
+    assert (quick["framework"], quick["ratio"], quick["lower"], quick["upper"]) == ("pytorch", 1.0, 1.0, 1.0)
+    assert slow["ratio"] == pytest.approx(2.0)
+    assert 1 < slow["lower"] < 2 < slow["upper"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"session": "20261121T235959-1"},
+        {"context": {"network_digest": "another"}},
+        {"context": {"dataset_digest": "another"}},
+        {"context": {"precision": "bfloat16"}},
+        {"threads": 4},
+        {"settings": {"batch_size": 8}},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_frameworks_are_compared_under_equal_conditions_alone(other):
+    assert isinstance(frameworks.chart(measured(judged("jax"), judged("pytorch", **other))), Nothing)
+
+
+def test_what_regressed_stands_first():
+    equivalent = {"verdicts": (records.verdict(outcome=VerdictOutcome.EQUIVALENT),)}
+    regressed = {"verdicts": (records.verdict(),)}
+    found = rows(changes.chart, judged("jax", result=equivalent), judged("pytorch", result=regressed))
+    assert [row["verdict"] for row in found] == ["regressed", "equivalent"]
+
+
+def test_ratios_are_shown_in_percent_and_accuracy_in_points():
+    points = records.verdict(metric="accuracy", change=-2.0, lower=-3.0, upper=-1.0, tolerance=1.0)
+    of_time, of_accuracy = rows(changes.chart, judged(result={"verdicts": (records.verdict(), points)}))
+    assert of_time["change"] == pytest.approx(20.0)
+    assert (of_time["worse"], of_time["better"]) == pytest.approx((5.0, -4.7619), abs=1e-3)
+    assert (of_accuracy["change"], of_accuracy["worse"], of_accuracy["better"]) == (-2.0, 1.0, -1.0)
+
+
+def test_speed_up_is_against_the_fewest_threads_of_the_same_framework():
+    found = rows(threads.chart, judged(threads=2, step=0.004, runs=1), judged(threads=1, step=0.006, runs=1))
+    assert [(row["threads"], row["speedup"], row["ideal"]) for row in found] == [
+        (1, 1.0, 1.0),
+        (2, pytest.approx(1.5), 2.0),
+    ]
+
+
+def test_threads_of_two_sessions_are_not_compared():
+    cases = (judged(threads=1), judged(threads=2, session="20261121T235959-1"))
+    assert isinstance(threads.chart(measured(*cases)), Nothing)
+
+
+def test_a_sweep_s_values_stand_in_their_order_and_share_the_row_s_best():
+    cases = [judged(step=step, settings={"batch_size": size}) for size, step in ((500, 0.04), (5, 0.01), (50, 0.02))]
+    speeds = [row for row in rows(sweeps.chart, *cases) if "samples/s" in row["sweep"]]
+    assert [row["value"] for row in speeds] == ["5", "50", "500"]
+    assert [row["share"] for row in speeds] == pytest.approx([1.0, 0.5, 0.25])
+
+
+def test_a_setting_with_one_value_is_no_sweep():
+    assert isinstance(sweeps.chart(measured(judged(settings={"batch_size": 5}))), Nothing)

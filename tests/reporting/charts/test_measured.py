@@ -1,0 +1,54 @@
+"""How cases are named in a report: no two the same, nothing said twice."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.reporting.charts.measured import shared
+from tests.doubles.judged import judged, measured
+
+names = st.text("abc-·", min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(names, names, st.integers(1, 3), names), max_size=12))
+def test_no_two_cases_have_one_label(of):
+    cases = measured(
+        *(
+            judged(framework, model, runs=1, threads=threads, session=session)
+            for framework, model, threads, session in of
+        )
+    )
+    assert len({case.label for case in cases}) == len(cases)
+
+
+@given(st.lists(st.tuples(names, names), min_size=1, max_size=12))
+def test_cases_of_one_cell_stand_together(of):
+    cells = [case.cell for case in measured(*(judged(framework, model, runs=1) for framework, model in of))]
+    changes = sum(before != after for before, after in pairwise(cells))
+    assert changes == len(set(cells)) - 1
+
+
+def test_what_differs_is_in_the_label_and_what_does_not_is_shared():
+    cases = measured(judged(threads=1), judged(threads=2))
+    assert [case.label for case in cases] == [
+        "pytorch · tartu-mnist-cnn · 1 thread",
+        "pytorch · tartu-mnist-cnn · 2 threads",
+    ]
+    assert shared(cases) == ("digits28", "cpu", "quick")
+
+
+def test_sessions_are_told_apart_by_when_they_began():
+    cases = measured(judged(session="20261121T114113-1"), judged(session="20261121T120500-2"))
+    assert [case.cell for case in cases] == ["tartu-mnist-cnn · 11-21 11:41", "tartu-mnist-cnn · 11-21 12:05"]
+
+
+def test_sessions_that_began_in_one_minute_have_their_whole_names():
+    cases = measured(judged(session="20261121T114113-1"), judged(session="20261121T114159-2"))
+    assert cases[0].cell.endswith("20261121T114113-1")
+
+
+def test_a_workload_is_a_cell_without_threads_and_a_subject_one_without_settings():
+    case, _ = measured(judged(settings={"batch_size": 16}, threads=1), judged(settings={"batch_size": 32}, threads=2))
+    assert case.workload == "tartu-mnist-cnn · batch_size 16"
+    assert case.subject == "tartu-mnist-cnn · 1 thread"

@@ -1,0 +1,81 @@
+"""Charts of steps and runs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.reporting.charts import accuracy, environments, machines, memory, phases, step_series, step_times
+from pytest_dlbench.reporting.charts.chart import joined
+from pytest_dlbench.reporting.charts.thinning import EXACT, thinned
+from tests.doubles import records
+from tests.doubles.judged import judged, measured
+
+series = st.lists(st.floats(0.001, 10), max_size=400)
+
+
+def rows(chart, *cases):
+    found = measured(*cases)
+    return joined(chart(found), found)
+
+
+@given(series, st.integers(EXACT + 1, 100))
+def test_a_thinned_series_has_no_more_points_than_asked_for(values, points):
+    assert len(thinned(values, points)) <= points
+
+
+@given(series, st.integers(EXACT + 1, 100))
+def test_the_first_points_of_a_thinned_series_are_those_of_the_series(values, points):
+    assert thinned(values, points)[:EXACT] == list(enumerate(values))[:EXACT]
+
+
+@given(series, st.integers(EXACT + 1, 100))
+def test_a_thinned_series_lies_within_the_series(values, points):
+    assert all(min(values) <= value <= max(values) for _, value in thinned(values, points))
+
+
+def test_the_warm_up_of_a_series_is_what_figures_leave_out():
+    assert {row["warm_up"] for row in rows(step_series.chart, judged(steps=20))} == {5}
+    assert {row["warm_up"] for row in rows(step_series.chart, judged(steps=60))} == {10}
+
+
+def test_every_run_is_a_line_of_its_steady_quantiles():
+    found = rows(step_times.chart, judged(step=0.01, spread=0.5, runs=2))
+    assert [(row["run"], row["median"]) for row in found] == [(1, pytest.approx(10)), (2, pytest.approx(15))]
+
+
+def test_accuracy_is_told_run_by_run_with_the_mean():
+    assert {(row["accuracy"], row["mean"]) for row in rows(accuracy.chart, judged(accuracy=0.9))} == {(90.0, 90.0)}
+
+
+def test_the_first_step_is_told_apart_from_the_others():
+    told = {row["phase"]: row["seconds"] for row in rows(phases.chart, judged(step=0.01, steps=11))}
+    assert list(told) == list(phases.PHASES)
+    assert (told["first step"], told["other steps"]) == (pytest.approx(0.1), pytest.approx(0.1))
+
+
+def test_memory_is_told_by_phase_and_not_of_the_worker_s_end():
+    assert [row["phase"] for row in rows(memory.chart, judged())] == ["import", "build", "train", "evaluate"]
+
+
+def test_a_version_that_differs_comes_first():
+    newer = judged(session="20261122T000000-1")
+    run = records.run(versions={**records.VERSIONS, "torch": "2.13.0"})
+    cases = measured(
+        judged(), type(newer)(session=newer.session, result=newer.result, runs=(run,), context=newer.context)
+    )
+    first, *others = joined(environments.chart(cases), cases)
+    assert (first["package"], first["versions"], first["differs"]) == (
+        "torch",
+        "2.12.0 (1 cases), 2.13.0 (1 cases)",
+        "yes",
+    )
+    assert {row["differs"] for row in others} == {"no"}
+
+
+def test_each_class_of_machine_is_told_once():
+    other = {"machine": records.machine(name="another", cores=64)}
+    found = rows(machines.chart, judged(), judged("jax"), judged("mxnet", context=other))
+    assert [(row["machine"], row["cores"], row["cases"]) for row in found] == [
+        ("linux-acme-2cores-8gib", 2, 2),
+        ("another", 64, 1),
+    ]

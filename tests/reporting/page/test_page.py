@@ -1,0 +1,74 @@
+"""The page's text: whole, of a bounded size, and with nothing of a record but as text."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.page import page
+from pytest_dlbench.reporting.page.gathering import Gathered
+from tests.doubles import records
+from tests.doubles.judged import judged, measured
+
+MEGABYTES = 1e6
+
+
+def gathered(*cases):
+    return Gathered(cases=measured(*cases), sessions=("one",))
+
+
+@given(st.text())
+@settings(max_examples=200)
+def test_json_in_a_page_ends_no_script_and_says_the_same(text):
+    told = str(page._json({"text": text}))
+    assert not set(told) & set("<>&\u2028\u2029")
+    assert json.loads(told) == {"text": text.encode("utf-8", "replace").decode()}
+
+
+def test_the_page_runs_its_own_scripts_alone(tmp_path):
+    page.write(tmp_path / "report.html", gathered(judged()))
+    text = (tmp_path / "report.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert policy.count("'sha256-") == text.count("<script>") == 2
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "headline"),
+    [
+        ((CaseOutcome.PASSED,), ("1 case, nothing regressed", "good")),
+        ((CaseOutcome.PASSED, CaseOutcome.REGRESSED), ("1 regressed, of 2 cases", "bad")),
+        ((CaseOutcome.NO_BASELINE, CaseOutcome.NO_BASELINE), ("2 cases, none held against a baseline", "plain")),
+        ((), ("0 cases, none held against a baseline", "plain")),
+    ],
+)
+def test_the_verdict_comes_first(outcomes, headline):
+    cases = [judged(f"framework-{n}", result={"outcome": outcome}) for n, outcome in enumerate(outcomes)]
+    assert page._headline(measured(*cases)) == headline
+
+
+def test_what_fails_is_told_before_what_is_uncertain():
+    doubtful = judged("jax", result={"outcome": CaseOutcome.INCONCLUSIVE})
+    wrong = judged("pytorch", result={"outcome": CaseOutcome.REGRESSED})
+    told = [case.result.outcome for _, case in page._noisy(measured(doubtful, wrong))]
+    assert told == [CaseOutcome.REGRESSED, CaseOutcome.INCONCLUSIVE]
+
+
+def test_a_page_without_cases_says_why_each_chart_is_missing(tmp_path):
+    assert page.write(tmp_path / "report.html", gathered()) == ()
+    assert (tmp_path / "report.html").read_text().count("Nothing to show, because") == len(page.CHARTS)
+
+
+def test_a_page_of_500_cases_stays_under_15_megabytes(tmp_path):
+    compared = {"verdicts": (records.verdict(), records.verdict(metric="peak_rss")), "message": "told " * 100}
+    cases = [
+        judged(framework, f"model-{number}", steps=800, spread=0.01, result=compared)
+        for number in range(50)
+        for framework in (f"framework-{n}" for n in range(10))
+    ]
+    page.write(tmp_path / "report.html", gathered(*cases))
+    assert (tmp_path / "report.html").stat().st_size < 15 * MEGABYTES

@@ -1,0 +1,33 @@
+"""Charts as files, without a browser."""
+
+import pytest
+
+from pytest_dlbench.reporting.charts import accuracy, step_series
+from pytest_dlbench.reporting.page import pictures
+from tests.doubles.judged import judged, measured
+
+CASES = measured(judged(), judged("jax"))
+
+
+def test_a_chart_becomes_an_svg_and_a_png(tmp_path):
+    svg, png = pictures.write(accuracy.chart(CASES), CASES, tmp_path)
+    assert svg.read_text().startswith("<svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_chart_of_one_case_at_a_time_is_drawn_of_the_first_and_says_so():
+    drawn = pictures.specification(step_series.chart(CASES), CASES)
+    assert drawn["title"]["subtitle"] == ["pytorch · tartu-mnist-cnn (1 of 2)"]
+    assert {row["case"] for row in drawn["datasets"]["rows"]} == {"pytorch · tartu-mnist-cnn"}
+
+
+def test_a_chart_of_many_cases_is_drawn_of_the_first_and_says_so():
+    cases = measured(*(judged(model=f"model-{number}", runs=1) for number in range(pictures.MOST + 5)))
+    drawn = pictures.specification(accuracy.chart(cases), cases)
+    assert drawn["title"]["subtitle"] == ["the first 30 of 35"]
+    assert len(drawn["datasets"]["rows"]) == pictures.MOST
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_both_themes_have_colours_for_the_same_parts(theme):
+    assert pictures.THEMES[theme].keys() == pictures.THEMES["light"].keys()

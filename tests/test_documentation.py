@@ -1,0 +1,82 @@
+"""The pages: their examples work, and the generated reference leaves nothing out."""
+
+import importlib.util
+import re
+from dataclasses import fields, is_dataclass
+from inspect import getmembers, getmodule
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench import records
+from pytest_dlbench.data import Dataset
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.options import OPTIONS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The generated pages, by name."""
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    folder = tmp_path_factory.mktemp("docs") / "reference"
+    with pytest.MonkeyPatch.context() as patch:
+        # The pages are set to a width of their own.
+        patch.setenv("COLUMNS", "80")
+        module.write(folder)
+    return {path.stem: path.read_text() for path in folder.iterdir()}
+
+
+def snippets(page):
+    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+
+def test_every_option_is_in_the_reference_with_its_help(reference):
+    assert all(f"`{option.flag}" in reference["options"] and option.help in reference["options"] for option in OPTIONS)
+
+
+def test_every_field_of_every_record_is_in_the_reference(reference):
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", reference["records"], re.MULTILINE | re.DOTALL))
+    own = {name: kind for name, kind in getmembers(records, is_dataclass) if getmodule(kind) is records}
+    for name, kind in own.items():
+        assert all(f"| `{field.name}` |" in sections[name] for field in fields(kind)), name
+
+
+def test_every_metric_is_in_the_reference(reference):
+    assert all(f"| `{name}` |" in reference["metrics"] for name in METRICS)
+
+
+@pytest.mark.parametrize("command", ["export", "compare", "history", "baseline prune", "env build", "data fetch"])
+def test_commands_are_in_the_reference_with_their_help(reference, command):
+    assert f"## dlbench {command}\n" in reference["commands"]
+    assert f"usage: dlbench {command} " in reference["commands"]
+
+
+def test_the_example_of_a_data_set_makes_the_arrays_that_it_declares():
+    (code,) = (code for code in snippets("your-own-repository.md") if "pytest_dlbench_datasets" in code)
+    scope = {}
+    exec(code, scope)
+    (dataset,) = scope["pytest_dlbench_datasets"]()
+    assert isinstance(dataset, Dataset)
+    arrays = dataset.make()
+    assert arrays.train_inputs.shape == (dataset.train_examples, *dataset.shape)
+    assert arrays.test_inputs.shape == (dataset.test_examples, *dataset.shape)
+    assert set(arrays.train_labels) == set(range(dataset.classes))
+
+
+def test_the_first_example_collects_what_it_says(pytester):
+    (code,) = snippets("getting-started.md")
+    pytester.makepyfile(test_training=code)
+    axes = ("--dlbench-frameworks=pytorch", "--dlbench-models=lenet", "--dlbench-datasets=digits28")
+    result = pytester.runpytest_subprocess("--collect-only", "-q", *axes)
+    result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-gatech-lenet-digits28-cpu[]]"])
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
+def test_every_file_that_a_page_links_to_is_there(page):
+    generated = {f"reference/{name}.md" for name in ("options", "commands", "metrics", "records")}
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", (DOCS / page).read_text())
+    assert all((DOCS / link).exists() or link in generated for link in links), links
