@@ -80,7 +80,7 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
             pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
             result = _judged(record, pairing, found, pairs.runs, again)
-    session.conclude(result)
+    session.conclude(record, result)
     return record, result
 
 

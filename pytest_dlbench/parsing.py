@@ -12,7 +12,7 @@ from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
 from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import GROUPS, HEADINGS, SORTS, USUAL
+from pytest_dlbench.reporting.columns import GROUPS, HEADINGS, USUAL
 
 
 def flag(text: str, where: str) -> bool:
@@ -150,7 +150,7 @@ def columns(value: str, where: str) -> tuple[str, ...]:
 
 def sort(value: str, where: str) -> str:
     """A metric, ``name``, or nothing for the order of the tests."""
-    return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, SORTS)), "")
+    return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, ("name", *METRICS))), "")
 
 
 def _known(given: tuple[str, ...], kind: str, where: str, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,7 @@ from pytest_dlbench.options import OPTIONS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "ci"
 EXAMPLES = sorted(FOLDER.glob("*/*.yml"))
-# The comparison of two versions in pairs is declared elsewhere.
-FLAGS = {option.flag for option in OPTIONS} | {"--dlbench-ab"}
+FLAGS = {option.flag for option in OPTIONS}
 
 examples = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
@@ -66,3 +66,13 @@ def test_a_github_job_has_a_machine_and_steps_that_use_or_run(path):
 @pytest.mark.parametrize("path", sorted((FOLDER / "gitlab").glob("*.yml")), ids=lambda path: path.stem)
 def test_a_gitlab_job_says_when_it_runs(path):
     assert all(job["rules"] for job in content(path).values())
+
+
+@examples
+def test_every_extra_that_an_example_installs_is_one_of_ours(path):
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    installed = [
+        extra for found in re.findall(r"pytest-dlbench\[([^]]+)\]", path.read_text()) for extra in found.split(",")
+    ]
+    assert installed
+    assert set(installed) <= project["optional-dependencies"].keys()

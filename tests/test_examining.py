@@ -57,7 +57,13 @@ def test_a_sound_builder_passes_the_check_at_once_and_only_in_the_first_run(exam
     run = examined("paced", steps=20)
     assert run.outcome is RunOutcome.FINISHED
     assert len(run.step_checks) == 1
-    assert train_once(plan("paced", folder), 1).step_checks == ()
+    watched = plan("paced", folder, is_suspicious=lambda check: check.steps < 0)
+    assert train_once(watched, 1).step_checks == ()
+    assert len(train_once(watched, 0).step_checks) == 1
+
+
+def test_nothing_is_checked_where_nobody_asks(folder):
+    assert train_once(plan("paced", folder), 0).step_checks == ()
 
 
 def test_steps_too_long_to_be_taken_again_are_not_and_that_is_told(examined):

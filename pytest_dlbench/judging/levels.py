@@ -10,6 +10,8 @@ from math import exp, log
 
 FIRST_LOOK = 3
 LAST_LOOK = 20
+# The table's smallest.
+LEAST_ALPHA = 0.00001
 
 
 def level_of_a_look(alpha: float, max_pairs: int) -> float:

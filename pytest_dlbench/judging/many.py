@@ -7,8 +7,9 @@ find nothing: they stop just below it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import floor, inf, isfinite, sqrt
 
+from pytest_dlbench.judging.levels import LEAST_ALPHA
 from pytest_dlbench.judging.sequential import SETTLED_PAIRS, Decision, Reason, Rule
 from pytest_dlbench.records import VerdictOutcome
 
@@ -60,6 +61,25 @@ def confirming(rule: Rule, candidates: int, budget: float = BUDGET) -> Rule:
     It does not give up: a candidate is worth its pairs, and giving up would miss some that did regress.
     """
     return replace(rule, alpha=budget / candidates, gives_up=False)
+
+
+def share_in_turn(place: int, budget: float = BUDGET) -> float:
+    """The level of the session's candidate number ``place``, from 1 on, where it must be settled before the next comes.
+
+    A half of the budget, a sixth, a twelfth …, and no less than the least level there is: all together spend no more
+    than the budget. That finds less than equal shares of all candidates, and more than equal shares of every case that
+    might become one. Raises ValueError where nothing is left to call a regression by.
+    """
+    if place > places_in_turn(budget):
+        raise ValueError(f"the budget of {budget:.2%} false alarms is spent by {places_in_turn(budget)} candidates")
+    return max(budget / (place * (place + 1)), LEAST_ALPHA)
+
+
+def places_in_turn(budget: float) -> int:
+    """How many candidates a budget is good for that come one after the other."""
+    # The first n, each with budget/(n·(n+1)) or more, leave budget/(n+1) to the others.
+    falling = floor((sqrt(1 + 4 * budget / LEAST_ALPHA) - 1) / 2)
+    return falling + floor(budget / (falling + 1) / LEAST_ALPHA)
 
 
 def settled(

@@ -34,7 +34,6 @@ USUAL = (
 # Of inference or of training, or of some models: a table where no case has them does without.
 OF_SOME = frozenset(column for column in USUAL if column in METRICS and METRICS[column].purpose)
 USUAL_FIGURES = OF_SOME - {"latency", "latency_median", "latency_p90", "top5_accuracy", "perplexity"}
-SORTS = ("name", *METRICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

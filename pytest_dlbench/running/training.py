@@ -2,7 +2,7 @@
 
 import platform
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -27,15 +27,16 @@ from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.observer import Observer
 from pytest_dlbench.sampling.sampler import MakeSampler
-from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
+from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
 
 SAMPLE_PERIOD_SECONDS = 0.2
 # Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
 EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
-# Of steps that are taken again to check them, the single ones; of the whole check; how often what it finds must show.
+# Of steps that are taken again to check them, the single ones; what the whole check may take, at least and as a share
+# of the run before it; how often what it finds must show.
 CHECKED_SECONDS = 0.05
-LONGEST_CHECK_SECONDS = 1.0
+LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
 CHECKS = 3
 OF_LACKS = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
@@ -44,10 +45,6 @@ OF_LACKS = {
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
     Lack.NO_DATA: RunOutcome.MISSING_DATA,
 }
-
-
-def _is_never_suspicious(_: StepCheck) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +70,8 @@ class Plan:
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
     samplers: tuple[MakeSampler, ...] = ()
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
-    is_suspicious: Callable[[StepCheck], bool] = _is_never_suspicious
-    """Whether a check of the steps is to be repeated; all of its repetitions are kept."""
+    is_suspicious: Callable[[StepCheck], bool] | None = None
+    """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
 
 
@@ -96,12 +93,13 @@ def train_once(plan: Plan, index: int) -> Run:
         folder = Path(name)
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
-        environment = launch.environment(plan.framework, plan.place, device=plan.case.device, threads=plan.case.threads)
-        card = {"CUDA_VISIBLE_DEVICES": plan.card} if plan.card else {}
-        environment = {**environment, **card, VARIABLE: folder.name}
+        environment = _environment(plan, plan.place, folder.name)
         kills, on_battery = endings.memory_kills(), is_on_battery()
         started = monotonic()
-        with Worker(launch.command(plan.place.python), environment, folder) as worker:
+        with (
+            none_survives(folder.name) as survivors,
+            Worker(launch.command(plan.place.python), environment, folder) as worker,
+        ):
             dialogue = _Dialogue(worker, started, plan)
             outcome, message = RunOutcome.FINISHED, ""
             try:
@@ -116,7 +114,6 @@ def train_once(plan: Plan, index: int) -> Run:
             except WorkerError as error:
                 outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
-        survivors = end_survivors(folder.name)
     return Run(
         case=plan.case.id,
         index=index,
@@ -127,11 +124,17 @@ def train_once(plan: Plan, index: int) -> Run:
         log=log,
         began=began,
         wall_seconds=monotonic() - started,
-        survivors=survivors,
+        survivors=tuple(survivors),
         on_battery=on_battery,
         **dialogue.observed(),
         **dialogue.measured,
     )
+
+
+def _environment(plan: Plan, place: Place, run: str) -> Mapping[str, str]:
+    usual = launch.environment(plan.framework, place, device=plan.case.device, threads=plan.case.threads)
+    card = {"CUDA_VISIBLE_DEVICES": plan.card} if plan.card else {}
+    return {**usual, **card, VARIABLE: run}
 
 
 def _not_run(plan: Plan, absent: Absent, index: int, seed: int) -> Run:
@@ -186,8 +189,8 @@ class _Dialogue:
             self._train(plan, inputs["order"], inputs["rates"])
             self._evaluate(plan)
             # Once a case: what is wrong with the steps of one run is wrong with those of all.
-            if seed == plan.seed:
-                self._check_steps(plan)
+            if plan.is_suspicious and seed == plan.seed:
+                self._check_steps(plan, plan.is_suspicious)
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
@@ -304,13 +307,14 @@ class _Dialogue:
             answers=plan.network.model.head.task,
         )
 
-    def _check_steps(self, plan: Plan) -> None:
+    def _check_steps(self, plan: Plan, is_suspicious: Callable[[StepCheck], bool]) -> None:
         batch_size = _evaluation_batch_size(plan)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(plan.steps // 2, round(CHECKED_SECONDS / step)))
-        # What the evaluation took is no guide: where steps do not wait for their work, it did.
-        seconds = step * (3 * steps + 5 * batch_size / plan.recipe.batch_size)
-        if seconds > LONGEST_CHECK_SECONDS:
+        # Where steps do not wait for their work, the evaluation did: then the steps are the better guide to its time.
+        evaluated = self.measured["evaluation"].seconds * batch_size / plan.data.dataset.test_examples
+        seconds = 3 * steps * step + 4 * min(evaluated, step * batch_size / plan.recipe.batch_size)
+        if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
             self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
             return
         for _ in range(CHECKS):
@@ -323,7 +327,7 @@ class _Dialogue:
             )
             found = StepCheck(steps=steps, **asdict(checked))
             self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
-            if not plan.is_suspicious(found):
+            if not is_suspicious(found):
                 return
 
     def _evaluated(self, plan: Plan) -> messages.Evaluated:

@@ -2,13 +2,24 @@
 
 import os
 import signal
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
 VARIABLE = "DLBENCH_RUN"
 END_SECONDS = 5.0
+
+
+@contextmanager
+def none_survives(run: str) -> Iterator[list[str]]:
+    """Behind this block no process of the run is left, however it ends; the list then has the names of those ended."""
+    ended: list[str] = []
+    try:
+        yield ended
+    finally:
+        ended += end_survivors(run)
 
 
 def end_survivors(run: str, proc: Path = Path("/proc")) -> tuple[str, ...]:

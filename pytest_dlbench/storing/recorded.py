@@ -8,16 +8,20 @@ from typing import Any
 from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Record, Run
+from pytest_dlbench.records import FORMAT_VERSION, Case, CaseResult, Certificate, Context, Record, Run
 from pytest_dlbench.storing.journal import Damage, Entry, read_journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One case of one session: what was measured, and what was concluded from it."""
+    """One case of one session: what was measured, and what was concluded from it.
+
+    ``old`` is the other side of a case that was run in pairs.
+    """
 
     record: Record
     result: CaseResult
+    old: Record | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +68,18 @@ class _Joiner:
             self._join(entry.result, entry.recipe or {})
 
     def _join(self, result: CaseResult, recipe: Mapping[str, Any]) -> None:
-        name = result.case.id
-        runs, context = self._runs.pop(name, {}), self._contexts.get(name)
-        if not runs or context is None:
+        old = self._record(result.pairing.old, recipe, None) if result.pairing else None
+        if record := self._record(result.case, recipe, result.certificate):
+            self.cases.append(Recorded(record=record, result=result, old=old))
+        else:
+            name = result.case.id
             self.damages.append(f"{self.where}: {name} was judged, but what it ran as is not there; it is left out")
-            return
-        record = Record(
-            case=result.case, context=context, recipe=recipe, runs=tuple(runs.values()), certificate=result.certificate
-        )
-        self.cases.append(Recorded(record=record, result=result))
+
+    def _record(self, case: Case, recipe: Mapping[str, Any], certificate: Certificate | None) -> Record | None:
+        runs, context = self._runs.pop(case.id, {}), self._contexts.get(case.id)
+        if not runs or context is None:
+            return None
+        return Record(case=case, context=context, recipe=recipe, runs=tuple(runs.values()), certificate=certificate)
 
 
 def read(paths: Iterable[Path]) -> Found:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_dlbench.judging.history import SessionFigure, SessionSpread, against_sessions
 from pytest_dlbench.judging.intervals import Values
-from pytest_dlbench.judging.many import BUDGET, SCREENING_PAIRS, confirming, screening
+from pytest_dlbench.judging.many import BUDGET, SCREENING_PAIRS, confirming, places_in_turn, screening, share_in_turn
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import (
@@ -93,11 +93,18 @@ class SuiteShares:
 SUITES_AT_ONCE = 250
 
 
-def suite(regime: Regime, changes: Values, *, suites: int, seed: int, budget: float = BUDGET) -> SuiteShares:
-    """Suites of cases with these true changes: screened, and confirmed on fresh pairs."""
+def suite(
+    regime: Regime, changes: Values, *, suites: int, seed: int, budget: float = BUDGET, is_in_turn: bool = False
+) -> SuiteShares:
+    """Suites of cases with these true changes: screened, and confirmed on fresh pairs.
+
+    ``is_in_turn``: each case is settled before the next begins, in random order.
+    """
     random = np.random.default_rng(seed)
     drawn = [
-        _suites(random, regime, changes, min(SUITES_AT_ONCE, suites - start), budget)
+        _suites(
+            random, regime, np.tile(changes, (min(SUITES_AT_ONCE, suites - start), 1)), budget, is_in_turn=is_in_turn
+        )
         for start in range(0, suites, SUITES_AT_ONCE)
     ]
     regressed, used, candidates = (np.concatenate(part) for part in zip(*drawn, strict=True))
@@ -111,6 +118,14 @@ def suite(regime: Regime, changes: Values, *, suites: int, seed: int, budget: fl
     )
 
 
+def _places(random: np.random.Generator, is_candidate: Flags) -> Codes:
+    """Of every case the number of candidates up to it, in an order of its suite's own."""
+    order = np.argsort(random.random(is_candidate.shape), axis=1)
+    places = np.empty(is_candidate.shape, dtype=np.intp)
+    np.put_along_axis(places, order, np.cumsum(np.take_along_axis(is_candidate, order, axis=1), axis=1), axis=1)
+    return places
+
+
 def are_candidates(screened: Replay) -> Flags:
     """``many.candidates`` for arrays: a test holds the two together."""
     looks_worse = (screened.outcome == INCONCLUSIVE) & (screened.estimate > TOLERANCE)
@@ -119,23 +134,26 @@ def are_candidates(screened: Replay) -> Flags:
 
 
 def _suites(
-    random: np.random.Generator, regime: Regime, changes: Values, suites: int, budget: float
+    random: np.random.Generator, regime: Regime, changes: Values, budget: float, *, is_in_turn: bool
 ) -> tuple[Flags, Codes, Codes]:
     """Whether each case was called regressed and the pairs it took, and each suite's number of candidates."""
-    cases = np.tile(changes, suites)
+    cases = changes.ravel()
     spreads = reference_spreads(random, regime, len(cases))
     screened = replay(pairs(random, regime, len(cases), SCREENING_PAIRS, cases), spreads, screening(RULE))
-    is_candidate = are_candidates(screened)
-    counts = is_candidate.reshape(suites, -1).sum(axis=1)
+    is_candidate = are_candidates(screened).reshape(changes.shape)
+    counts = is_candidate.sum(axis=1)
+    # Candidates that share a rule: of suites with as many, or with the same place.
+    groups = _places(random, is_candidate) if is_in_turn else is_candidate * counts[:, np.newaxis]
     is_regressed, used = np.zeros(len(cases), dtype=np.bool_), screened.pairs.copy()
-    for count in np.unique(counts[counts > 0]):
-        # Suites with as many candidates share a rule.
-        rows = np.flatnonzero(is_candidate & np.repeat(counts == count, len(changes)))
-        rule = confirming(RULE, int(count), budget)
+    for group in np.unique(groups[is_candidate]).tolist():
+        if is_in_turn and group > places_in_turn(budget):
+            continue
+        rows = np.flatnonzero(is_candidate & (groups == group))
+        rule = confirming(RULE, 1, share_in_turn(group, budget)) if is_in_turn else confirming(RULE, group, budget)
         found = replay(pairs(random, regime, len(rows), rule.max_pairs, cases[rows]), spreads[rows], rule)
         is_regressed[rows] = found.outcome == REGRESSED
         used[rows] += found.pairs
-    return is_regressed.reshape(suites, -1), used.reshape(suites, -1), counts
+    return is_regressed.reshape(changes.shape), used.reshape(changes.shape), counts
 
 
 def stored(regime: Regime, change: float, *, sessions: int, histories: int, seed: int) -> dict[str, float]:

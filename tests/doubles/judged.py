@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dlbench.judging import summarise
-from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records import CaseOutcome, GpuUsage, MachineSpeed, RunOutcome, Timeline
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records
@@ -45,9 +45,21 @@ def judged(
 
 def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any:
     seconds = (10 * step, *(step,) * (steps - 1))
-    usage = {name: records.usage() for name in ("hello", "build", "train", "evaluate", "close")}
+    names = ("hello", "build", "train", "evaluate", "close")
+    usage = {name: records.usage(began_seconds=3.0 * place) for place, name in enumerate(names)}
+    usage["train"] = replace(usage["train"], gpus=(GpuUsage(name="Acme G1", uuid="1", utilisation=0.5),))
     whole = records.run(index + 1, accuracy=accuracy, case=case, usage=usage)
-    return replace(whole, training=records.training(seconds))
+    return replace(
+        whole,
+        training=records.training(seconds),
+        timeline=Timeline(
+            seconds=(1.0, 2.5, 7.0),
+            rss_bytes=(records.MIB, 2 * records.MIB, 3 * records.MIB),
+            cpu_seconds=(0.5, 0.5, 9.5),
+        ),
+        speed=MachineSpeed(threads=2, precision="float32", flops_per_second=2e11, copied_bytes_per_second=1e10),
+        flop_utilisation=0.25,
+    )
 
 
 def unfinished(framework: str = "jax", model: str = "tartu-mnist-cnn", message: str = "the loss became nan") -> Judged:

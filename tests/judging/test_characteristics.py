@@ -10,6 +10,7 @@ from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import reference_spread
 from pytest_dlbench.judging.sequential import decide, replay
 from tests.characteristics.promises import (
+    LEAST_POWER_IN_TURN,
     MOST_PAIRS,
     PROMISES,
     SUITES,
@@ -36,6 +37,12 @@ def test_ten_percent_are_found_with_few_pairs():
 @pytest.mark.parametrize("name", SUITES)
 def test_a_hundred_cases_keep_the_budget_and_find_what_regressed(name):
     assert keeps_family(measured_suite(name, 60, seed=3), int((SUITES[name] > TOLERANCE + 1e-12).sum()))
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_hundred_cases_one_by_one_keep_the_budget_and_find_nearly_all(name):
+    found = measured_suite(name, 60, seed=3, is_in_turn=True)
+    assert keeps_family(found, int((SUITES[name] > TOLERANCE + 1e-12).sum()), LEAST_POWER_IN_TURN)
 
 
 def test_a_rule_that_is_looser_than_promised_is_seen():

@@ -11,8 +11,10 @@ from pytest_dlbench.judging.many import (
     confirming,
     most_informative,
     pairs_wanted,
+    places_in_turn,
     screening,
     settled,
+    share_in_turn,
 )
 from pytest_dlbench.judging.sequential import Reason, Rule, decide
 from pytest_dlbench.records import VerdictOutcome
@@ -66,6 +68,27 @@ def test_the_second_pass_does_not_give_up():
 @given(st.integers(min_value=1, max_value=1000))
 def test_all_candidates_together_spend_the_budget(count):
     assert confirming(RULE, count, budget=0.01).alpha * count == pytest.approx(0.01)
+
+
+@given(st.floats(min_value=0.0001, max_value=0.1))
+def test_candidates_that_come_one_after_the_other_never_spend_more_than_the_budget(budget):
+    levels = [share_in_turn(place, budget) for place in range(1, places_in_turn(budget) + 1)]
+    assert sum(levels) <= budget * (1 + 1e-9)
+    assert levels == sorted(levels, reverse=True)
+    assert min(levels) >= 0.00001 * (1 - 1e-9)
+
+
+def test_the_first_candidates_have_a_half_a_sixth_and_a_twelfth():
+    assert [share_in_turn(place, 0.012) for place in (1, 2, 3)] == pytest.approx([0.006, 0.002, 0.001])
+
+
+def test_a_budget_of_one_percent_is_good_for_sixty_candidates():
+    assert places_in_turn(0.01) == 62
+
+
+def test_a_budget_that_is_spent_says_so():
+    with pytest.raises(ValueError, match="is spent by 62 candidates"):
+        share_in_turn(63, 0.01)
 
 
 def test_more_candidates_than_the_levels_were_computed_for_are_refused():

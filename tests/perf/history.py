@@ -8,7 +8,7 @@ import sys
 import tempfile
 from time import monotonic, process_time
 
-from pytest_dlbench.reporting.exports.rows import KINDS, rows
+from pytest_dlbench.reporting.exports.rows import kinds, rows
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
 from tests.doubles import records
@@ -34,7 +34,7 @@ def main() -> None:
         table = rows(session(each, 0))[:each]
         began = monotonic()
         for _ in range(asked.sessions):
-            history.append(table, KINDS, machine="linux-acme-2cores-8gib")
+            history.append(table, kinds(), machine="linux-acme-2cores-8gib")
         wrote = monotonic() - began
         began, worked = monotonic(), process_time()
         found = history.read().rows

@@ -11,10 +11,11 @@ def test_a_session_leaves_its_page(suite):
     assert case.label in (suite.path / "out" / "report.html").read_text()
 
 
-def test_a_page_that_cannot_be_written_costs_no_other_line(suite):
+def test_a_page_that_cannot_be_written_fails_the_session_and_costs_no_other_line(suite):
     (suite.path / "taken").write_text("a file, not a folder")
     result = suite.run("--dlbench-html=taken/report.html")
-    result.stdout.fnmatch_lines(["journal: *", "ERROR: the report *could not be written*"])
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["journal: *", "ERROR: report not written: *the journal has it all"])
 
 
 def test_without_the_extra_nothing_is_run_and_what_to_install_is_told(suite):

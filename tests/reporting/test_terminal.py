@@ -44,7 +44,7 @@ def test_an_inconclusive_case_is_told_by_the_metrics_that_made_it_so():
     heading, *lines = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, verdicts=verdicts)])
     assert heading.startswith("inconclusive: ")
     assert len(lines) == 1
-    assert lines[0].startswith("  pytorch-mnist-cnn-digits28-cpu: step_time  inconclusive ")
+    assert lines[0].startswith("  pytorch-mnist-cnn-digits28-cpu: step_time        inconclusive ")
 
 
 def test_a_regression_is_told_with_its_figures_before_anything_else():
@@ -54,7 +54,7 @@ def test_a_regression_is_told_with_its_figures_before_anything_else():
     ]
     heading, line, *_ = terminal.notes(results)
     assert heading.startswith("regressed: ")
-    assert line.startswith("  pytorch-mnist-cnn-digits28-cpu: step_time  regressed    10.0 ms → 12.0 ms, ratio 1.200")
+    assert " ".join(line.split()).startswith("pytorch-mnist-cnn-digits28-cpu: step_time regressed 10.0 ms → 12.0 ms,")
 
 
 def test_an_inconclusive_case_without_a_comparison_is_told_by_its_message():
@@ -138,7 +138,7 @@ def test_a_baseline_that_replaces_another_is_told_by_what_it_changes():
         records.verdict(metric="step_time", outcome=VerdictOutcome.REGRESSED),
     )
     (line,) = terminal.notes([result(outcome=CaseOutcome.PASSED, saved=True, verdicts=verdicts)])
-    assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: step_time  regressed ")
+    assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: step_time        regressed ")
 
 
 def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_their_recipe():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import Pairing
 from pytest_dlbench.storing import Entry, Journal
 from pytest_dlbench.storing.recorded import read
 from tests.doubles import records
@@ -33,6 +34,18 @@ def test_of_a_run_that_was_done_again_the_last_repetition_counts(tmp_path):
     journal.append(Entry(result=records.case_result(), recipe=records.RECIPE))
     (case,) = read([journal.path]).cases
     assert case.record == records.record()
+
+
+def test_a_case_of_pairs_has_both_of_its_sides(tmp_path):
+    journal, old = Journal(tmp_path, "a"), records.case("training-pytorch-2.12-mnist-cnn-digits28-cpu-quick")
+    for run in records.runs():
+        journal.append(Entry(run=replace(run, case=old.id), context=records.context()))
+        journal.append(Entry(run=run, context=records.context()))
+    pairing = Pairing(old=old, screened=3, confirmed=0, alpha=0.001, new_first=(False,) * 3, reasons={})
+    journal.append(Entry(result=records.case_result(pairing=pairing), recipe=records.RECIPE))
+    (case,) = read([journal.path]).cases
+    assert (case.old.case, len(case.old.runs)) == (old, 3)
+    assert (case.record.case, len(case.record.runs)) == (records.case(), 3)
 
 
 def test_runs_whose_case_was_not_judged_are_no_case(tmp_path):

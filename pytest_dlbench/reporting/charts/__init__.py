@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pytest_dlbench.reporting.charts import (
     accuracy,
     accuracy_time,
+    cards,
     changes,
     environments,
     frameworks,
@@ -22,6 +23,8 @@ from pytest_dlbench.reporting.charts import (
     step_times,
     sweeps,
     threads,
+    timelines,
+    utilisation,
 )
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Table
 from pytest_dlbench.reporting.charts.measured import Measured
@@ -38,6 +41,9 @@ CHARTS: tuple[Draw, ...] = (
     losses.chart,
     phases.chart,
     memory.chart,
+    timelines.chart,
+    cards.chart,
+    utilisation.chart,
     threads.chart,
     sweeps.chart,
     published.chart,

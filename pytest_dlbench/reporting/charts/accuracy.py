@@ -32,7 +32,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Every finished run."""
     rows = []
     for number, case in enumerate(cases):
-        values = [100 * ACCURACY.value(run) for run in case.finished]
+        values = [100 * ACCURACY.figure(run) for run in case.finished]
         steps = (case.result.steps, case.result.recipe_steps)
         for run, value in zip(case.finished, values, strict=True):
             loss = run.evaluation.loss if run.evaluation else None

@@ -21,7 +21,7 @@ COLUMNS = {"case": "case", "run": "run", "seconds": "training (s)", "accuracy": 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Every finished run; one cell at a time."""
     rows = tuple(
-        (number, run.index + 1, sum(run.training.step_seconds), 100 * METRICS["accuracy"].value(run))
+        (number, run.index + 1, sum(run.training.step_seconds), 100 * METRICS["accuracy"].figure(run))
         for number, case in enumerate(cases)
         for run in case.finished
         if run.training

@@ -30,11 +30,12 @@ COLUMNS = {
 }
 ORDER = (
     VerdictOutcome.REGRESSED,
+    VerdictOutcome.SUSPECT,
     VerdictOutcome.INCONCLUSIVE,
     VerdictOutcome.IMPROVED,
     VerdictOutcome.EQUIVALENT,
 )
-COLOURS = ("#d1495b", "#d98f1e", "#2a9d8f", "#8290a3")
+COLOURS = ("#d1495b", "#b5438f", "#d98f1e", "#2a9d8f", "#8290a3")
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:

@@ -49,7 +49,7 @@ def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
     """The finished cases that differ in their framework alone, with their numbers; two of them at least."""
     found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
     for number, case in enumerate(cases):
-        if case.finished and case.context:
+        if case.finished:
             digests = (case.context.network_digest, case.context.dataset_digest, case.context.precision)
             found.setdefault((case.session, case.cell, *digests), []).append((number, case))
     return (group for group in found.values() if len({case.case.framework for _, case in group}) > 1)
@@ -57,7 +57,7 @@ def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
 
 def step_seconds(case: Measured) -> list[float]:
     """The judged time of a step in every run."""
-    return [STEP_TIME.value(run) for run in case.finished]
+    return [STEP_TIME.figure(run) for run in case.finished]
 
 
 def ratio(case: Measured, to: Measured) -> Interval:

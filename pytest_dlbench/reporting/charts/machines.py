@@ -22,12 +22,12 @@ COLUMNS = {
 
 def chart(cases: Sequence[Measured]) -> Table | Nothing:
     """One row a class of machine."""
-    counts = Counter(case.context.machine for case in cases if case.context)
+    counts = Counter(case.context.machine for case in cases)
     if not counts:
-        return Nothing(name=NAME, title=TITLE, because="the journals name no machine")
+        return Nothing(name=NAME, title=TITLE, because="there is no case")
     rows = []
     for machine, count in counts.items():
-        here = [case for case in cases if case.context and case.context.machine == machine]
+        here = [case for case in cases if case.context.machine == machine]
         foreign = sorted(
             run.usage["train"].foreign_cpus for case in here for run in case.finished if "train" in run.usage
         )

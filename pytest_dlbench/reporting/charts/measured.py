@@ -18,7 +18,7 @@ class Judged:
     session: str
     result: CaseResult
     runs: tuple[Run, ...]
-    context: Context | None
+    context: Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ class Measured:
         return self.judged.session
 
     @property
-    def context(self) -> Context | None:
-        """What it was measured in; None where its journal does not say."""
+    def context(self) -> Context:
+        """What it was measured in."""
         return self.judged.context
 
     @property

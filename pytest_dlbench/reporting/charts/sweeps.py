@@ -55,7 +55,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 def _rows(metric: str, subject: str, setting: str, series: str, group: Sequence[tuple[int, Measured]]) -> list[Row]:
     unit, factor, form = FIGURES[metric]
     ordered = sorted(group, key=lambda pair: _order(pair[1].case.settings[setting]))
-    figures = [factor * fmean(METRICS[metric].value(run) for run in case.finished) for _, case in ordered]
+    figures = [factor * fmean(METRICS[metric].figure(run) for run in case.finished) for _, case in ordered]
     best = max(figures) or 1.0
     sweep = f"{setting} of {subject}: {unit}"
     return [

@@ -4,14 +4,14 @@ import csv
 from collections.abc import Sequence
 from io import StringIO
 
-from pytest_dlbench.reporting.exports.rows import COLUMNS, rows
+from pytest_dlbench.reporting.exports.rows import kinds, rows
 from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
     """A heading and the rows, in UTF-8; what a run has not is empty."""
     text = StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, list(kinds()), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows(recorded))
     return text.getvalue().encode()

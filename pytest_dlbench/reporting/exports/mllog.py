@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from pytest_dlbench import codec
-from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.records import Record, Run, RunOutcome
 from pytest_dlbench.storing.recorded import Recorded
 
 # The operations that a worker does before the timed region.
@@ -17,15 +17,16 @@ INITIALISING = ("hello", "build")
 
 def write(recorded: Sequence[Recorded]) -> bytes:
     """The lines of all runs of all cases, one run after the other."""
-    return b"".join(line for case in recorded for run in case.record.runs for line in _lines(case, run))
+    records = [record for case in recorded for record in (case.old, case.record) if record]
+    return b"".join(line for record in records for run in record.runs for line in _lines(record, run))
 
 
-def _lines(recorded: Recorded, run: Run) -> Iterator[bytes]:
+def _lines(record: Record, run: Run) -> Iterator[bytes]:
     began = datetime.fromisoformat(run.began).timestamp()
     initialised = began + sum(run.usage[op].wall_seconds for op in INITIALISING if op in run.usage)
     trained = initialised + (run.usage["train"].wall_seconds if "train" in run.usage else 0.0)
     status = "success" if run.outcome is RunOutcome.FINISHED else "aborted"
-    for key, value in _settings(recorded, run):
+    for key, value in _settings(record, run):
         yield _line(began, "POINT_IN_TIME", key, value, {})
     yield _line(began, "INTERVAL_START", "init_start", None, {})
     yield _line(initialised, "INTERVAL_END", "init_stop", None, {})
@@ -34,11 +35,11 @@ def _lines(recorded: Recorded, run: Run) -> Iterator[bytes]:
     if run.evaluation:
         accuracy = run.evaluation.correct / run.evaluation.examples
         evaluated = trained + (run.usage["evaluate"].wall_seconds if "evaluate" in run.usage else 0.0)
-        yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", accuracy, {"step_num": recorded.record.context.steps})
+        yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", accuracy, {"step_num": record.context.steps})
 
 
-def _settings(recorded: Recorded, run: Run) -> Iterator[tuple[str, Any]]:
-    case, context, recipe = recorded.record.case, recorded.record.context, recorded.record.recipe
+def _settings(record: Record, run: Run) -> Iterator[tuple[str, Any]]:
+    case, context, recipe = record.case, record.context, record.recipe
     yield "submission_benchmark", case.id
     yield "submission_platform", context.machine.name
     yield "submission_status", "research"

@@ -5,35 +5,45 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.records import Run
+from pytest_dlbench.records import Record, Run
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
 from pytest_dlbench.storing.tables import Cell
 
 Row = Mapping[str, Cell]
 
-COLUMNS = (
+# What every row has before its metrics; further metrics may be hooked in when a session starts.
+COMMON = (
     *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "settings"),
     *("steps", "batch_size", "precision", "network_digest", "dataset_digest"),
     *("run", "seed", "run_outcome", "invalid", "case_outcome", "wall_seconds", "versions"),
-    *METRICS,
 )
 INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
-FLOATS = frozenset({"wall_seconds", *METRICS})
-# Names of Arrow's types. A time is text in ISO 8601, which sorts as time does.
-KINDS = {name: "int64" if name in INTEGERS else "float64" if name in FLOATS else "string" for name in COLUMNS}
+
+
+def kinds() -> dict[str, str]:
+    """All columns in their order, with names of Arrow's types. A time is text in ISO 8601, which sorts as time does."""
+    common = {name: "int64" if name in INTEGERS else "string" for name in COMMON}
+    return {**common, "wall_seconds": "float64", **dict.fromkeys(METRICS, "float64")}
 
 
 def rows(recorded: Sequence[Recorded]) -> list[Row]:
-    """Every run of every case, in order, each with all of COLUMNS; a metric that a run has not is None.
+    """Every run of every case, in order, each with all columns; a metric that a run has not is None.
 
-    ``began`` is in UTC. ``settings`` and ``versions`` are JSON, for they differ from case to case.
+    A case that was run in pairs has the rows of its old side before its own, without an outcome. ``began`` is in UTC.
+    ``settings`` and ``versions`` are JSON, for they differ from case to case.
     """
     return [row for case in recorded for row in _of_case(case)]
 
 
 def _of_case(recorded: Recorded) -> Iterator[Row]:
-    case, context = recorded.record.case, recorded.record.context
+    if recorded.old:
+        yield from _of_record(recorded.old, "")
+    yield from _of_record(recorded.record, recorded.result.outcome.value)
+
+
+def _of_record(record: Record, outcome: str) -> Iterator[Row]:
+    case, context, columns = record.case, record.context, kinds()
     shared: Row = {
         "machine": context.machine.name,
         "case": case.id,
@@ -49,11 +59,11 @@ def _of_case(recorded: Recorded) -> Iterator[Row]:
         "precision": context.precision,
         "network_digest": context.network_digest,
         "dataset_digest": context.dataset_digest,
-        "case_outcome": recorded.result.outcome.value,
+        "case_outcome": outcome,
     }
-    for run in recorded.record.runs:
+    for run in record.runs:
         cells = {**shared, **_of_run(run)}
-        yield {name: cells.get(name) for name in COLUMNS}
+        yield {name: cells.get(name) for name in columns}
 
 
 def _of_run(run: Run) -> Row:
@@ -74,7 +84,7 @@ def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
     machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
     return [
         history.append(
-            rows([case for case in recorded if case.record.context.machine.name == machine]), KINDS, machine=machine
+            rows([case for case in recorded if case.record.context.machine.name == machine]), kinds(), machine=machine
         )
         for machine in machines
     ]

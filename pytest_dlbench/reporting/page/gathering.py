@@ -1,70 +1,36 @@
-"""From journals to the cases of a report."""
+"""From journals and documents to the cases of a report."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_dlbench.errors import OptionError
-from pytest_dlbench.records import Context, Run
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
-from pytest_dlbench.storing import Damage, read_journal
+from pytest_dlbench.storing import recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What the journals hold: judged cases, and what no chart can show.
-
-    ``unjudged`` are the ids of cases with runs and no verdict: of sessions that were cut short, or of single runs such
-    as those of the equivalence job.
-    """
+    """What the files hold: judged cases by session, and what could not be read."""
 
     cases: tuple[Measured, ...]
     sessions: tuple[str, ...]
     damages: tuple[str, ...] = ()
-    unjudged: tuple[str, ...] = ()
 
 
 def gather(paths: Iterable[Path]) -> Gathered:
-    """Everything in these journals and folders of journals.
+    """All judged cases of these journals, documents, and folders of them; each file is a session.
 
-    Raises OptionError for a folder without a journal, FileFormatError for a file that is not there.
+    Raises FileFormatError for a path that is not there, and for a folder without any.
     """
-    judged: list[Judged] = []
-    damages: list[str] = []
-    unjudged: list[str] = []
-    journals = list(_journals(paths))
-    for journal in journals:
-        _read(journal, judged, damages, unjudged)
+    files = [file for path in paths for file in recorded.files(path)]
+    found = [(file.stem, recorded.read([file])) for file in files]
+    judged = [
+        Judged(session=session, result=case.result, runs=case.record.runs, context=case.record.context)
+        for session, part in found
+        for case in part.cases
+    ]
     return Gathered(
         cases=named(judged),
-        sessions=tuple(journal.stem for journal in journals),
-        damages=tuple(damages),
-        unjudged=tuple(unjudged),
+        sessions=tuple(file.stem for file in files),
+        damages=tuple(damage for _, part in found for damage in part.damages),
     )
-
-
-def _journals(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        found = sorted(path.glob("*.jsonl"))
-        if not found:
-            raise OptionError(f"{path}: no journal in this folder; sessions write them to .dlbench, as *.jsonl")
-        yield from found
-
-
-def _read(journal: Path, judged: list[Judged], damages: list[str], unjudged: list[str]) -> None:
-    """A case's runs come before its verdict."""
-    open_runs: dict[str, list[tuple[Run, Context | None]]] = {}
-    for entry in read_journal(journal):
-        if isinstance(entry, Damage):
-            damages.append(entry.message)
-        elif entry.run:
-            open_runs.setdefault(entry.run.case, []).append((entry.run, entry.context))
-        elif entry.result:
-            pairs = open_runs.pop(entry.result.case.id, [])
-            runs, contexts = tuple(run for run, _ in pairs), [context for _, context in pairs if context]
-            context = contexts[0] if contexts else None
-            judged.append(Judged(session=journal.stem, result=entry.result, runs=runs, context=context))
-    unjudged.extend(open_runs)

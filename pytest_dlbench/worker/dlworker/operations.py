@@ -169,8 +169,6 @@ def check_steps(session, request):
     def evaluated():
         return _judged(session, inputs, labels, batch_size)[1][2] / _answers(labels, session.network.get("ignored"))
 
-    # The first may have to compile for this number of examples.
-    evaluated()
     before, alone = _timed(evaluated)
     _, single = _timed(lambda: timed_steps(session.trainer, steps))
     _, behind_single = _timed(evaluated)

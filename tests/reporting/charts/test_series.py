@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dlbench.reporting.charts import accuracy, environments, machines, memory, phases, step_series, step_times
+from pytest_dlbench.reporting.charts import (
+    accuracy,
+    cards,
+    environments,
+    machines,
+    memory,
+    phases,
+    step_series,
+    step_times,
+    timelines,
+    utilisation,
+)
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.charts.thinning import EXACT, thinned
 from tests.doubles import records
@@ -55,6 +66,27 @@ def test_the_first_step_is_told_apart_from_the_others():
 
 def test_memory_is_told_by_phase_and_not_of_the_worker_s_end():
     assert [row["phase"] for row in rows(memory.chart, judged())] == ["import", "build", "train", "evaluate"]
+
+
+def test_processors_are_means_between_two_moments_told_with_the_phase_of_the_later():
+    seen = [row for row in rows(timelines.chart, judged(runs=1)) if row["series"].endswith("processors")]
+    assert [(row["seconds"], row["value"], row["phase"]) for row in seen] == [
+        (2.5, 0.0, "between"),
+        (7.0, 2.0, "train"),
+    ]
+
+
+def test_memory_over_time_is_what_was_seen():
+    seen = [row for row in rows(timelines.chart, judged(runs=1)) if "memory" in row["series"]]
+    assert [row["value"] for row in seen] == [1.0, 2.0, 3.0]
+
+
+def test_utilisation_is_a_share_of_what_the_machine_reached():
+    assert [(row["share"], row["machine"]) for row in rows(utilisation.chart, judged(runs=1))] == [(25.0, 200.0)]
+
+
+def test_a_card_tells_what_it_can_and_no_more():
+    assert [(row["figure"], row["value"]) for row in rows(cards.chart, judged(runs=1))] == [("utilisation (%)", 50.0)]
 
 
 def test_a_version_that_differs_comes_first():

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.reporting.exports import FORMATS
-from pytest_dlbench.reporting.exports.rows import COLUMNS
+from pytest_dlbench.reporting.exports.rows import kinds
 
 
 def export(name, *recorded):
@@ -49,6 +49,13 @@ def test_csv_keeps_a_run_that_did_not_finish_with_its_outcome_and_no_figures(unf
     assert {row[name] for name in METRICS} == {""}
 
 
+def test_csv_has_the_old_side_of_pairs_before_the_new_one(sound):
+    old = replace(sound.record, case=replace(sound.record.case, framework="pytorch==2.12.0"))
+    rows = table(replace(sound, old=old))
+    assert [row["framework"] for row in rows] == [*["pytorch==2.12.0"] * 3, *["pytorch"] * 3]
+    assert [row["case_outcome"] for row in rows] == [*[""] * 3, *["passed"] * 3]
+
+
 def test_csv_keeps_names_with_commas_and_quotes(sound):
     case = replace(sound.record.case, dataset='a,"b"')
     odd = replace(sound, record=replace(sound.record, case=case))
@@ -57,7 +64,7 @@ def test_csv_keeps_names_with_commas_and_quotes(sound):
 
 def test_parquet_has_the_rows_of_csv_with_types(sound, unfinished):
     frame = pd.read_parquet(BytesIO(export("parquet", sound, unfinished)))
-    assert tuple(frame.columns) == COLUMNS
+    assert list(frame.columns) == list(kinds())
     assert len(frame) == 4
     assert frame["seed"].dtype == "int64"
     assert frame.groupby("case")["step_time"].median()[sound.record.case.id] == 0.011

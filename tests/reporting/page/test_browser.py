@@ -50,7 +50,7 @@ def hostile(tmp_path_factory):
         *(judged(text, text, dataset=text, device=text, name=text, session=text, result=told) for text in HOSTILE),
         *(judged("jax", text, settings={"init": value}) for text in HOSTILE for value in HOSTILE[:2]),
     )
-    page.write(path, Gathered(cases=cases, sessions=HOSTILE, damages=HOSTILE, unjudged=HOSTILE))
+    page.write(path, Gathered(cases=cases, sessions=HOSTILE, damages=HOSTILE))
     return path
 
 

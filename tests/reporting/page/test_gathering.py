@@ -1,10 +1,10 @@
-"""From journals to the cases of a report."""
+"""From journals and documents to the cases of a report."""
 
 import pytest
 
-from pytest_dlbench.errors import FileFormatError, OptionError
+from pytest_dlbench.reporting.exports import document
 from pytest_dlbench.reporting.page.gathering import gather
-from pytest_dlbench.storing import Entry, Journal
+from pytest_dlbench.storing import Entry, Journal, recorded
 from tests.doubles import records
 from tests.doubles.judged import judged, write
 
@@ -30,9 +30,15 @@ def test_a_folder_gives_all_its_journals(journal, tmp_path):
     assert len(found.sessions) == 2
 
 
-def test_runs_without_a_verdict_are_named(journal):
+def test_a_document_is_as_good_as_the_journal(journal, tmp_path):
+    path = tmp_path / "session.json"
+    path.write_bytes(document.write(recorded.read([journal.path]).cases, []))
+    assert [case.case for case in gather([path]).cases] == [case.case for case in gather([journal.path]).cases]
+
+
+def test_runs_without_a_verdict_are_no_case(journal):
     journal.append(Entry(run=records.run(case="cut-short")))
-    assert gather([journal.path]).unjudged == ("cut-short",)
+    assert len(gather([journal.path]).cases) == 2
 
 
 def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):
@@ -40,13 +46,3 @@ def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):
     found = gather([journal.path])
     assert [case.case.framework for case in found.cases] == ["pytorch"]
     assert "line 8" in found.damages[0]
-
-
-def test_a_folder_without_journals_says_where_they_are(tmp_path):
-    with pytest.raises(OptionError, match=r"no journal in this folder; sessions write them to \.dlbench"):
-        gather([tmp_path])
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileFormatError, match="No such file"):
-        gather([tmp_path / "none.jsonl"])

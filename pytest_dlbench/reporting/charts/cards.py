@@ -1,0 +1,67 @@
+"""What graphics cards did while a model was trained."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from pytest_dlbench.records import GpuUsage, Run
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
+from pytest_dlbench.reporting.charts.measured import Measured
+
+NAME, TITLE = "cards", "Graphics cards"
+LEAD = (
+    "Each card of each run while it trained, one figure at a time. Utilisation is the share of time in which anything"
+    " ran on the card, not how much of it was busy."
+)
+COLUMNS = {"case": "case", "figure": "figure", "card": "card", "run": "run", "value": "value"}
+MIB = 2**20
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """Every figure that a card told; one at a time."""
+    rows = tuple(row for number, case in enumerate(cases) for run in case.finished for row in _rows(number, run))
+    if not rows:
+        return Nothing(name=NAME, title=TITLE, because="no graphics card was read while a model was trained")
+    return Chart(
+        name=NAME,
+        title=TITLE,
+        lead=LEAD,
+        columns=COLUMNS,
+        rows=rows,
+        picture=_picture(cases),
+        choose="figure",
+        limit="case",
+    )
+
+
+def _rows(number: int, run: Run) -> Iterator[Row]:
+    for card in run.usage["train"].gpus if "train" in run.usage else ():
+        for figure, value in _figures(card):
+            if value is not None:
+                yield (number, figure, card.name, run.index + 1, value)
+
+
+def _figures(card: GpuUsage) -> Iterator[tuple[str, float | None]]:
+    yield "utilisation (%)", None if card.utilisation is None else 100 * card.utilisation
+    yield "peak memory (MiB)", None if card.memory_peak_bytes is None else card.memory_peak_bytes / MIB
+    yield "mean power (W)", card.power_mean_watts
+    yield "energy (J)", card.energy_joules
+    yield "peak temperature (°C)", card.temperature_peak_celsius
+    yield "mean clock (MHz)", card.sm_clock_mean_mhz
+
+
+def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
+    dots = (
+        alt.Chart(look.ROWS)
+        .mark_point(filled=True, size=50, opacity=0.8)
+        .encode(
+            y=look.label("case"),
+            x=alt.X("value:Q", title="value", scale=alt.Scale(zero=False, padding=12)),
+            color=look.framework(cases),
+            shape=alt.Shape("card:N", title=None),
+            tooltip=look.hint(("case:N", "case"), ("card:N", "card"), ("run:O", "run"), ("value:Q", "value")),
+        )
+    )
+    return look.specification(dots, alt.Step(look.NARROW_ROW))

@@ -1,0 +1,48 @@
+"""``python -m tests.gpu.seen FOLDER``: what runs on cards recorded of them, from journals, as Markdown."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_dlbench.records import GpuUsage, Run
+from pytest_dlbench.storing import Entry, read_journal
+
+HEADINGS = ("case", "use", "memory", "power", "energy", "heat", "clock", "slowed by", "not told")
+
+
+def rows(runs: Iterator[Run]) -> Iterator[tuple[str, ...]]:
+    """One row for each card of each run; a run without one says why."""
+    for run in runs:
+        cards = run.usage["train"].gpus if "train" in run.usage else ()
+        if not cards:
+            yield (run.case, *"–" * 7, run.absent.get("gpu", f"{run.outcome}: {run.message.partition(chr(10))[0]}"))
+        for card in cards:
+            yield (run.case, *_cells(card))
+
+
+def _cells(card: GpuUsage) -> tuple[str, ...]:
+    def shown(value: float | None, unit: str, factor: float = 1.0) -> str:
+        return "–" if value is None else f"{value * factor:,.0f} {unit}"
+
+    return (
+        shown(card.utilisation, "%", 100),
+        shown(card.memory_peak_bytes, "MiB", 2**-20),
+        shown(card.power_mean_watts, "W"),
+        shown(card.energy_joules, f"J ({card.energy_source})"),
+        shown(card.temperature_peak_celsius, "°C"),
+        shown(card.sm_clock_mean_mhz, "MHz"),
+        ", ".join(card.slowed_by) or "nothing",
+        "; ".join(f"{what}: {why}" for what, why in card.absent.items()) or "nothing",
+    )
+
+
+def main(folder: Path) -> None:
+    """Print the table."""
+    entries = (entry for path in sorted(folder.glob("*.jsonl")) for entry in read_journal(path))
+    runs = (entry.run for entry in entries if isinstance(entry, Entry) and entry.run)
+    for cells in (HEADINGS, ("---",) * len(HEADINGS), *rows(runs)):
+        print(f"| {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,31 @@
+"""What tests/gpu/check.sh writes of runs on cards."""
+
+from pytest_dlbench.records import GpuUsage, RunOutcome
+from tests.doubles import records
+from tests.gpu.seen import rows
+
+CARD = GpuUsage(
+    name="Acme",
+    uuid="GPU-1",
+    utilisation=0.87,
+    memory_peak_bytes=3 * 2**30,
+    energy_joules=1234.5,
+    energy_source="counter",
+    absent={"temperature": "Not Supported"},
+)
+
+
+def test_a_run_has_a_row_for_each_card_with_what_it_told_and_what_not():
+    (row, other) = rows([records.run(usage={"train": records.usage(gpus=(CARD, CARD))})])
+    assert row == other
+    assert row[1:] == ("87 %", "3,072 MiB", "–", "1,234 J (counter)", "–", "–", "nothing", "temperature: Not Supported")
+
+
+def test_a_run_without_a_card_says_why():
+    (row,) = rows([records.run(absent={"gpu": "Driver Not Loaded"})])
+    assert row[-1] == "Driver Not Loaded"
+
+
+def test_a_run_that_failed_says_how():
+    (row,) = rows([records.unfinished(RunOutcome.FAILED, "no CUDA\nTraceback", usage={})])
+    assert row[-1] == "failed: no CUDA"

@@ -1,0 +1,62 @@
+"""docs/measurement.md names every figure that is recorded, and none that is not."""
+
+import importlib
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench import records
+from pytest_dlbench.judging import METRICS
+
+PAGE = (Path(__file__).parents[1] / "docs" / "measurement.md").read_text()
+RECORDS = ("Training", "WarmUp", "Evaluation", "StepCheck", "MachineSpeed", "Timeline", "Usage", "GpuUsage")
+# What a run is, and what holds the figures of other rows.
+NO_FIGURES = {
+    *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),
+    *("training", "evaluation", "usage", "timeline", "step_checks", "speed", "warm_up"),
+}
+
+
+def rows(columns):
+    """First cells, as code, of the tables with so many columns."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line[:1] == "|"]
+    return [cells for cells in lines if len(cells) == columns and cells[0].startswith("`")]
+
+
+def recorded():
+    for name in RECORDS:
+        yield from (f"{name}.{field.name}" for field in fields(getattr(records, name)))
+    yield from (f"Run.{field.name}" for field in fields(records.Run) if field.name not in NO_FIGURES)
+
+
+def test_every_recorded_field_has_one_row_and_every_row_a_field():
+    named = [cells[0].strip("`") for cells in rows(5)]
+    assert sorted(named) == sorted(recorded())
+
+
+def test_every_row_has_its_meaning_unit_source_and_error():
+    assert all(all(cells) for cells in rows(5))
+
+
+def test_every_metric_has_a_row():
+    assert sorted(cells[0].strip("`") for cells in rows(2)) == sorted(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "name"),
+    [
+        ("more than 0.5 CPUs", "disqualifying", "FOREIGN_CPUS"),
+        ("above 25 % of the cores", "disqualifying", "STOLEN_SHARE"),
+        ("Foreign load above 0.2 CPUs", "disturbances", "FOREIGN_CPUS"),
+        ("above 105 %", "impossible", "MOST_OF_PEAK"),
+        ("less than 1.2", "impossible", "LEAST_RATIO"),
+        ("more than 5 times", "impossible", "MOST_RATIO"),
+    ],
+)
+def test_a_rule_is_told_with_the_threshold_that_it_has(text, module, name):
+    value = getattr(importlib.import_module(f"pytest_dlbench.judging.{module}"), name)
+    told = float(re.search(r"[\d.]+", text)[0].rstrip("."))
+    assert text in " ".join(PAGE.split())
+    assert told in (pytest.approx(value), pytest.approx(100 * value))
