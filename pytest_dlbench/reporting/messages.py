@@ -111,7 +111,7 @@ def line(verdict: Verdict) -> str:
     """One metric: verdict, old and new figure, change with its interval, tolerance."""
     old, new = (figures.figure(verdict.metric, value) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict), figures.tolerance(verdict)
-    return f"{verdict.metric:<10} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
+    return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
 def _undecided(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:
