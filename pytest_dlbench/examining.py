@@ -39,6 +39,8 @@ class Examiner:
         if plan.case.device != "cpu":
             # NumPy knows nothing of cards, and what a card's data sheet says is no measurement.
             return replace(run, absent={**run.absent, "machine speed": "the probe measures processors only"})
+        if plan.recipe.precision != plan.recipe.stored_precision:
+            return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
         key = plan.case.threads, plan.recipe.precision
         if key not in self._speeds:
             self._speeds[key] = self.probe(*key)

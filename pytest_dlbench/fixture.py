@@ -11,7 +11,7 @@ from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.equivalence import BOUND
-from pytest_dlbench.model import Model, Recipe
+from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.registry import Registry
@@ -47,8 +47,18 @@ class Result:
 
     @property
     def accuracy(self) -> Figure:
-        """Test accuracy after training, as a share of 1."""
+        """Test accuracy after training, as a share of 1; of tokens, that of all which are not ignored."""
         return self.figures["accuracy"]
+
+    @property
+    def top5_accuracy(self) -> Figure:
+        """The share of answers whose label is among the five likeliest; KeyError for no more than ten classes."""
+        return self.figures["top5_accuracy"]
+
+    @property
+    def perplexity(self) -> Figure:
+        """exp(test loss) of a sequence; KeyError where labels are no tokens."""
+        return self.figures["perplexity"]
 
     @property
     def step_time(self) -> Figure:
@@ -57,8 +67,13 @@ class Result:
 
     @property
     def throughput(self) -> Figure:
-        """Training samples a second, the first step left out."""
+        """Samples a second, the first step or batch left out."""
         return self.figures["throughput"]
+
+    @property
+    def latency(self) -> Figure:
+        """The 10 % quantile of the batches behind the first, in seconds; KeyError for a training."""
+        return self.figures["latency"]
 
     @property
     def peak_rss(self) -> Figure:
@@ -67,7 +82,7 @@ class Result:
 
 
 class Dlbench:
-    """Trains cells of the matrix in fresh worker processes."""
+    """Trains cells of the matrix, or applies their networks, in fresh worker processes."""
 
     def __init__(
         self,
@@ -105,9 +120,34 @@ class Dlbench:
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label)
         if old_side := self._old_sides.get(plan.framework.name):
             old = self._plan(old_side, model, dataset, device, recipe=recipe, label=label)
-            record, result = pairing.train(self._session, old, plan, self._node)
-        else:
-            record, result = self._session.train(plan, self._node)
+            return self._result(*pairing.train(self._session, old, plan, self._node))
+        return self._result(*self._session.train(plan, self._node))
+
+    def infer(
+        self,
+        framework: Framework | str,
+        model: Model | str,
+        dataset: Dataset | SyntheticData | str,
+        device: Device | str = "cpu",
+        *,
+        recipe: Recipe | None = None,
+        label: str = "inference",
+    ) -> Result:
+        """Apply a network to 1,000 examples, or as many as the scale has, batch by batch; else as ``train`` does.
+
+        Weights are those that training begins with; of the recipe only the batch size, the precision and the
+        initialisation matter. Labels are not looked at: any data set will do whose inputs fit.
+        """
+
+        def planned(side: Framework | str) -> Plan:
+            return self._plan(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
+
+        plan = planned(framework)
+        if old_side := self._old_sides.get(plan.framework.name):
+            return self._result(*pairing.train(self._session, planned(old_side), plan, self._node))
+        return self._result(*self._session.train(plan, self._node))
+
+    def _result(self, record: Record, result: CaseResult) -> Result:
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)
@@ -187,6 +227,7 @@ class Dlbench:
         label: str,
         steps: int | None = None,
         settings: Settings | None = None,
+        purpose: Purpose = "training",
     ) -> Plan:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
@@ -199,4 +240,5 @@ class Dlbench:
             recipe=recipe or self._recipe,
             label=label,
             steps=steps,
+            purpose=purpose,
         )

@@ -14,8 +14,8 @@ from pytest_dlbench.storing import Entry, read_journal
 
 # A process, its imports, the network and the first step: what PyTorch takes twice over, and TensorFlow barely.
 START_SECONDS = 3.0
-# A forward pass, and a backward one of twice its work.
-PASSES = 3
+# A forward pass and, in training, a backward one of twice its work.
+PASSES = {"training": 3, "inference": 1}
 # Multiply-adds a second of one CPU thread, and of a GPU. PyTorch and JAX reach one to five times that of the thread
 # (the table of the README): rather too long than too short.
 THREAD_RATE, GPU_RATE = 1e10, 1e12
@@ -67,7 +67,7 @@ class Forecaster:
         samples = outline.steps * outline.recipe.batch_size if is_exact else 0
         case = outline.case
         rate = THREAD_RATE * case.threads if case.device == "cpu" else GPU_RATE
-        work = PASSES * self.size(outline.network).multiply_adds * samples
+        work = PASSES[outline.purpose] * self.size(outline.network).multiply_adds * samples
         return Forecast(seconds=START_SECONDS + work / rate, is_measured=False)
 
     def _measured(self, outline: Outline, is_exact: bool) -> float | None:

@@ -6,7 +6,7 @@ from itertools import product
 from math import inf
 from typing import Protocol
 
-from pytest_dlbench.model import Model, Shape, infer
+from pytest_dlbench.model import Model, Purpose, Shape, infer
 from pytest_dlbench.model.shapes import show
 
 AXES = ("framework", "model", "dataset", "device")
@@ -93,11 +93,11 @@ class LeftOut:
 
 
 def cells(
-    axes: Mapping[str, Sequence[Value]], absent: Mapping[str, str] | None = None
+    axes: Mapping[str, Sequence[Value]], absent: Mapping[str, str] | None = None, purpose: Purpose = "training"
 ) -> tuple[list[Cell], list[LeftOut]]:
     """All combinations that fit together, and those that do not; ``absent`` says of values why they are not here."""
     taken, left_out = [], []
-    reasons = _misfits(axes.get("model", ()), axes.get("dataset", ()))
+    reasons = _misfits(axes.get("model", ()), axes.get("dataset", ()), purpose)
     positions = [list(axes).index(axis) for axis in ("model", "dataset") if axis in axes]
     for values in product(*axes.values()):
         cell = Cell(values=values)
@@ -110,21 +110,29 @@ def cells(
     return taken, left_out
 
 
-def _misfits(models: Sequence[Value], datasets: Sequence[Value]) -> dict[tuple[str, ...], str]:
+def _misfits(models: Sequence[Value], datasets: Sequence[Value], purpose: Purpose) -> dict[tuple[str, ...], str]:
     """Why pairs of model and data set do not go together, by their names; each pair is looked at once."""
-    pairs = {(model.name, data.name): misfit(model, data) for model, data in product(models, datasets)}  # type: ignore[arg-type]
+    pairs = {
+        (model.name, data.name): misfit(model, data, purpose)  # type: ignore[arg-type]
+        for model, data in product(models, datasets)
+    }
     return {names: reason for names, reason in pairs.items() if reason}
 
 
-def misfit(model: Model, data: Data) -> str:
-    """Why a model cannot be trained on a data set; empty where it can."""
+def misfit(model: Model, data: Data, purpose: Purpose = "training") -> str:
+    """Why a model cannot be trained on a data set, or applied to it; empty where it can."""
+    head = model.head
+    if purpose == "training" and not head.is_trained:
+        return f"{model.name} is applied and not trained"
     if data.shape is None:
         return ""
-    head = model.head
+    takes, given = _input(model.input_shape, model.vocabulary), _input(data.shape, data.vocabulary)
+    if purpose == "inference":
+        return "" if takes == given else f"{model.name} takes {takes}, {data.name} has {given}"
     if data.task == "tokens" and infer(model).label_shape != data.label_shape:
         return f"{model.name} gives {show(infer(model).output)}, {data.name} has labels of {show(data.label_shape)}"
     pairs = (
-        ("takes", _input(model.input_shape, model.vocabulary), _input(data.shape, data.vocabulary)),
+        ("takes", takes, given),
         ("is trained for", f"{head.classes} {_TASKS[head.task]}", f"{data.classes} {_TASKS[data.task or 'class']}"),
     )
     return next((f"{model.name} {verb} {own}, {data.name} has {its}" for verb, own, its in pairs if own != its), "")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pytest_dlbench import judging
 from pytest_dlbench.judging import many
 from pytest_dlbench.judging.many import CaseMetric, Standing
+from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import (
     Pair,
     decide_all,
@@ -49,7 +50,7 @@ class Found:
 def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in messages."""
     session.claim(new, node)
-    terms = terms_of(session)
+    terms = terms_of(session, new)
     pairs = Pairs(
         old=session.watched(old),
         new=session.watched(new),
@@ -83,13 +84,13 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
     return record, result
 
 
-def terms_of(session: Session) -> Terms:
+def terms_of(session: Session, plan: Plan) -> Terms:
     """The session's budget of false alarms, in equal shares for every metric of every case that was collected.
 
     A test has to end before it is known how many others will have to be confirmed: all of them is the safe number.
     """
     options = session.options
-    tolerances = paired_tolerances(options.tolerance)
+    tolerances = paired_tolerances(of_purpose(options.tolerance, plan.purpose))
     alpha = options.false_alarms / (max(1, session.cases) * len(tolerances))
     return Terms(tolerances=tolerances, max_pairs=options.max_runs, alpha=alpha)
 

@@ -15,6 +15,7 @@ from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.matrix import AXES, LeftOut, Value, cells
+from pytest_dlbench.model import Purpose
 from pytest_dlbench.options import Options
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.sweeps import Change
@@ -78,7 +79,7 @@ def parametrize(
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
         absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_here}
-    fitting, left_out = cells(values, absent)
+    fitting, left_out = cells(values, absent, purpose_of(metafunc.definition))
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
     if not parameters:
@@ -87,6 +88,11 @@ def parametrize(
     # In front of a user's own parametrize marks: cells vary slowest, as axes do in the id.
     metafunc.definition.add_marker(mark, append=False)
     return left_out
+
+
+def purpose_of(node: pytest.Item) -> Purpose:
+    """What a test does with a network, by its marks."""
+    return "inference" if node.get_closest_marker("inference") else "training"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.matrix import AXES
-from pytest_dlbench.model import Model, Recipe
+from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.parametrization import LEFT_OUT, Point
 from pytest_dlbench.registry import Registry
 
@@ -108,7 +108,8 @@ class _Outlook:
 
         # Such a test trains once, by the recipe of its golden losses and not by this one.
         is_exact = item.get_closest_marker("equivalence") is None
-        outline = self._outline(item, recipe, "training" if is_exact else "equivalence")
+        purpose = parametrization.purpose_of(item)
+        outline = self._outline(item, recipe, purpose if is_exact else "equivalence", purpose)
         size, state = self._forecaster.size(outline.network), self._state(outline)
         forecast = self._forecaster.run(outline, is_exact=is_exact) if state.startswith(plans.RUNS) else None
         runs = (self._session.options.runs if is_exact else 1) if forecast else 0
@@ -125,7 +126,7 @@ class _Outlook:
             is_measured=forecast is not None and forecast.is_measured,
         )
 
-    def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str) -> "Outline":
+    def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str, purpose: Purpose) -> "Outline":
         session, given = self._session, {"device": USUAL_DEVICE, **_parameters(item)}
         point: Point = given.get("dlbench") or parametrization.points(item, session.options)[0]
         values = [self._registry.find(axis, given[axis], item.nodeid) for axis in AXES]
@@ -136,6 +137,7 @@ class _Outlook:
             cast("Device", values[3]),
             recipe=recipe,
             label=label,
+            purpose=purpose,
         )
 
     def _state(self, outline: "Outline") -> str:

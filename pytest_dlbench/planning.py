@@ -12,11 +12,14 @@ from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.errors import DataMissingError, ModelError
 from pytest_dlbench.matrix import SCALES, misfit
-from pytest_dlbench.model import Model, Network, Recipe, infer
+from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.training import Plan
 from pytest_dlbench.sweeps import Change
+
+# So many images went through the networks of the Rosetta Stone's inference table.
+INFERENCE_EXAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class Outline:
     steps: int
     recipe_steps: int
     refusal: str
+    purpose: Purpose = "training"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +62,13 @@ class Settings:
         recipe: Recipe | None = None,
         label: str = "training",
         steps: int | None = None,
+        purpose: Purpose = "training",
     ) -> Plan:
-        """How one cell is run; raises ModelError for what cannot be trained.
+        """How one cell is run; raises ModelError for what cannot be trained, or applied.
 
         The data are prepared by then, or the plan has no place to run, because their files are not here.
         """
-        outline = self.outline(framework, model, data, device, recipe=recipe, label=label)
+        outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
         refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
         place = refused if outline.refusal else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
@@ -78,6 +83,7 @@ class Settings:
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
+            purpose=purpose,
         )
 
     def outline(
@@ -89,13 +95,14 @@ class Settings:
         *,
         recipe: Recipe | None = None,
         label: str = "training",
+        purpose: Purpose = "training",
     ) -> Outline:
         """The same with nothing prepared, looked for or built."""
         dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
-        if reason := misfit(model, dataset):
+        if reason := misfit(model, dataset, purpose):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
-        asked, refusal = self._changed(recipe or model.recipe, dataset)
+        asked, refusal = self._changed(recipe or model.recipe, dataset, framework.name)
         refusal = refusal or unsupported(framework, network, asked)
         return Outline(
             case=self._case(label, framework.name, model.name, data.name, device.name),
@@ -103,14 +110,16 @@ class Settings:
             network=network,
             dataset=dataset,
             recipe=asked,
-            steps=0 if refusal else steps_of(asked, dataset, self.scale, network),
-            recipe_steps=0 if refusal else recipe_steps_of(asked, dataset),
+            steps=0 if refusal else steps_of(asked, dataset, self.scale, network, purpose),
+            recipe_steps=0 if refusal else _steps_of_all(asked, dataset, purpose),
             refusal=refusal,
+            purpose=purpose,
         )
 
-    def _changed(self, recipe: Recipe, dataset: Dataset) -> tuple[Recipe, str]:
+    def _changed(self, recipe: Recipe, dataset: Dataset, framework: str) -> tuple[Recipe, str]:
         """A recipe with the changes of this session, and why it cannot be used so, if it cannot."""
         try:
+            recipe = sweeps.chosen(recipe, self.changes, framework, dataset.shape)
             recipe = sweeps.changed(recipe, self.changes)
             recipe_steps_of(recipe, dataset)
         except ModelError as error:
@@ -194,8 +203,20 @@ def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
     return recipe.epochs * per_epoch
 
 
-def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network) -> int:
-    """Steps of one run: the recipe's epochs in whole batches, or as many as the scale has; two, where there are two."""
-    steps, limit = recipe_steps_of(recipe, dataset), SCALES[scale]
-    examples = min(limit.examples, limit.multiply_adds / network.multiply_adds, steps * recipe.batch_size)
+def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:
+    """Steps of one run: the recipe's epochs in whole batches, or as many as the scale has; two, where there are two.
+
+    Of inference: the batches of INFERENCE_EXAMPLES, or as many as a training of this scale has time for.
+    """
+    steps, limit = _steps_of_all(recipe, dataset, purpose), SCALES[scale]
+    # Training costs three forward passes, of which inference is one.
+    multiply_adds = limit.multiply_adds * (3 if purpose == "inference" else 1)
+    examples = min(limit.examples, multiply_adds / network.multiply_adds, steps * recipe.batch_size)
     return min(steps, max(2, int(examples / recipe.batch_size)))
+
+
+def _steps_of_all(recipe: Recipe, dataset: Dataset, purpose: Purpose) -> int:
+    if purpose == "inference":
+        # The first batch is not timed.
+        return max(2, -(-INFERENCE_EXAMPLES // recipe.batch_size))
+    return recipe_steps_of(recipe, dataset)

@@ -6,7 +6,7 @@ Seconds are of the monotonic clock that worker and sampler share; bytes are byte
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
@@ -193,12 +193,19 @@ class WarmUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """The test split, after training and outside its time."""
+    """The test split, after training and outside its time.
+
+    ``seconds`` are the framework's own, what is counted of its outputs is not in them. ``examples`` are all ``answers``
+    that count: classes, tokens at each step but those that are ignored, or flags. ``top5_correct`` are those whose
+    label is among the five likeliest, None where there are no more than ten classes.
+    """
 
     seconds: float
     examples: int
     correct: int
     loss: float
+    top5_correct: int | None = None
+    answers: Literal["class", "tokens", "flags"] = "class"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +234,19 @@ class MachineSpeed:
     precision: str
     flops_per_second: float
     copied_bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """A network applied and not trained: every batch's seconds, and the shape of what comes of one example.
+
+    The first batch's are also those of putting the examples on the device, and of compiling.
+    """
+
+    batch_seconds: tuple[float, ...]
+    examples: int
+    batch_size: int
+    output: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +290,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training in one fresh process: the unit of every statistic.
+    """One training, or inference, in one fresh process: the unit of every statistic.
 
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
     processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
@@ -293,6 +313,7 @@ class Run:
     build_seconds: float | None = None
     training: Training | None = None
     evaluation: Evaluation | None = None
+    inference: Inference | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     survivors: tuple[str, ...] = ()

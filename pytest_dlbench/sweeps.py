@@ -1,6 +1,7 @@
 """Settings of the recipe from the command line: text becomes changes of fields, whatever fields a recipe has.
 
-What a field may be is read off its type, what it may not be is said by its dataclass; nothing here names a setting.
+What a field may be is read off its type, what it may not be is said by its dataclass. Two settings are no fields, but
+say which recipe it is whose fields are changed: ``recipe=NAME``, and ``settings=framework`` for each framework's own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,13 +13,18 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pytest_dlbench.errors import ModelError, OptionError, unknown_name
-from pytest_dlbench.model import SGD, Recipe
+from pytest_dlbench.model import SGD, Recipe, Shape
+from pytest_dlbench.model.shapes import show as show_shape
+from pytest_dlbench.zoo import RECIPES
+from pytest_dlbench.zoo.gatech import default_recipe
 
 T = TypeVar("T")
 Scalar = int | float | bool | str | None
 Sweep = Mapping[str, tuple[Scalar, ...]]
 """The values of each setting, by its name, in the order of the names."""
 
+# What stands for a whole recipe, and its values.
+WHOLE = {"recipe": tuple(RECIPES), "settings": ("equal", "framework")}
 # What every recipe of such settings refuses need not wait until a recipe is known.
 _TRIAL = Recipe(batch_size=1, epochs=1, optimizer=SGD(0.1))
 
@@ -56,9 +62,28 @@ def points(sweep: Sweep) -> list[tuple[Change, ...]]:
     return list(product(*axes))
 
 
+def chosen(recipe: Recipe, changes: Iterable[Change], framework: str, image: Shape) -> Recipe:
+    """The recipe that is meant where ``recipe`` or ``settings`` is set, else the one that is given.
+
+    Raises ModelError where a framework has no recipe of its own for such images.
+    """
+    values = {change.name: str(change.value) for change in changes if change.name in WHOLE}
+    name = values.get("recipe", "")
+    if values.get("settings") == "framework":
+        if name:
+            raise ModelError(f"recipe={name} and settings=framework are two recipes; give one of them")
+        name = default_recipe(framework, image)
+        if not name:
+            raise ModelError(
+                f"no default settings of {framework} for inputs of {show_shape(image)} are known: those of TensorFlow"
+                " and Theano for images of MNIST's and CIFAR-10's kind are (gatech)"
+            )
+    return RECIPES[name] if name else recipe
+
+
 def changed(recipe: Recipe, changes: Iterable[Change]) -> Recipe:
     """The recipe with these settings; raises ModelError where it has no such setting, or cannot have them together."""
-    values = {change.name: change.value for change in changes}
+    values = {change.name: change.value for change in changes if change.name not in WHOLE}
     of_recipe: dict[str, Any] = {name: value for name, value in values.items() if name in _names(recipe)}
     of_optimizer = {name: value for name, value in values.items() if name not in of_recipe}
     if lacking := [name for name in of_optimizer if name not in _names(recipe.optimizer)]:
@@ -170,7 +195,7 @@ def _trials() -> Iterator[Any]:
 @lru_cache(maxsize=1)
 def _settable() -> dict[str, tuple[Any, ...]]:
     """What text may stand for, by the name of the setting; those of the recipe itself come before an optimiser's."""
-    found: dict[str, tuple[Any, ...]] = {}
+    found: dict[str, tuple[Any, ...]] = {name: (Literal[values],) for name, values in WHOLE.items()}
     kinds: tuple[Any, ...] = (Recipe, *_optimizers())
     for kind in kinds:
         hints = get_type_hints(kind)

@@ -59,7 +59,20 @@ def test_what_is_left_out_says_which_classes_differ():
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_synthetic_data_fit_every_model(name):
-    assert misfit(MODELS[name], ANY_SHAPE) == ""
+    purpose = "training" if MODELS[name].head.is_trained else "inference"
+    assert misfit(MODELS[name], ANY_SHAPE, purpose) == ""
+
+
+def test_a_model_without_a_loss_is_not_trained():
+    assert misfit(MODELS["rosetta-resnet50-features"], ANY_SHAPE) == (
+        "rosetta-resnet50-features is applied and not trained"
+    )
+
+
+def test_any_data_of_its_shape_will_do_for_applying_a_model():
+    of_other_classes = replace(LENET, head=SoftmaxCrossEntropy(classes=26))
+    assert misfit(of_other_classes, DIGITS28, "inference") == ""
+    assert misfit(of_other_classes, DIGITS32, "inference") == "gatech-lenet takes 1×28×28, digits32 has 3×32×32"
 
 
 def test_a_fitting_pair_has_no_misfit():

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dlbench import sweeps
 from pytest_dlbench.errors import ModelError, OptionError
 from pytest_dlbench.model import SGD, Adam, Recipe
 from pytest_dlbench.model.optimizers import Optimizer
 from pytest_dlbench.sweeps import Change, changed, parse, points, show
+from pytest_dlbench.zoo import RECIPES
 
 WHERE = "--dlbench-set"
 RECIPE = Recipe(batch_size=32, epochs=2, optimizer=SGD(0.1, momentum=0.5))
@@ -85,7 +87,7 @@ def test_every_setting_of_every_optimiser_is_known(name):
         ("momentum=1", "momentum must be at least 0 and below 1, got 1.0"),
         ("rho=1.5", "rho must be at least 0 and below 1, got 1.5"),
         ("nesterov=1", "expected true or false, got '1'"),
-        ("precision=float16", "expected one of float32, float64, got 'float16'"),
+        ("precision=float8", "expected one of float32, float64, bfloat16, float16, got 'float8'"),
         ("clip_norm=some", "expected a finite number, 0 or more or none, got 'some'"),
         ("clip_norm=0", "clip_norm must be above 0"),
         ("batch_size=50,50", "--dlbench-set batch_size: 50 is there twice"),
@@ -166,3 +168,59 @@ def test_a_setting_that_the_optimiser_does_not_have_is_refused_with_those_it_has
 def test_settings_that_contradict_each_other_are_refused_by_the_optimiser():
     with pytest.raises(ModelError, match="nesterov needs a momentum"):
         changed(RECIPE, change(momentum=0.0, nesterov=True))
+
+
+# Whole recipes
+
+MNIST, CIFAR10 = (1, 28, 28), (3, 32, 32)
+
+
+def chosen(text, framework="pytorch", image=MNIST):
+    (changes,) = points(parse(text, "--dlbench-set"))
+    return sweeps.changed(sweeps.chosen(RECIPE, changes, framework, image), changes)
+
+
+def test_a_framework_is_trained_by_the_recipe_of_another_one_by_its_name():
+    assert chosen("recipe=gatech-caffe-mnist") == RECIPES["gatech-caffe-mnist"]
+
+
+def test_a_named_recipe_is_changed_as_any_other():
+    assert chosen("recipe=gatech-caffe-mnist,batch_size=7") == replace(RECIPES["gatech-caffe-mnist"], batch_size=7)
+
+
+def test_several_named_recipes_are_an_axis():
+    names = ("gatech-caffe-mnist", "gatech-theano-mnist")
+    found = points(parse(f"recipe={','.join(names)}", "--dlbench-set"))
+    assert [change.id for (change,) in found] == [f"recipe_{name}" for name in names]
+
+
+def test_an_unknown_recipe_is_refused_with_those_that_there_are():
+    with pytest.raises(OptionError, match=r"expected one of gatech-tensorflow-mnist, .*, got 'gatech-cafe-mnist'"):
+        parse("recipe=gatech-cafe-mnist", "--dlbench-set")
+
+
+@pytest.mark.parametrize(
+    ("framework", "image", "name"),
+    [
+        ("tensorflow", MNIST, "gatech-tensorflow-mnist"),
+        ("tensorflow==2.15.1", CIFAR10, "gatech-tensorflow-cifar10"),
+        ("theano", CIFAR10, "gatech-theano-cifar10"),
+    ],
+)
+def test_settings_of_the_framework_are_its_own_defaults_for_such_images(framework, image, name):
+    assert chosen("settings=framework", framework, image) == RECIPES[name]
+
+
+def test_equal_settings_are_those_that_were_given():
+    assert chosen("settings=equal", "tensorflow") == RECIPE
+
+
+@pytest.mark.parametrize(("framework", "image"), [("pytorch", MNIST), ("tensorflow", (3, 224, 224)), ("theano", (30,))])
+def test_a_framework_without_defaults_is_not_given_others(framework, image):
+    with pytest.raises(ModelError, match=f"no default settings of {framework} for inputs of"):
+        chosen("settings=framework", framework, image)
+
+
+def test_two_whole_recipes_are_one_too_many():
+    with pytest.raises(ModelError, match="are two recipes"):
+        chosen("settings=framework,recipe=gatech-caffe-mnist", "tensorflow")

@@ -12,10 +12,10 @@ from pytest_dlbench.judging.metrics import (
     add_metrics,
     read_all,
     remove_metrics,
-    steady_steps,
     summarise,
 )
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.tolerance import parse_tolerances
 
 __all__ = [

@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from pytest_dlbench.judging.intervals import Interval, paired
-from pytest_dlbench.judging.metrics import steady_steps
+from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.records import Run, VerdictOutcome
 
 ALPHA = 0.025

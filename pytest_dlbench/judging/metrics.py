@@ -1,14 +1,15 @@
 """What is read off a run, and how it is compared."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from statistics import fmean, median, quantiles
+from statistics import fmean, median
 from typing import Literal
 
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging.warm_up import warm_up
-from pytest_dlbench.records import Evaluation, Run, Training
+from pytest_dlbench.judging import readings
+from pytest_dlbench.model import Purpose
+from pytest_dlbench.records import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,8 @@ class Metric:
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
     where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
-    None for a run that has no such figure: then no run of its case has. ``is_shown`` gives it a column in the table.
+    None for a run that has no such figure: then no run of its case has. ``is_shown`` gives it a column in
+    the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -34,97 +36,18 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    purpose: Purpose | None = None
     is_shown: bool = False
 
     def figure(self, run: Run) -> float:
         """What the run has, NaN for one that has none."""
-        found = self.value(run)
+        found = self.read(run)
         return nan if found is None else found
 
-
-def steady_steps(training: Training) -> Sequence[float]:
-    """Seconds of the steps behind the warm-up; of a single step, that one."""
-    return training.step_seconds[warm_up(training.step_seconds).steps :]
-
-
-def _training(run: Run) -> Training:
-    if run.training is None:
-        raise ValueError(f"run {run.index} of {run.case} was not trained")
-    return run.training
-
-
-def _evaluation(run: Run) -> Evaluation:
-    if run.evaluation is None:
-        raise ValueError(f"run {run.index} of {run.case} was not evaluated")
-    return run.evaluation
-
-
-def _step_time(run: Run) -> float:
-    steps = steady_steps(_training(run))
-    return quantiles(steps, n=10, method="inclusive")[0] if len(steps) > 1 else steps[0]
-
-
-def _step_time_median(run: Run) -> float:
-    return median(steady_steps(_training(run)))
-
-
-def _throughput(run: Run) -> float:
-    training = _training(run)
-    timed = training.step_seconds[1:] or training.step_seconds
-    return training.batch_size * len(timed) / sum(timed)
-
-
-def _first_step(run: Run) -> float:
-    return _training(run).step_seconds[0]
-
-
-def _import_time(run: Run) -> float:
-    return run.import_seconds or 0.0
-
-
-def _build_time(run: Run) -> float:
-    return run.build_seconds or 0.0
-
-
-def _accuracy(run: Run) -> float:
-    evaluation = _evaluation(run)
-    return evaluation.correct / evaluation.examples
-
-
-def _peak_rss(run: Run) -> float:
-    return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
-
-
-def _cpu_use(run: Run) -> float:
-    usage = run.usage["train"]
-    return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
-
-
-def _load_time(run: Run) -> float | None:
-    return _training(run).load_seconds
-
-
-def _page_faults(run: Run) -> float | None:
-    faults = run.usage["train"].minor_faults
-    return None if faults is None else faults / len(_training(run).step_seconds)
-
-
-def _machine_speed(run: Run) -> float | None:
-    return run.speed.flops_per_second / 1e9 if run.speed else None
-
-
-def _energy(run: Run) -> float | None:
-    readings = run.usage["train"].readings
-    found = [readings[name] for name in ("package_joules", "dram_joules") if name in readings]
-    return sum(found) if found else None
-
-
-def _of_cards(field: str, together: Callable[[Iterable[float]], float]) -> Callable[[Run], float | None]:
-    def value(run: Run) -> float | None:
-        found = [getattr(gpu, field) for gpu in run.usage["train"].gpus]
-        return together(found) if found and None not in found else None
-
-    return value
+    def read(self, run: Run) -> float | None:
+        """What the run has, None for one that has none."""
+        purpose = "training" if run.inference is None else "inference"
+        return self.value(run) if self.purpose in (None, purpose) else None
 
 
 METRICS: dict[str, Metric] = {
@@ -132,39 +55,118 @@ METRICS: dict[str, Metric] = {
     for metric in (
         # The 10 % quantile is what the computation costs; neighbours on the machine move the median far more
         # (measured between sessions: -3 % against +91 %), which therefore is reported and not judged alone.
-        Metric(name="step_time", unit="s", better="lower", kind="ratio", value=_step_time, tolerance=0.05),
-        Metric(name="step_time_median", unit="s", better="lower", kind="ratio", value=_step_time_median),
-        Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=_throughput),
-        Metric(name="first_step", unit="s", better="lower", kind="ratio", value=_first_step, run_sd=0.05),
-        Metric(name="import_time", unit="s", better="lower", kind="ratio", value=_import_time, run_sd=0.05),
-        Metric(name="build_time", unit="s", better="lower", kind="ratio", value=_build_time, run_sd=0.05),
+        Metric(
+            name="step_time",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.step_time,
+            tolerance=0.05,
+            purpose="training",
+        ),
+        Metric(
+            name="step_time_median",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.step_time_median,
+            purpose="training",
+        ),
+        # Of batches, as the step times are of steps.
+        Metric(
+            name="latency",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.latency_quantile(1),
+            tolerance=0.05,
+            purpose="inference",
+        ),
+        Metric(
+            name="latency_median",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.latency_quantile(5),
+            purpose="inference",
+        ),
+        Metric(
+            name="latency_p90",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.latency_quantile(9),
+            purpose="inference",
+        ),
+        Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
+        Metric(
+            name="first_step",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.first_step,
+            run_sd=0.05,
+            purpose="training",
+        ),
+        Metric(name="import_time", unit="s", better="lower", kind="ratio", value=readings.import_time, run_sd=0.05),
+        Metric(name="build_time", unit="s", better="lower", kind="ratio", value=readings.build_time, run_sd=0.05),
         Metric(
             name="accuracy",
             unit="share",
             better="higher",
             kind="points",
-            value=_accuracy,
+            value=readings.accuracy,
             tolerance=1.0,
             # One image of the digits' 360.
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            purpose="training",
+        ),
+        Metric(
+            name="top5_accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=readings.top5_accuracy,
+            run_sd=0.28,
+            session_sd=0.0,
+            is_robust=False,
+            purpose="training",
+        ),
+        Metric(
+            # As if it were so many tokens that each were as likely as the others.
+            name="perplexity",
+            unit="tokens",
+            better="lower",
+            kind="ratio",
+            value=readings.perplexity,
+            session_sd=0.0,
+            is_robust=False,
+            purpose="training",
         ),
         Metric(
             name="peak_rss",
             unit="bytes",
             better="lower",
             kind="ratio",
-            value=_peak_rss,
+            value=readings.peak_rss,
             tolerance=0.02,
             # PyTorch's runs differ by 0.1 to 1 %, JAX's by 1 to 4 %.
             run_sd=0.015,
             session_sd=0.0025,
             is_robust=False,
         ),
-        Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=_cpu_use),
-        Metric(name="load_time", unit="s", better="lower", kind="ratio", value=_load_time),
-        Metric(name="page_faults", unit="faults/step", better="lower", kind="ratio", value=_page_faults),
+        Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
+        Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
+        Metric(
+            name="page_faults",
+            unit="faults/step",
+            better="lower",
+            kind="ratio",
+            value=readings.page_faults,
+            purpose="training",
+        ),
         Metric(
             name="flop_utilisation",
             unit="share",
@@ -172,17 +174,32 @@ METRICS: dict[str, Metric] = {
             kind="ratio",
             value=lambda run: run.flop_utilisation,
         ),
-        Metric(name="machine_speed", unit="GFLOP/s", better="higher", kind="ratio", value=_machine_speed),
-        Metric(name="energy", unit="J", better="lower", kind="ratio", value=_energy),
-        Metric(name="gpu_energy", unit="J", better="lower", kind="ratio", value=_of_cards("energy_joules", sum)),
+        Metric(name="machine_speed", unit="GFLOP/s", better="higher", kind="ratio", value=readings.machine_speed),
+        Metric(name="energy", unit="J", better="lower", kind="ratio", value=readings.energy),
         Metric(
-            name="gpu_memory", unit="bytes", better="lower", kind="ratio", value=_of_cards("memory_peak_bytes", max)
+            name="gpu_energy", unit="J", better="lower", kind="ratio", value=readings.of_cards("energy_joules", sum)
         ),
         Metric(
-            name="gpu_utilisation", unit="share", better="higher", kind="ratio", value=_of_cards("utilisation", fmean)
+            name="gpu_memory",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_utilisation",
+            unit="share",
+            better="higher",
+            kind="ratio",
+            value=readings.of_cards("utilisation", fmean),
         ),
     )
 }
+
+
+def of_purpose(tolerances: Mapping[str, float], purpose: Purpose) -> dict[str, float]:
+    """Those whose metrics such runs have."""
+    return {name: amount for name, amount in tolerances.items() if METRICS[name].purpose in (None, purpose)}
 
 
 def add_metrics(metrics: Iterable[Metric]) -> None:
@@ -203,7 +220,7 @@ def remove_metrics(metrics: Iterable[Metric]) -> None:
 
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
     """Every metric that all runs have, of each of them; the runs must have finished."""
-    found = {name: [metric.value(run) for run in runs] for name, metric in METRICS.items()}
+    found = {name: [metric.read(run) for run in runs] for name, metric in METRICS.items()}
     return {
         name: tuple(value for value in values if value is not None)
         for name, values in found.items()
@@ -213,5 +230,5 @@ def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:
     """The median over the runs of each metric; of a case that did not finish, what is there."""
-    finished = [run for run in runs if run.training and run.evaluation]
+    finished = [run for run in runs if run.inference or (run.training and run.evaluation)]
     return {name: median(values) for name, values in read_all(finished).items()} if finished else {}

@@ -1,6 +1,6 @@
 """How much of a machine's arithmetic a training used."""
 
-from pytest_dlbench.judging.metrics import steady_steps
+from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.model import Network
 from pytest_dlbench.records import MachineSpeed, Training
 

@@ -1,6 +1,6 @@
 """The neutral vocabulary: a model is written once, here, and built by every framework in its own idiom."""
 
-from pytest_dlbench.model.heads import Head, SequenceCrossEntropy, SigmoidCrossEntropy, SoftmaxCrossEntropy
+from pytest_dlbench.model.heads import Features, Head, SequenceCrossEntropy, SigmoidCrossEntropy, SoftmaxCrossEntropy
 from pytest_dlbench.model.layers import (
     GRU,
     LSTM,
@@ -30,7 +30,7 @@ from pytest_dlbench.model.layers import (
 from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.network import Network, infer
 from pytest_dlbench.model.optimizers import SGD, Adadelta, Adam, Optimizer, RMSprop
-from pytest_dlbench.model.recipe import Recipe
+from pytest_dlbench.model.recipe import Purpose, Recipe
 from pytest_dlbench.model.schedules import Cosine, InverseTime, Schedule, StepDecay
 from pytest_dlbench.model.shapes import Shape
 
@@ -52,6 +52,7 @@ __all__ = [
     "Dense",
     "Dropout",
     "Embedding",
+    "Features",
     "Flatten",
     "GlobalAvgPool",
     "Head",
@@ -65,6 +66,7 @@ __all__ = [
     "Optimizer",
     "PadChannels",
     "Parameter",
+    "Purpose",
     "RMSprop",
     "ReLU",
     "Recipe",

@@ -1,11 +1,13 @@
 """What a network is trained for: the loss, and what counts as a right answer."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import require_positive
 from pytest_dlbench.model.shapes import Shape
+
+Task = Literal["class", "tokens", "flags"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +18,8 @@ class SoftmaxCrossEntropy:
     """
 
     loss: ClassVar[str] = "softmax_cross_entropy"
-    task: ClassVar[str] = "class"
+    task: ClassVar[Task] = "class"
+    is_trained: ClassVar[bool] = True
     classes: int
 
     def __post_init__(self) -> None:
@@ -41,7 +44,8 @@ class SequenceCrossEntropy:
     """
 
     loss: ClassVar[str] = "sequence_cross_entropy"
-    task: ClassVar[str] = "tokens"
+    task: ClassVar[Task] = "tokens"
+    is_trained: ClassVar[bool] = True
     classes: int
     ignored: int | None = None
 
@@ -68,6 +72,7 @@ class SigmoidCrossEntropy:
     """
 
     loss: ClassVar[str] = "sigmoid_cross_entropy"
+    is_trained: ClassVar[bool] = True
     flags: int
 
     def __post_init__(self) -> None:
@@ -79,7 +84,7 @@ class SigmoidCrossEntropy:
         return self.flags
 
     @property
-    def task(self) -> str:
+    def task(self) -> Task:
         """Flags; or, for one flag, two classes."""
         return "flags" if self.flags > 1 else "class"
 
@@ -93,4 +98,34 @@ class SigmoidCrossEntropy:
         return last == (self.flags,)
 
 
-Head = SoftmaxCrossEntropy | SequenceCrossEntropy | SigmoidCrossEntropy
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What the last layer gives is what the network is for: it is applied, and never trained.
+
+    Builders get a loss all the same, which nothing computes.
+    """
+
+    loss: ClassVar[str] = "softmax_cross_entropy"
+    task: ClassVar[Task] = "class"
+    is_trained: ClassVar[bool] = False
+    width: int
+
+    def __post_init__(self) -> None:
+        require_positive((self.width,), "width")
+
+    @property
+    def logits(self) -> int:
+        """How many numbers the last layer gives."""
+        return self.width
+
+    @property
+    def classes(self) -> int:
+        """As many as features."""
+        return self.width
+
+    def fits(self, last: Shape) -> bool:
+        """Whether the last layer gives the features of one sample."""
+        return last == (self.width,)
+
+
+Head = SoftmaxCrossEntropy | SequenceCrossEntropy | SigmoidCrossEntropy | Features

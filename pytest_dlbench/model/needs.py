@@ -1,12 +1,13 @@
 """What a builder must have to train a network by a recipe, by the names that stand in the worker's JSON."""
 
 from pytest_dlbench.model.network import Network
-from pytest_dlbench.model.recipe import Recipe
+from pytest_dlbench.model.recipe import MIXED, Recipe
 
 
 def needs(network: Network, recipe: Recipe) -> frozenset[str]:
-    """Kinds of layers, the loss, the optimiser, and the features "schedule", "clip_norm", "start" and "lengths"."""
+    """Kinds of layers, the loss, the optimiser, a mixed precision, and "schedule", "clip_norm", "start", "lengths"."""
     kinds = {placed.layer.kind for placed in network.layers}
     of_layers = {feature for placed in network.layers for feature in placed.more}
     of_recipe = {feature for feature in ("schedule", "clip_norm") if getattr(recipe, feature)}
+    of_recipe |= {recipe.precision} & MIXED
     return frozenset(kinds | of_layers | of_recipe | {network.model.head.loss, recipe.optimizer.kind})

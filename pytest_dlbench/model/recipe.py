@@ -9,8 +9,10 @@ from pytest_dlbench.model.layers.layer import require_positive
 from pytest_dlbench.model.optimizers import Optimizer
 from pytest_dlbench.model.schedules import Moment, Schedule
 
-Precision = Literal["float32", "float64"]
+Precision = Literal["float32", "float64", "bfloat16", "float16"]
+MIXED = frozenset({"bfloat16", "float16"})
 Initialisation = Literal["shared", "framework"]
+Purpose = Literal["training", "inference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,9 @@ class Recipe:
     are used. ``schedule`` changes the learning rate from step to step. ``clip_norm`` shortens the gradient of all
     parameters together to this Euclidean length where it is longer (Pascanu et al. 2013). ``init="shared"`` starts
     every framework from the same seeded arrays (``model.initial``); ``"framework"`` from its own defaults.
+
+    ``precision="bfloat16"`` and ``"float16"`` are mixed: layers compute in it as each framework's own mixed precision
+    has them, weights and their updates are float32.
     """
 
     batch_size: int
@@ -35,6 +40,11 @@ class Recipe:
         require_positive((self.batch_size, self.epochs), "batch size and epochs")
         if self.clip_norm is not None and not 0 < self.clip_norm < inf:
             raise ModelError(f"clip_norm must be above 0 and finite, got {self.clip_norm!r}")
+
+    @property
+    def stored_precision(self) -> str:
+        """What weights and their updates are in."""
+        return "float32" if self.precision in MIXED else self.precision
 
     def learning_rates(self, *, steps: int, steps_per_epoch: int) -> tuple[float, ...]:
         """The learning rate of every step."""

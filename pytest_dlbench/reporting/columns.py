@@ -1,6 +1,6 @@
 """What the tables of a session may have: their columns, their order, and what they are grouped by."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pytest_dlbench.judging import METRICS
@@ -15,16 +15,25 @@ HEADINGS: Mapping[str, str] = {
     "import_time": "import",
     "build_time": "build",
     "first_step": "first step",
+    "latency_median": "latency median",
+    "latency": "latency 10 %",
+    "latency_p90": "latency 90 %",
     "accuracy": "accuracy",
+    "top5_accuracy": "top 5",
+    "perplexity": "perplexity",
     "peak_rss": "peak RSS",
     "cpu_use": "CPUs",
     "equal_to": "equal to",
     "verdict": "verdict",
 }
 USUAL = (
-    *("runs", "throughput", "step_time_median", "step_time", "import_time", "build_time", "first_step"),
-    *("accuracy", "peak_rss", "cpu_use", "equal_to", "verdict"),
+    *("runs", "throughput", "step_time_median", "step_time", "latency_median", "latency", "latency_p90"),
+    *("import_time", "build_time", "first_step", "accuracy", "top5_accuracy", "perplexity"),
+    *("peak_rss", "cpu_use", "equal_to", "verdict"),
 )
+# Of inference or of training, or of some models: a table where no case has them does without.
+OF_SOME = frozenset(column for column in USUAL if column in METRICS and METRICS[column].purpose)
+USUAL_FIGURES = OF_SOME - {"latency", "latency_median", "latency_p90", "top5_accuracy", "perplexity"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +44,14 @@ class Layout:
     group_by: tuple[str, ...] = ()
     sort: str = ""
 
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The columns: those that were asked for, else the usual ones and what hooks have added, before the verdict."""
+    def shown(self, figures: Collection[str] = ()) -> tuple[str, ...]:
+        """The columns: those that were asked for, else the usual ones and what hooks have added, before the verdict.
+
+        Of the usual ones those are left out that no case of a table has, whose ``figures`` these are, if it has any.
+        """
         if self.columns != USUAL:
             return self.columns
         added = (metric.name for metric in METRICS.values() if metric.is_shown)
-        return (*USUAL[:-1], *added, USUAL[-1])
+        columns = (*USUAL[:-1], *added, USUAL[-1])
+        kept = figures or USUAL_FIGURES
+        return tuple(column for column in columns if column not in OF_SOME or column in kept)

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting.columns import HEADINGS
 from pytest_dlbench.sweeps import show
 
 Row = list[str]
+# Of some models only.
+SHOWN = ("top5_accuracy", "perplexity")
 
 
 def tables(results: Iterable[CaseResult]) -> list[str]:
@@ -32,14 +35,28 @@ def markdown(results: Iterable[CaseResult]) -> list[str]:
 def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
     # By names; points of a sweep stay in the order in which they were trained.
     groups: dict[tuple[str, ...], list[CaseResult]] = {}
-    for result in sorted((result for result in results if result.figures), key=_cell):
+    for result in sorted((result for result in results if _is_trained(result)), key=_cell):
         groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
     for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
-        headings = ["framework", *speeds, "first step", "build", "import", "accuracy", "peak RSS", "equal to"]
+        some = [name for name in SHOWN if any(name in result.figures for result in group)]
+        times = ["first step", "build", "import"]
+        headings = [
+            "framework",
+            *speeds,
+            *times,
+            "accuracy",
+            *(HEADINGS[name] for name in some),
+            "peak RSS",
+            "equal to",
+        ]
         title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
-        yield title, headings, _rows(group, threads)
+        yield title, headings, _rows(group, threads, some)
+
+
+def _is_trained(result: CaseResult) -> bool:
+    return bool(result.figures) and "latency" not in result.figures
 
 
 def _cell(result: CaseResult) -> tuple[str, ...]:
@@ -51,21 +68,18 @@ def _settings(result: CaseResult) -> Iterable[str]:
     return [f"{name} {show(value)}" for name, value in result.case.settings.items()]
 
 
-def _rows(group: Sequence[CaseResult], threads: Sequence[int]) -> list[Row]:
+def _rows(group: Sequence[CaseResult], threads: Sequence[int], some: Row) -> list[Row]:
     by_framework: dict[str, dict[int, CaseResult]] = {}
     for result in group:
         by_framework.setdefault(result.case.framework, {})[result.case.threads] = result
     ranked = sorted(by_framework.items(), key=lambda item: -max(r.figures["throughput"] for r in item[1].values()))
-    return [_row(framework, by_threads, threads) for framework, by_threads in ranked]
+    return [_row(framework, by_threads, threads, some) for framework, by_threads in ranked]
 
 
-def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int]) -> Row:
+def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int], some: Row) -> Row:
     """Speeds at each number of threads; the other figures at the largest."""
     result = by_threads[max(by_threads)]
     speeds = [f"{by_threads[count].figures['throughput']:,.0f}" if count in by_threads else "–" for count in threads]
-    times = [
-        figures.seconds(result.figures[name]) if name in result.figures else "–"
-        for name in ("first_step", "build_time", "import_time")
-    ]
-    shown = [figures.figure(name, result.figures[name]) for name in ("accuracy", "peak_rss")]
-    return [framework, *speeds, *times, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]
+    metrics = ("first_step", "build_time", "import_time", "accuracy", *some, "peak_rss")
+    shown = [figures.figure(name, result.figures[name]) if name in result.figures else "–" for name in metrics]
+    return [framework, *speeds, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]

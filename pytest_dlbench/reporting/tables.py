@@ -1,6 +1,6 @@
 """The tables at the end of a session: one a test function, grouped and sorted as was asked, the best marked."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,10 +58,11 @@ def _labels(row: Row, layout: Layout) -> Iterator[str]:
             yield f"{axis} {getattr(case, axis)}"
 
 
-def _table(rows: Iterable[Row], layout: Layout, marked: frozenset[tuple[str, str]]) -> list[str]:
-    grid = terminal.grid("case", right=[HEADINGS.get(column, column) for column in layout.shown])
+def _table(rows: Sequence[Row], layout: Layout, marked: frozenset[tuple[str, str]]) -> list[str]:
+    columns = layout.shown({name for row in rows for name in row.result.figures})
+    grid = terminal.grid("case", right=[HEADINGS.get(column, column) for column in columns])
     for row in sorted(rows, key=lambda row: _rank(row, layout.sort)):
-        shown = [_cell(row.result, column, (row.result.case.id, column) in marked) for column in layout.shown]
+        shown = [_cell(row.result, column, (row.result.case.id, column) in marked) for column in columns]
         grid.add_row(terminal.name(row.result.case), *shown)
     return terminal.lines(grid)
 
@@ -101,7 +102,7 @@ def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
         rivals.setdefault(place, []).append(row)
     found = set()
     for group in rivals.values():
-        for column in layout.shown:
+        for column in layout.shown(METRICS):
             if column in METRICS:
                 first = best(METRICS[column], [row.values.get(column, ()) for row in group])
                 found |= {(group[first].result.case.id, column)} if first is not None else set()

@@ -77,7 +77,9 @@ def _by_metric(results: Sequence[CaseResult]) -> list[str]:
 
 def _cut_short(results: Sequence[CaseResult]) -> list[str]:
     """Trainings that the scale ended before their recipe does: their accuracy is not the recipe's."""
-    pairs = Counter((result.case.scale, result.steps, result.recipe_steps) for result in results if result.figures)
+    pairs = Counter(
+        (result.case.scale, result.steps, result.recipe_steps) for result in results if "step_time" in result.figures
+    )
     return [
         f"scale {scale}: {steps:,} of the recipe's {recipe_steps:,} steps trained in {count} of {len(results)} cases"
         for (scale, steps, recipe_steps), count in pairs.items()

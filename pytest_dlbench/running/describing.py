@@ -24,7 +24,9 @@ def describe(framework: Framework, place: Place, network: Network, recipe: Recip
         folder = Path(name)
         weights = folder / "weights.npz"
         arrays = initial_weights(network, seed=1)
-        np.savez(weights, allow_pickle=False, **{key: array.astype(recipe.precision) for key, array in arrays.items()})
+        np.savez(
+            weights, allow_pickle=False, **{key: array.astype(recipe.stored_precision) for key, array in arrays.items()}
+        )
         environment = launch.environment(framework, place, device="cpu", threads=1)
         with Worker(launch.command(place.python), environment, folder) as worker:
             hello = {"protocol": messages.PROTOCOL_VERSION, "builder": framework.builder, "device": "cpu", "threads": 1}

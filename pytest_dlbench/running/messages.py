@@ -53,16 +53,22 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """Correct answers among ``examples`` (or the steps or flags of all examples), and the mean loss as text."""
+    """Correct answers among ``examples`` (or the steps or flags of all examples), and the mean loss as text.
+
+    ``top5_correct`` are those among the five likeliest classes, None where there are no more than ten.
+    """
 
     seconds: float
     examples: int
     correct: int
     loss: str
+    top5_correct: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.correct <= self.examples:
             raise ValueError(f"{self.correct} correct answers of {self.examples} examples")
+        if self.top5_correct is not None and not self.correct <= self.top5_correct <= self.examples:
+            raise ValueError(f"{self.top5_correct} correct answers among five, {self.correct} of {self.examples} first")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +85,20 @@ class Checked:
     behind_single: tuple[float, float]
     behind_double: tuple[float, float]
     alone: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inferred:
+    """Seconds of every batch, the shape of what comes of one example, and whether all of it are finite numbers."""
+
+    batch_seconds: tuple[float, ...]
+    examples: int
+    output: tuple[int, ...]
+    is_finite: bool
+
+    def __post_init__(self) -> None:
+        if not all(seconds > 0 for seconds in self.batch_seconds):
+            raise ValueError("the seconds of every batch must be above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +121,7 @@ ANSWERS: dict[str, type] = {
     "train": Trained,
     "evaluate": Evaluated,
     "check_steps": Checked,
+    "infer": Inferred,
     "close": Closed,
 }
 

@@ -19,9 +19,9 @@ from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.model import Network, Recipe
+from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.records import Case, Evaluation, Run, RunOutcome, StepCheck, Training
+from pytest_dlbench.records import Case, Evaluation, Inference, Run, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
@@ -72,6 +72,7 @@ class Plan:
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
+    purpose: Purpose = "training"
 
 
 class _NotDoneError(Exception):
@@ -160,7 +161,7 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
     if recipe.init == "shared":
         weights = str(folder / "weights.npz")
         arrays = initial_weights(plan.network, seed=seed)
-        typed = {name: array.astype(recipe.precision) for name, array in arrays.items()}
+        typed = {name: array.astype(recipe.stored_precision) for name, array in arrays.items()}
         np.savez(weights, allow_pickle=False, **typed)
     return {"weights": weights, "order": str(folder / "order.npy"), "rates": rates}
 
@@ -179,14 +180,17 @@ class _Dialogue:
         return {"timeline": self._observer.timeline(), "absent": self._observer.absent}
 
     def hold(self, plan: Plan, environment: str, seed: int, inputs: dict[str, Any]) -> None:
-        """Import, build, train, evaluate, close."""
+        """Import, build, train and evaluate or infer, close."""
         self._hello(plan, environment)
         self._build(plan, seed, inputs["weights"])
-        self._train(plan, inputs["order"], inputs["rates"])
-        self._evaluate(plan)
-        # Once a case: what is wrong with the steps of one run is wrong with those of all.
-        if plan.is_suspicious and seed == plan.seed:
-            self._check_steps(plan, plan.is_suspicious)
+        if plan.purpose == "inference":
+            self._infer(plan, inputs["order"])
+        else:
+            self._train(plan, inputs["order"], inputs["rates"])
+            self._evaluate(plan)
+            # Once a case: what is wrong with the steps of one run is wrong with those of all.
+            if plan.is_suspicious and seed == plan.seed:
+                self._check_steps(plan, plan.is_suspicious)
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
@@ -267,6 +271,24 @@ class _Dialogue:
             message = f"{plan.steps} steps were asked for, the worker tells of {len(losses)}"
             raise _NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
 
+    def _infer(self, plan: Plan, order: str) -> None:
+        inferred: messages.Inferred = self._ask("infer", inputs=str(plan.data.part("train_inputs")), order=order)
+        batch_size = plan.recipe.batch_size
+        self.measured["inference"] = Inference(
+            batch_seconds=inferred.batch_seconds,
+            examples=inferred.examples,
+            batch_size=batch_size,
+            output=inferred.output,
+        )
+        if inferred.output != plan.network.output:
+            message = f"{inferred.output} comes of one example, and {plan.network.output} would of {plan.case.model}"
+            raise _NotDoneError(RunOutcome.FAILED, message)
+        if not inferred.is_finite:
+            raise _NotDoneError(RunOutcome.DIVERGED, "not all outputs are finite numbers")
+        if (len(inferred.batch_seconds), inferred.examples) != (plan.steps, plan.steps * batch_size):
+            message = f"{plan.steps} batches were asked for, the worker tells of {len(inferred.batch_seconds)}"
+            raise _NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {inferred.examples} examples")
+
     def _evaluate(self, plan: Plan) -> None:
         first, *others = [self._evaluated(plan) for _ in range(plan.evaluations)]
         for other in others:
@@ -277,7 +299,12 @@ class _Dialogue:
         if not isfinite(loss):
             raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss after training is {loss}")
         self.measured["evaluation"] = Evaluation(
-            seconds=first.seconds, examples=first.examples, correct=first.correct, loss=loss
+            seconds=first.seconds,
+            examples=first.examples,
+            correct=first.correct,
+            loss=loss,
+            top5_correct=first.top5_correct,
+            answers=plan.network.model.head.task,
         )
 
     def _check_steps(self, plan: Plan, is_suspicious: Callable[[StepCheck], bool]) -> None:

@@ -64,6 +64,26 @@ RECIPES = {
     "gatech-theano-cifar10": _THEANO_CIFAR10,
 }
 
+# Ours that are a framework of the study, in whatever version. PyTorch is not Torch, nor Caffe2 Caffe.
+_IN_THE_STUDY = {
+    "tensorflow": "tensorflow",
+    "tensorflow-xla": "tensorflow",
+    "tensorflow1": "tensorflow",
+    "theano": "theano",
+    "theano-pymc": "theano",
+}
+_LARGEST_SIDE = 32
+
+
+def default_recipe(framework: str, image: Shape) -> str:
+    """The name of a framework's own default recipe for images of MNIST's or CIFAR-10's kind; empty where it has none.
+
+    MNIST's kind has one channel, CIFAR-10's three, and neither more than 32 rows.
+    """
+    studied = _IN_THE_STUDY.get(framework.partition("==")[0])
+    data = {1: "mnist", 3: "cifar10"}.get(image[0]) if len(image) == 3 and image[1] <= _LARGEST_SIDE else None
+    return f"gatech-{studied}-{data}" if studied and data else ""
+
 
 def _model(name: str, shape: Shape, recipe: Recipe, layers: Branch, *more_sources: str) -> Model:
     return Model(

@@ -9,6 +9,7 @@ from pytest_dlbench.model import (
     Dense,
     Dropout,
     Embedding,
+    Features,
     Flatten,
     MaxPool,
     Model,
@@ -18,6 +19,7 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
 )
 from pytest_dlbench.zoo.densenets import densenet121
+from pytest_dlbench.zoo.resnets import resnet50
 
 
 def _pair(filters: int) -> Branch:
@@ -59,4 +61,16 @@ DENSENET121 = Model(
     recipe=Recipe(batch_size=64, epochs=5, optimizer=Adam(1e-4)),
 )
 
-MODELS = (CIFAR10_CNN, IMDB_GRU, DENSENET121)
+# Applied to images and never trained: its 2,048 features are what its programs want. Where they load v1.5, v1 is meant.
+RESNET50_FEATURES = Model(
+    name="rosetta-resnet50-features",
+    family="cnn",
+    sources=("rosetta",),
+    more_marks=("inference", "slow"),
+    input_shape=(3, 224, 224),
+    layers=resnet50(None, "v1"),
+    head=Features(width=2048),
+    recipe=Recipe(batch_size=32, epochs=1, optimizer=SGD(0.01)),
+)
+
+MODELS = (CIFAR10_CNN, IMDB_GRU, DENSENET121, RESNET50_FEATURES)

@@ -12,6 +12,7 @@ from pytest_dlbench.records import (
     CaseResult,
     Context,
     Evaluation,
+    Inference,
     Machine,
     MachineSpeed,
     Record,
@@ -73,6 +74,18 @@ def training(step_seconds: Sequence[float] = (0.01,) * STEPS, batch_size: int = 
 
 def evaluation(accuracy: float = 0.95) -> Evaluation:
     return Evaluation(seconds=0.5, examples=TEST_EXAMPLES, correct=round(accuracy * TEST_EXAMPLES), loss=0.2)
+
+
+def inferred(batch_seconds: Sequence[float] = (0.5, 0.1, 0.1), batch_size: int = 8) -> Run:
+    """A finished run that applied a network."""
+    inference = Inference(
+        batch_seconds=tuple(batch_seconds),
+        examples=batch_size * len(batch_seconds),
+        batch_size=batch_size,
+        output=(2048,),
+    )
+    phases = {"hello": usage(), "build": usage(), "infer": usage()}
+    return run(training=None, evaluation=None, inference=inference, usage=phases)
 
 
 def usage(**changes: Any) -> Usage:

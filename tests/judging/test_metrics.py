@@ -1,4 +1,5 @@
 from dataclasses import replace
+from math import isfinite, log
 
 import numpy as np
 import pytest
@@ -10,6 +11,11 @@ from pytest_dlbench.judging import METRICS, Metric, add_metrics, read_all, remov
 from pytest_dlbench.records import GpuUsage, RunOutcome
 from tests.doubles import records
 
+# Token by token, of more than ten classes: all metrics apply.
+TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answers="tokens")
+
+
+OF_INFERENCE = ("latency", "latency_median", "latency_p90")
 OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation"}
 CARD = GpuUsage(name="Acme", uuid="GPU-1", energy_joules=50.0, memory_peak_bytes=100, utilisation=0.9)
 
@@ -104,9 +110,25 @@ def test_every_metric_is_listed_under_its_name(name):
     assert METRICS[name].name == name
 
 
-@pytest.mark.parametrize("name", METRICS.keys() - OF_SOME_MACHINES)
-def test_every_metric_is_read_off_a_finished_run(name):
-    assert value(name, records.run()) > 0
+@pytest.mark.parametrize("name", METRICS.keys() - set(OF_INFERENCE) - OF_SOME_MACHINES)
+def test_every_metric_of_training_is_read_off_a_finished_run(name):
+    assert value(name, records.run(evaluation=TOKENS)) > 0
+
+
+def test_the_latency_of_a_batch_is_read_behind_the_first():
+    run = records.inferred((9.0, *(0.1 * tenth for tenth in range(1, 12))), batch_size=4)
+    assert [value(name, run) for name in OF_INFERENCE] == pytest.approx([0.2, 0.6, 1.0])
+    assert value("throughput", run) == pytest.approx(4 * 11 / 6.6)
+
+
+def test_a_run_that_only_infers_has_no_metric_of_training():
+    figures = read_all([records.inferred()])
+    assert {"throughput", "latency", "peak_rss", "cpu_use"} <= figures.keys()
+    assert not {"step_time", "first_step", "accuracy", "perplexity"} & figures.keys()
+
+
+def test_a_summary_of_inference_has_its_figures():
+    assert summarise([records.inferred()])["latency"] > 0
 
 
 @pytest.mark.parametrize("name", sorted(OF_SOME_MACHINES))
@@ -153,9 +175,9 @@ class TestAdded:
             add_metrics([replace(self.OWN, name="accuracy")])
 
 
-def test_three_metrics_are_judged():
+def test_four_metrics_are_judged():
     judged = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
-    assert judged == {"step_time": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
+    assert judged == {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
 
 
 @pytest.mark.parametrize(("name", "better"), [("step_time", "lower"), ("throughput", "higher"), ("accuracy", "higher")])
@@ -165,9 +187,23 @@ def test_the_better_direction_is_known(name, better):
 
 def test_reading_all_gives_each_metric_one_value_a_run():
     values = read_all([records.run(seed) for seed in (1, 2, 3, 4)])
-    assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(
-        METRICS.keys() - OF_SOME_MACHINES, 4
-    )
+    everywhere = METRICS.keys() - {"top5_accuracy", "perplexity", *OF_INFERENCE, *OF_SOME_MACHINES}
+    assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
+
+
+def test_of_many_classes_the_five_likeliest_are_read():
+    run = records.run(evaluation=TOKENS)
+    assert read_all([run])["top5_accuracy"] == (1.0,)
+
+
+def test_of_tokens_the_perplexity_is_read():
+    run = records.run(evaluation=replace(TOKENS, loss=log(50.0)))
+    assert read_all([run])["perplexity"] == (pytest.approx(50.0),)
+
+
+def test_a_perplexity_is_a_number_however_large_the_loss_is():
+    run = records.run(evaluation=replace(TOKENS, loss=1e4))
+    assert isfinite(read_all([run])["perplexity"][0])
 
 
 def test_reading_a_run_that_was_not_trained_names_it():

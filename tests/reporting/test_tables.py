@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.judging import METRICS
@@ -190,3 +192,20 @@ def test_what_is_no_rival_is_not_compared(changes):
 
 def test_a_case_alone_is_no_best():
     assert marked(of("jax", steps=FAST)) == []
+
+
+def test_what_only_some_models_have_is_a_column_where_one_of_them_is():
+    tokens = result("training-jax-lstm-pydoc32-cpu-quick")
+    tokens = replace(tokens, figures={**tokens.figures, "top5_accuracy": 0.61, "perplexity": 113.4})
+    heading, without, with_them, _ = show(Row(result=result()), Row(result=tokens))
+    assert heading.index("top 5") < heading.index("perplexity")
+    assert " 61.00 %  113 tokens " in with_them
+    assert without.count("–") == with_them.count("–") + 2
+
+
+def test_a_table_of_inference_has_latencies_and_no_steps():
+    applied = {"throughput": 12.0, "latency": 0.5, "latency_median": 0.6, "latency_p90": 0.7, "peak_rss": 2.0**29}
+    heading, line, _ = show(Row(result=result("inference-jax-net-digits28-cpu-quick", figures=applied)))
+    assert "latency median  latency 10 %  latency 90 %" in heading
+    assert "step" not in heading
+    assert " 600 ms        500 ms        700 ms " in line

@@ -58,7 +58,7 @@ class Session:
         if recipe.init == "shared":
             weights = str(self._folder / "weights.npz")
             arrays = initial_weights(network, seed=seed)
-            typed: dict[str, Any] = {name: array.astype(recipe.precision) for name, array in arrays.items()}
+            typed: dict[str, Any] = {name: array.astype(recipe.stored_precision) for name, array in arrays.items()}
             np.savez(weights, allow_pickle=False, **typed)
         return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)
 
@@ -72,6 +72,13 @@ class Session:
             rates = str(self._folder / "rates.npy")
             np.save(rates, recipe.learning_rates(steps=steps, steps_per_epoch=examples // recipe.batch_size))
         return self.ask("train", **_files(data, "train"), order=str(order), rates=rates)
+
+    def infer(self, data: Prepared, batch_size: int, outputs: Path) -> Any:
+        """Apply to the training split in its order, in whole batches; the first batch's outputs come to ``outputs``."""
+        batches = data.dataset.train_examples // batch_size
+        np.save(self._folder / "order.npy", np.arange(batches * batch_size).reshape(batches, batch_size))
+        inputs, order = str(data.part("train_inputs")), str(self._folder / "order.npy")
+        return self.ask("infer", inputs=inputs, order=order, outputs=str(outputs))
 
     def evaluate(self, data: Prepared, batch_size: int = 100) -> Any:
         """Evaluate on the test split."""

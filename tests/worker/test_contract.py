@@ -120,7 +120,7 @@ def test_every_framework_has_a_builder_with_the_whole_contract(builder):
         "describe": ["self"],
         "load": ["self", "inputs", "labels", "order", "rates"],
         "step": ["self", "number"],
-        "evaluate": ["self", "inputs", "labels", "batch_size"],
+        "outputs": ["self", "inputs", "batch_size"],
     }
     # A variant says only what is different in it.
     expected = methods.keys() & contract.keys() if trainer.bases else contract.keys()

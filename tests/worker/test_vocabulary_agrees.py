@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.running.messages import Built, Evaluated, Failed, Trained
+from pytest_dlbench.running.messages import Built, Evaluated, Failed, Inferred, Trained
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAINED
 
@@ -64,7 +65,7 @@ from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAI
 LACKS: Mapping[str, Mapping[str, str]] = {
     "keras2-cntk": {"lstm": "its output is the cell", "start": "a GRU computes something else"},
 }
-STEPS, EXAMPLES, CLASSES, WORDS = 6, 48, 4, 20
+STEPS, EXAMPLES, CLASSES, WORDS, BATCH = 6, 48, 4, 20, 16
 IMAGE = (2, 9, 10)
 PLAIN = Recipe(batch_size=8, epochs=4, optimizer=SGD(0.1, momentum=0.9, weight_decay=1e-3), precision="float64")
 
@@ -195,9 +196,11 @@ class Trial:
     trained: Trained
     evaluated: Evaluated
     again: Evaluated
+    inferred: Inferred
+    outputs: Any
 
 
-def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any) -> Trial | Failed:
+def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, folder: Path) -> Trial | Failed:
     built = asked.build(infer(tried), recipe)
     if isinstance(built, Failed):
         return built
@@ -205,9 +208,19 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any) -> Trial | 
         asked.train(data, recipe, STEPS),
         asked.evaluate(data, batch_size=32),
         asked.evaluate(data, batch_size=48),
+        asked.infer(data, batch_size=BATCH, outputs=folder / "outputs.npy"),
     )
     failed = next((answer for answer in answers if isinstance(answer, Failed)), None)
-    return failed or Trial(built=built, trained=answers[0], evaluated=answers[1], again=answers[2])
+    if failed:
+        return failed
+    return Trial(
+        built=built,
+        trained=answers[0],
+        evaluated=answers[1],
+        again=answers[2],
+        inferred=answers[3],
+        outputs=np.load(folder / "outputs.npy"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +235,7 @@ def ask(tmp_path_factory):
             hello = asked.hello()
             assert not isinstance(hello, Failed), f"{hello.message}\n{hello.traceback}"
             return {
-                case: attempt(asked, tried, replace(recipe, precision=precision), prepare(data_of(tried), root))
+                case: attempt(asked, tried, replace(recipe, precision=precision), prepare(data_of(tried), root), root)
                 for case, (tried, recipe) in CASES.items()
                 if case in cases_of(name)
             }
@@ -262,6 +275,12 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert float(ours.evaluated.loss) == pytest.approx(float(theirs.evaluated.loss), rel=bound, abs=0)
     assert ours.evaluated.examples == ours.again.examples == theirs.evaluated.examples
     assert ours.evaluated.correct == ours.again.correct
+    assert ours.evaluated.top5_correct == theirs.evaluated.top5_correct
+    has_classes = tried.head.loss != "sigmoid_cross_entropy" and tried.head.classes > 10
+    assert (ours.evaluated.top5_correct is not None) == has_classes
+    assert ours.inferred.examples == EXAMPLES
+    assert ours.inferred.output == infer(tried).output
+    assert ours.outputs == pytest.approx(theirs.outputs, rel=10 * bound, abs=10 * bound)
     assert ours.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
 
 

@@ -8,8 +8,9 @@ from time import monotonic, process_time
 
 import numpy as np
 
+from dlworker.evaluation import TOP, judge
 from dlworker.protocol import VERSION, RequestError, encode, required
-from dlworker.training import timed_steps
+from dlworker.training import timed_outputs, timed_steps
 
 
 class Session:
@@ -19,7 +20,7 @@ class Session:
         self.builder = None
         self.device = None
         self.trainer = None
-        self.ignored = None
+        self.network = None
 
 
 def hello(session, request):
@@ -53,7 +54,7 @@ def build(session, request):
     _refuse_unsupported(session.builder, network, recipe)
     began = monotonic()
     session.trainer = session.builder.Trainer(network, recipe, weights, session.device, required(request, "seed"))
-    session.ignored = network.get("ignored")
+    session.network = network
     seconds = monotonic() - began
     parameters = {name: list(shape) for name, shape in session.trainer.parameters().items()}
     return {"seconds": seconds, "parameters": parameters, "description": session.trainer.describe()}
@@ -70,6 +71,7 @@ def needs(network, recipe):
     """What a builder must have for it: kinds of layers, the loss, the optimiser, and features of a recipe."""
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
+    features |= {recipe["precision"]} & {"bfloat16", "float16"}
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
     return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
 
@@ -98,20 +100,52 @@ def train(session, request):
 
 
 def evaluate(session, request):
-    """Count correct answers, and average the loss, over a whole split.
+    """Count right answers, and average the loss, over a whole split; ``seconds`` are the framework's own.
 
-    There is an answer for each example, step or flag that has a label which counts.
+    There is an answer for each example, step or flag that has a label which counts. Right among the first TOP is told
+    of more than twice as many classes.
     """
+    network = session.network
     inputs, labels = _examples(request)
-    began = monotonic()
-    correct, loss = session.trainer.evaluate(inputs, labels, required(request, "batch_size"))
-    seconds = monotonic() - began
+    seconds, (correct, near, total) = _judged(session, inputs, labels, required(request, "batch_size"))
+    answers = _answers(labels, network.get("ignored"))
+    has_top = network["loss"] != "sigmoid_cross_entropy" and network["classes"] > 2 * TOP
     return {
         "seconds": seconds,
-        "examples": _answers(labels, session.ignored),
+        "examples": answers,
         "correct": int(correct),
-        "loss": repr(float(loss)),
+        "top5_correct": int(near) if has_top else None,
+        "loss": repr(float(total / answers)),
     }
+
+
+def _judged(session, inputs, labels, batch_size):
+    """The framework's seconds, and the sums of what is counted of its outputs."""
+    first, seconds, sums = 0, 0.0, np.zeros(3)
+    for taken, outputs in timed_outputs(session.trainer, inputs, batch_size):
+        seconds += taken
+        sums += judge(session.network, outputs, labels[first : first + len(outputs)])
+        first += len(outputs)
+    if first != len(labels):
+        raise RequestError("error", "the framework gave %d outputs for %d examples" % (first, len(labels)))
+    return seconds, sums
+
+
+def infer(session, request):
+    """Apply the network to whole batches; ``order`` holds the examples of each, one row a batch.
+
+    The outputs of the first batch are written to ``outputs``, where that is given.
+    """
+    order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
+    inputs = np.load(required(request, "inputs"), mmap_mode="r", allow_pickle=False)[order.reshape(-1)]
+    batch_seconds, examples, is_finite, shape = [], 0, True, ()
+    for seconds, outputs in timed_outputs(session.trainer, inputs, order.shape[1]):
+        if request.get("outputs") and not batch_seconds:
+            np.save(request["outputs"], outputs, allow_pickle=False)
+        batch_seconds.append(seconds)
+        examples, shape = examples + len(outputs), outputs.shape[1:]
+        is_finite = is_finite and bool(np.isfinite(outputs).all())
+    return {"batch_seconds": batch_seconds, "examples": examples, "output": list(shape), "is_finite": is_finite}
 
 
 def _answers(labels, ignored):
@@ -133,7 +167,7 @@ def check_steps(session, request):
     inputs, labels = [array[:batch_size] for array in _examples(request)]
 
     def evaluated():
-        return session.trainer.evaluate(inputs, labels, batch_size)[1]
+        return _judged(session, inputs, labels, batch_size)[1][2] / _answers(labels, session.network.get("ignored"))
 
     before, alone = _timed(evaluated)
     _, single = _timed(lambda: timed_steps(session.trainer, steps))
@@ -169,10 +203,11 @@ OPERATIONS = {
     "build": build,
     "train": train,
     "evaluate": evaluate,
+    "infer": infer,
     "check_steps": check_steps,
     "close": close,
 }
-NEEDS = {"build": "hello", "train": "build", "evaluate": "build", "check_steps": "build"}
+NEEDS = {"build": "hello", "train": "build", "evaluate": "build", "infer": "build", "check_steps": "build"}
 
 
 def serve(session, request):

@@ -20,3 +20,17 @@ def timed_steps(trainer, steps):
             break
         losses.append(loss)
     return seconds, losses
+
+
+def timed_outputs(trainer, inputs, batch_size):
+    """(seconds, outputs) of one batch after the other, as they come.
+
+    The seconds of the first are also those of whatever comes before: putting examples on the device, compiling.
+    """
+    batches = iter(trainer.outputs(inputs, batch_size))
+    while True:
+        began = monotonic()
+        outputs = next(batches, None)
+        if outputs is None:
+            return
+        yield monotonic() - began, outputs

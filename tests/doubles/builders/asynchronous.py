@@ -37,6 +37,6 @@ class Trainer(numpy_softmax.Trainer):
         self.queue.put(number)
         return self.first
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         self.queue.join()
-        return super().evaluate(inputs, labels, batch_size)
+        return super().outputs(inputs, batch_size)

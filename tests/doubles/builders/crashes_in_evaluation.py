@@ -9,5 +9,5 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(numpy_softmax.Trainer):
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         os.abort()

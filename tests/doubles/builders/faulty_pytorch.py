@@ -60,12 +60,10 @@ class Trainer(pytorch.Trainer):
         self.fault = os.environ["FAULT"]
         FAULTS.get(self.fault, lambda trainer: None)(self)
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         if self.fault == "last_batch_dropped":
-            whole = len(labels) - 7
-            correct, loss = super().evaluate(inputs[:whole], labels[:whole], batch_size)
-            return correct, loss * whole / len(labels)
+            return super().outputs(inputs[:-7], batch_size)
         if self.fault == "dropout_left_on":
             self.model.eval = self.model.train
             torch.manual_seed(torch.seed())
-        return super().evaluate(inputs, labels, batch_size)
+        return super().outputs(inputs, batch_size)

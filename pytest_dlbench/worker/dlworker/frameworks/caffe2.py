@@ -172,7 +172,7 @@ def _spatial_bn(model, layer, x, training, count):
 
 
 def build(model, network, seeds, training, batch_size):
-    """Add the network to a net, from "data" and "label" to "loss"; gives the logits' name."""
+    """Add the network to a net, from "data" to the logits, whose name it gives; in training from "label" to "loss"."""
 
     def call(layer, values):
         kind, x = layer["kind"], values[0]
@@ -187,6 +187,8 @@ def build(model, network, seeds, training, batch_size):
             return LAYERS[kind](model, layer, x, training)
 
     x = run(wired(network["layers"]), core.BlobReference("data"), call)
+    if not training:
+        return str(x)
     if network["loss"] == "sigmoid_cross_entropy":
         model.net.AveragedLoss(model.net.SigmoidCrossEntropyWithLogits([x, "label"], "losses"), "loss")
     else:
@@ -299,20 +301,12 @@ class Trainer:
         # It is added.
         workspace.FeedBlob("rate", np.array([-rate], dtype=np.float32))
 
-    def evaluate(self, inputs, labels, batch_size):
-        correct, total = 0, 0.0
-        for first in range(0, len(labels), batch_size):
-            x = np.ascontiguousarray(inputs[first : first + batch_size], dtype=np.float32)
-            y = self._labels(labels[first : first + batch_size])
-            workspace.FeedBlob("data", x)
-            workspace.FeedBlob("label", y)
+    def outputs(self, inputs, batch_size):
+        inputs = np.ascontiguousarray(inputs, dtype=np.float32)
+        for first in range(0, len(inputs), batch_size):
+            workspace.FeedBlob("data", inputs[first : first + batch_size])
             workspace.RunNet(self.test.net)
-            logits = workspace.FetchBlob(self.logits)
-            has_flags = self.network["loss"] == "sigmoid_cross_entropy"
-            right = (logits > 0) == (y > 0) if has_flags else logits.argmax(1) == y
-            correct += int(right.sum())
-            total += float(workspace.FetchBlob("loss")) * y.size
-        return correct, total / labels.size
+            yield workspace.FetchBlob(self.logits)
 
 
 def _require(precision, device):

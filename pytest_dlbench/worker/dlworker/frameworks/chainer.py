@@ -208,31 +208,17 @@ def _text(step):
 
 
 def loss_of(network):
-    """The loss, as a function (logits, labels, reduce)."""
+    """The mean loss, as a function (logits, labels)."""
     if network["loss"] == "sigmoid_cross_entropy":
-        return lambda logits, labels, reduce: F.sigmoid_cross_entropy(
-            logits, labels.reshape(logits.shape), reduce=reduce
-        )
+        return lambda logits, labels: F.sigmoid_cross_entropy(logits, labels.reshape(logits.shape))
     # There is no class -1.
     ignored = -1 if network.get("ignored") is None else network["ignored"]
 
-    def softmax_cross_entropy(logits, labels, reduce):
+    def softmax_cross_entropy(logits, labels):
         rows = F.reshape(logits, (-1, logits.shape[-1])) if logits.ndim == 3 else logits
-        return F.softmax_cross_entropy(rows, labels.reshape(-1), ignore_label=ignored, reduce=reduce)
+        return F.softmax_cross_entropy(rows, labels.reshape(-1), ignore_label=ignored)
 
     return softmax_cross_entropy
-
-
-def answers(network, logits, labels):
-    """How many are right, and how many there are."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        right = (logits > 0) == (labels.reshape(logits.shape) > 0)
-    else:
-        right = logits.argmax(axis=-1) == labels
-    if network.get("ignored") is None:
-        return int(right.sum()), labels.size
-    counts = labels != network["ignored"]
-    return int((right & counts).sum()), int(counts.sum())
 
 
 # Where Chainer keeps an array, by kind and canonical role. NStepGRU has one for each gate.
@@ -307,16 +293,15 @@ class Trainer:
         return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        self.inputs, self.labels = self._inputs(inputs), np.array(labels, dtype=np.int32)
         self.order, self.rates = np.array(order), rates
 
-    def _examples(self, inputs, labels):
-        dtype = np.int32 if "vocabulary" in self.network else self.dtype
-        return np.array(inputs, dtype=dtype), np.array(labels, dtype=np.int32)
+    def _inputs(self, inputs):
+        return np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype)
 
     def step(self, number):
         index = self.order[number]
-        loss = self.loss(self.model(self.inputs[index]), self.labels[index], reduce="mean")
+        loss = self.loss(self.model(self.inputs[index]), self.labels[index])
         self.model.cleargrads()
         loss.backward()
         if self.rates is not None:
@@ -324,14 +309,8 @@ class Trainer:
         self.optimizer.update()
         return loss.array
 
-    def evaluate(self, inputs, labels, batch_size):
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        with chainer.using_config("train", False), chainer.no_backprop_mode():
-            for first in range(0, len(labels), batch_size):
-                x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
-                logits = self.model(x)
-                right, answered = answers(self.network, logits.array, y)
-                correct, count = correct + right, count + answered
-                total += float(self.loss(logits, y, reduce="no").array.sum())
-        return correct, total / count
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            with chainer.using_config("train", False), chainer.no_backprop_mode():
+                yield self.model(inputs[first : first + batch_size]).array

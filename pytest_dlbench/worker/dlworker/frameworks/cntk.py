@@ -212,8 +212,6 @@ class Trainer:
             self._set(weights)
             self.losses = losses_of(network, self.logits, self.y)
             self._make_trainer(recipe)
-        # Out of a trainer, dropout is off and batch normalisation takes the running statistics.
-        self.found = C.combine([self.logits, self.losses])
 
     def _label_input(self):
         if self.network["loss"] != "sequence_cross_entropy":
@@ -261,48 +259,33 @@ class Trainer:
 
     def load(self, inputs, labels, order, rates=None):
         # CNTK has no data sets on its device: a minibatch is copied from NumPy arrays in each step.
-        self.inputs, self.labels = self._examples(inputs, labels)
+        self.inputs, self.labels = np.array(inputs, dtype=self.dtype), self._labels(np.asarray(labels))
         self.order = np.array(order, dtype=np.int64)
         self.rates = rates
 
-    def _examples(self, inputs, labels):
-        inputs, labels = np.array(inputs, dtype=self.dtype), np.asarray(labels)
+    def _labels(self, labels):
         if self.network["loss"] == "softmax_cross_entropy":
-            return inputs, np.eye(self.network["classes"], dtype=self.dtype)[labels]
-        return inputs, labels.reshape(len(labels), -1).astype(self.dtype)
+            return np.eye(self.network["classes"], dtype=self.dtype)[labels]
+        return labels.reshape(len(labels), -1).astype(self.dtype)
 
-    def _feed(self, inputs, labels):
+    def _feed(self, inputs):
         if self.x is not None:
-            return {self.x: inputs, self.y: labels}
-        feeds = {sequences.variable: sequences.feed(inputs) for sequences in self.sequences}
-        feeds[self.y] = labels
-        return feeds
+            return {self.x: inputs}
+        return {sequences.variable: sequences.feed(inputs) for sequences in self.sequences}
 
     def step(self, number):
         index = self.order[number]
         self.learner.before_step(self.rate if self.rates is None else self.rates[number])
-        self.trainer.train_minibatch(self._feed(self.inputs[index], self.labels[index]))
+        feeds = self._feed(self.inputs[index])
+        feeds[self.y] = self.labels[index]
+        self.trainer.train_minibatch(feeds)
         loss = self.trainer.previous_minibatch_loss_average
         # A loss that is the mean already is divided once more.
         return loss * self.trainer.previous_minibatch_sample_count if self.is_mean else loss
 
-    def evaluate(self, inputs, labels, batch_size):
-        inputs, targets = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            batch = slice(first, first + batch_size)
-            found = self.found.eval(self._feed(inputs[batch], targets[batch]))
-            # Of sequences there is a list of arrays, here of one length.
-            logits, losses = (np.array(found[function.output]) for function in (self.logits, self.losses))
-            right, counts = self._answers(logits, np.asarray(labels[batch]))
-            correct, count = correct + int((right & counts).sum()), count + int(counts.sum())
-            total += float((losses.reshape(counts.shape) * counts).sum(dtype=np.float64))
-        return correct, total / count
-
-    def _answers(self, logits, labels):
-        """Which answers are right, and which count."""
-        if self.network["loss"] == "sigmoid_cross_entropy":
-            return (logits > 0) == (labels.reshape(logits.shape) > 0), np.ones(logits.shape, bool)
-        ignored = self.network.get("ignored")
-        counts = np.ones(labels.shape, bool) if ignored is None else labels != ignored
-        return logits.argmax(axis=-1) == labels, counts
+    def outputs(self, inputs, batch_size):
+        inputs = np.array(inputs, dtype=self.dtype)
+        for first in range(0, len(inputs), batch_size):
+            # Out of a trainer, dropout is off and batch normalisation takes the running statistics. Of sequences there
+            # is a list of arrays, here of one length.
+            yield np.array(self.logits.eval(self._feed(inputs[first : first + batch_size])))

@@ -18,6 +18,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -92,16 +93,11 @@ def _optimizer(recipe):
 
 
 def _losses(network, logits, labels):
-    """The loss of every answer, 0 for those that do not count, and which answers are right."""
+    """The loss of every answer, 0 for those that do not count."""
     if network["loss"] == "sigmoid_cross_entropy":
-        labels = labels.reshape(logits.shape)
-        return optax.sigmoid_binary_cross_entropy(logits, labels.astype(logits.dtype)), (logits > 0) == (labels > 0)
+        return optax.sigmoid_binary_cross_entropy(logits, labels.reshape(logits.shape).astype(logits.dtype))
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-    right = logits.argmax(-1) == labels
-    if network.get("ignored") is None:
-        return losses, right
-    counts = labels != network["ignored"]
-    return jnp.where(counts, losses, 0.0), right & counts
+    return losses if network.get("ignored") is None else jnp.where(labels != network["ignored"], losses, 0.0)
 
 
 def _count(network, labels):
@@ -115,7 +111,9 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
-        self.dtype = np.dtype(recipe["precision"])
+        mixed = recipe["precision"] == "bfloat16"
+        self.dtype = np.dtype("float32" if mixed else recipe["precision"])
+        compute = partial(_in_bfloat16, apply) if mixed else apply
         self.network, self.layers = network, network["layers"]
         platform, _, number = device.partition(":")
         self.device = jax.devices(platform)[int(number or 0)]
@@ -127,8 +125,8 @@ class Trainer:
         optimizer = _optimizer(recipe)
         self.rate = recipe["optimizer"]["learning_rate"]
         self.slots = jax.device_put(optimizer.init(self.weights), self.device)
-        self._step = _compiled_step(network, optimizer)
-        self._evaluate = jax.jit(partial(_evaluate, network))
+        self._step = _compiled_step(network, optimizer, compute)
+        self._apply = jax.jit(partial(_outputs, compute, network["layers"]))
 
     def parameters(self):
         shapes = {}
@@ -145,16 +143,16 @@ class Trainer:
         return "\n".join(lines) + "\n" + str(jax.tree.map(jnp.shape, self.weights))
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        self.inputs = self._inputs(inputs)
+        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
         rates = np.full(len(order), self.rate) if rates is None else rates
         places = np.array(order, dtype=np.int32), np.array(rates, dtype=self.dtype)
         self.order, self.rates = jax.device_put(places, self.device)
 
-    def _examples(self, inputs, labels):
+    def _inputs(self, inputs):
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
         dtype = np.int32 if "vocabulary" in self.network else self.dtype
-        examples = np.ascontiguousarray(inputs, dtype=dtype), np.array(labels, dtype=np.int32)
-        return jax.device_put(examples, self.device)
+        return jax.device_put(np.ascontiguousarray(inputs, dtype=dtype), self.device)
 
     def step(self, number):
         self.weights, self.states, self.slots, loss = self._step(
@@ -168,17 +166,26 @@ class Trainer:
         )
         return loss
 
-    def evaluate(self, inputs, labels, batch_size):
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            batch = slice(first, first + batch_size)
-            right, loss, answers = self._evaluate(self.weights, self.states, inputs[batch], labels[batch], self.key)
-            correct, total, count = correct + int(right), total + float(loss), count + int(answers)
-        return correct, total / count
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield np.asarray(self._apply(self.weights, self.states, inputs[first : first + batch_size], self.key))
 
 
-def _compiled_step(network, optimizer):
+def _in_bfloat16(apply, layers, weights, states, x, key, training):
+    """The network in bfloat16; logits and running statistics in float32."""
+
+    def cast(tree, dtype):
+        is_float = partial(jnp.issubdtype, arg2=jnp.floating)
+        return jax.tree.map(lambda array: array.astype(dtype) if is_float(array.dtype) else array, tree)
+
+    # Running statistics move by less than bfloat16 can tell: in training they are written and not read.
+    states = states if training else cast(states, jnp.bfloat16)
+    logits, new = apply(layers, cast(weights, jnp.bfloat16), states, cast(x, jnp.bfloat16), key, training)
+    return logits.astype(jnp.float32), cast(new, jnp.float32)
+
+
+def _compiled_step(network, optimizer, apply):
     layers = network["layers"]
 
     def step(weights, states, slots, examples, course, key, number):
@@ -188,8 +195,7 @@ def _compiled_step(network, optimizer):
 
         def loss_of(weights):
             logits, new_states = apply(layers, weights, states, inputs[index], jax.random.fold_in(key, number), True)
-            losses, _ = _losses(network, logits, answers)
-            return losses.sum() / _count(network, answers), new_states
+            return _losses(network, logits, answers).sum() / _count(network, answers), new_states
 
         (loss, new_states), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)
         updates, slots = optimizer.update(gradients, slots, weights)
@@ -200,7 +206,6 @@ def _compiled_step(network, optimizer):
     return jax.jit(step, donate_argnums=(0, 1, 2))
 
 
-def _evaluate(network, weights, states, inputs, labels, key):
-    logits, _ = apply(network["layers"], weights, states, inputs, key, False)
-    losses, right = _losses(network, logits, labels)
-    return right.sum(), losses.sum(), _count(network, labels)
+def _outputs(apply, layers, weights, states, inputs, key):
+    logits, _ = apply(layers, weights, states, inputs, key, False)
+    return logits

@@ -228,18 +228,6 @@ LOSSES = {
 }
 
 
-def answers(network, logits, labels):
-    """Of every answer that counts, whether it is right and its loss."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        losses, right = ops.binary_crossentropy(labels, logits, from_logits=True), (logits > 0) == (labels > 0)
-    else:
-        losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-        right = logits.argmax(-1) == labels
-    ignored = network.get("ignored")
-    counts = np.full(labels.shape, True) if ignored is None else labels != ignored
-    return right[counts], ops.convert_to_numpy(losses)[counts]
-
-
 class Trainer:
     """The network, compiled, and the examples, on one device."""
 
@@ -305,16 +293,8 @@ class Trainer:
                 self.rate = self.model.optimizer.learning_rate = float(self.rates[number])
             return self.model.train_on_batch(*rows(self.inputs, self.labels, self.order[number]))
 
-    def evaluate(self, inputs, labels, batch_size):
-        correct, total, count = 0, 0.0, 0
-        with keras.device(self.device):
-            for first in range(0, len(labels), batch_size):
-                batch = slice(first, first + batch_size)
-                logits = self.model.predict_on_batch(self._native_inputs(inputs[batch]))
-                right, losses = answers(self.network, logits, self._native_labels(labels[batch]))
-                correct, total, count = (
-                    correct + int(right.sum()),
-                    total + losses.sum(dtype=np.float64),
-                    count + right.size,
-                )
-        return correct, float(total) / count
+    def outputs(self, inputs, batch_size):
+        inputs = self._native_inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            with keras.device(self.device):
+                yield self.model.predict_on_batch(inputs[first : first + batch_size])

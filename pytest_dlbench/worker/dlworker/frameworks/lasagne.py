@@ -286,13 +286,13 @@ class Trainer(plain.Trainer):
         self.network, self.stack = network, build(network, arrays)
         self.examples = plain.Examples(network, recipe["precision"])
         self._step = self._compiled_step(recipe)
-        self._evaluate = self._compiled_evaluation()
+        self._apply = self._compiled_evaluation()
 
     def _compiled_step(self, recipe):
         number, settings = T.lscalar(), recipe["optimizer"]
         index = self.examples.order[number]
         logits = lasagne.layers.get_output(self.stack, self.examples.inputs[index])
-        loss, _, _, _ = plain.answers(self.network, logits, self.examples.labels[index])
+        loss = plain.loss_of(self.network, logits, self.examples.labels[index])
         parameters = lasagne.layers.get_all_params(self.stack, trainable=True)
         gradients = T.grad(loss, parameters)
         if recipe.get("clip_norm"):
@@ -305,10 +305,8 @@ class Trainer(plain.Trainer):
         return theano.function([number], loss, updates=updates)
 
     def _compiled_evaluation(self):
-        inputs, labels = self.examples.inputs.type(), self.examples.labels.type()
-        logits = lasagne.layers.get_output(self.stack, inputs, deterministic=True)
-        _, total, right, count = plain.answers(self.network, logits, labels)
-        return theano.function([inputs, labels], [right, total, count])
+        inputs = self.examples.inputs.type()
+        return theano.function([inputs], lasagne.layers.get_output(self.stack, inputs, deterministic=True))
 
     def parameters(self):
         # Lasagne names them layer.W and so on; their layouts are the canonical ones, but for an LSTM's gates, each of

@@ -141,14 +141,11 @@ def build(network):
 
 
 def losses(network, logits, labels):
-    """The loss of every answer, whether it is right, and whether it counts."""
+    """The loss of every answer, and whether it counts."""
     if network["loss"] == "sigmoid_cross_entropy":
-        labels = labels.reshape(logits.shape)
-        found = nn.losses.binary_cross_entropy(logits, labels, reduction="none")
-        return found, (logits > 0) == (labels > 0), mx.array(True)
+        return nn.losses.binary_cross_entropy(logits, labels.reshape(logits.shape), reduction="none"), mx.array(True)
     ignored = network.get("ignored")
-    counts = mx.array(True) if ignored is None else labels != ignored
-    return nn.losses.cross_entropy(logits, labels), logits.argmax(-1) == labels, counts
+    return nn.losses.cross_entropy(logits, labels), mx.array(True) if ignored is None else labels != ignored
 
 
 # Where MLX keeps an array, by kind and canonical role.
@@ -220,22 +217,22 @@ class Trainer:
         return str(self.model)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        self.inputs = self._inputs(inputs)
+        self.labels = mx.array(np.array(labels, dtype=np.float32 if has_flags else np.int32))
         self.order, self.rates = mx.array(np.array(order, dtype=np.int32)), rates
         self.model.train()
         # Everything that a step reads and changes, the random numbers' state among it.
         self.state = [self.model.state, self.optimizer.state, mx.random.state]
         self._step = mx.compile(self._update, inputs=self.state, outputs=self.state)
-        mx.eval(self.order, self.state)
+        mx.eval(self.labels, self.order, self.state)
 
-    def _examples(self, inputs, labels):
+    def _inputs(self, inputs):
         dtype = np.int32 if "vocabulary" in self.network else np.float32
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
         inputs = mx.array(np.ascontiguousarray(inputs, dtype=dtype))
-        labels = mx.array(np.array(labels, dtype=np.float32 if has_flags else np.int32))
-        mx.eval(inputs, labels)
-        return inputs, labels
+        mx.eval(inputs)
+        return inputs
 
     def _update(self, inputs, labels):
         loss, gradients = nn.value_and_grad(self.model, self._loss)(inputs, labels)
@@ -245,7 +242,7 @@ class Trainer:
         return loss
 
     def _loss(self, inputs, labels):
-        found, _, counts = losses(self.network, self.model(inputs), labels)
+        found, counts = losses(self.network, self.model(inputs), labels)
         return found.mean() if counts.ndim == 0 else (found * counts).sum() / counts.sum()
 
     def step(self, number):
@@ -257,19 +254,12 @@ class Trainer:
         mx.eval(loss, self.state)
         return loss
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         self.model.eval()
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
-            found, right, counts = losses(self.network, self.model(x), y)
-            counts = mx.broadcast_to(counts, found.shape)
-            sums = (right & counts).sum(), (found * counts).sum(), counts.sum()
-            mx.eval(*sums)
-            correct, total, count = correct + sums[0].item(), total + sums[1].item(), count + sums[2].item()
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield np.array(self.model(inputs[first : first + batch_size]))
         self.model.train()
-        return correct, total / count
 
 
 def _device(device):

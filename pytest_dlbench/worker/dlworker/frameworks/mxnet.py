@@ -277,14 +277,13 @@ class Trainer:
         return str(self.net)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
+        self.inputs, self.labels = self._inputs(inputs), self._array(labels, classes_or_not)
         self.order, self.rates = self._array(order, "int32"), rates
         self.statistics.expect(self.order.shape[1])
 
-    def _examples(self, inputs, labels):
-        tokens_or_not = "int32" if "vocabulary" in self.network else self.dtype
-        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
-        return self._array(inputs, tokens_or_not), self._array(labels, classes_or_not)
+    def _inputs(self, inputs):
+        return self._array(inputs, "int32" if "vocabulary" in self.network else self.dtype)
 
     def step(self, number):
         index = self.order[number]
@@ -308,24 +307,8 @@ class Trainer:
         ignored = self.network.get("ignored")
         return None if ignored is None else (labels != ignored).astype(self.dtype)
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         self.statistics.install()
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
-            logits = self.net(x)
-            losses, right, counts = self.loss(logits, y), self._right(logits, y), self._counts(y)
-            correct += int((right if counts is None else right * counts).sum().asscalar())
-            # Of flags each loss is the mean of an example.
-            total += float(losses.sum().asscalar()) * (y.size // losses.size)
-            count += y.size if counts is None else int(counts.sum().asscalar())
-        return correct, total / count
-
-    def _right(self, logits, labels):
-        """1 for each right answer, of the type that the network computes with."""
-        if self.network["loss"] == "sigmoid_cross_entropy":
-            right = (logits > 0) == (labels.reshape(logits.shape) > 0)
-        else:
-            right = logits.argmax(axis=-1).astype("int32") == labels
-        return right.astype(self.dtype)
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield self.net(inputs[first : first + batch_size]).asnumpy()

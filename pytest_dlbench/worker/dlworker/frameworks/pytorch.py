@@ -1,6 +1,7 @@
 """PyTorch: an nn.Sequential, or a module of one's own where branches meet, trained eagerly."""
 
-from functools import reduce
+from contextlib import contextmanager
+from functools import partial, reduce
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own
 from torch import nn
 
 from dlworker.frameworks.pytorch_layers import build
+from dlworker.protocol import RequestError
 
 SUPPORTS = {
     "adadelta",
@@ -15,6 +17,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -23,6 +26,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -43,6 +47,7 @@ SUPPORTS = {
     "tanh",
 }
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+MIXED = {"bfloat16": torch.bfloat16, "float16": torch.float16} if hasattr(torch, "bfloat16") else {}
 
 
 def configure(threads):
@@ -62,31 +67,18 @@ def versions():
 
 
 def loss_of(network):
-    """The loss, as a function (logits, labels, reduction)."""
+    """The mean loss, as a function (logits, labels)."""
     ignored = network.get("ignored")
 
-    def sigmoid_cross_entropy(logits, labels, reduction="mean"):
-        return F.binary_cross_entropy_with_logits(logits, labels.view_as(logits).to(logits.dtype), reduction=reduction)
+    def sigmoid_cross_entropy(logits, labels):
+        return F.binary_cross_entropy_with_logits(logits, labels.view_as(logits).to(logits.dtype))
 
-    def sequence_cross_entropy(logits, labels, reduction="mean"):
+    def sequence_cross_entropy(logits, labels):
         rows, index = logits.reshape(-1, logits.shape[-1]), -100 if ignored is None else ignored
-        return F.cross_entropy(rows, labels.reshape(-1), ignore_index=index, reduction=reduction)
+        return F.cross_entropy(rows, labels.reshape(-1), ignore_index=index)
 
     own = {"sigmoid_cross_entropy": sigmoid_cross_entropy, "sequence_cross_entropy": sequence_cross_entropy}
     return own.get(network["loss"], F.cross_entropy)
-
-
-def answers(network, logits, labels):
-    """How many are right, and how many there are."""
-    ignored = network.get("ignored")
-    if network["loss"] == "sigmoid_cross_entropy":
-        right = (logits > 0) == (labels.view_as(logits) > 0)
-    else:
-        right = logits.argmax(-1) == labels
-    if ignored is None:
-        return int(right.sum()), labels.numel()
-    counts = labels != ignored
-    return int((right & counts).sum()), int(counts.sum())
 
 
 # Where PyTorch keeps an array, by kind and canonical role.
@@ -107,7 +99,8 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         torch.manual_seed(seed)
         self.device = torch.device(device.replace("gpu", "cuda"))
-        self.dtype = DTYPES[recipe["precision"]]
+        self.dtype = DTYPES.get(recipe["precision"], torch.float32)
+        self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
         self.network = network
         self.model = build(network).to(device=self.device, dtype=self.dtype)
         if weights is not None:
@@ -144,41 +137,60 @@ class Trainer:
         return str(self.model)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
         self.order = torch.from_numpy(np.array(order, dtype=np.int64)).to(self.device)
         self.rates = rates
         self.model.train()
 
-    def _examples(self, inputs, labels):
+    def _inputs(self, inputs):
         dtype = torch.int64 if "vocabulary" in self.network else self.dtype
-        inputs = torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
-        return inputs, torch.from_numpy(np.array(labels)).to(self.device)
+        return torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
 
     def step(self, number):
         index = self.order[number]
         self.optimizer.zero_grad()
-        loss = self.loss(self.forward(self.inputs[index]), self.labels[index])
-        loss.backward()
+        with self.mixed():
+            loss = self.loss(self.forward(self.inputs[index]), self.labels[index])
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        if self.scaler:
+            self.scaler.unscale_(self.optimizer)
         if self.clip_norm:
             clip(self.trained, self.clip_norm)
         if self.rates is not None:
             for group in self.optimizer.param_groups:
                 group["lr"] = float(self.rates[number])
-        self.optimizer.step()
+        if self.scaler:
+            # It leaves a step out whose gradients are too large for the type.
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
         return loss.detach()
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         self.model.eval()
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        with torch.no_grad():
-            for x, y in zip(inputs.split(batch_size), labels.split(batch_size)):
-                logits = self.forward(x)
-                right, answered = answers(self.network, logits, y)
-                correct, count = correct + right, count + answered
-                total += float(self.loss(logits, y, reduction="sum"))
+        for x in self._inputs(inputs).split(batch_size):
+            with torch.no_grad(), self.mixed():
+                outputs = self.forward(x)
+            # NumPy has no bfloat16.
+            yield outputs.to(self.dtype).cpu().numpy()
         self.model.train()
-        return correct, total / count
+
+
+def mixed_precision(precision, kind):
+    """A function that makes the context of a forward pass, and what scales a loss of float16, if it is needed."""
+    if precision not in ("bfloat16", "float16"):
+        return no_context, None
+    if not hasattr(torch, "amp") or not hasattr(torch.amp, "GradScaler"):
+        raise RequestError("unsupported", "torch %s has no torch.amp.GradScaler; 2.3 is the first" % torch.__version__)
+    scaler = torch.amp.GradScaler(kind) if precision == "float16" else None
+    return partial(torch.autocast, device_type=kind, dtype=MIXED[precision]), scaler
+
+
+@contextmanager
+def no_context():
+    """contextlib.nullcontext, which Python 3.6 has not."""
+    yield
 
 
 def clip(parameters, length):

@@ -93,17 +93,15 @@ class Network(tf.Module):
 
 
 def losses_of(network, logits, labels):
-    """The loss of every answer, 0 for those that do not count; which are right; how many count."""
+    """The loss of every answer, 0 for those that do not count, and how many count."""
     if network["loss"] == "sigmoid_cross_entropy":
         truth = tf.cast(tf.reshape(labels, logits.shape), logits.dtype)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits)
-        return losses, (logits > 0) == (truth > 0), tf.size(labels)
+        return tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits), tf.size(labels)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    right = tf.argmax(logits, -1) == labels
     if network.get("ignored") is None:
-        return losses, right, tf.size(labels)
+        return losses, tf.size(labels)
     counts = labels != network["ignored"]
-    return tf.where(counts, losses, tf.zeros_like(losses)), right & counts, tf.math.count_nonzero(counts)
+    return tf.where(counts, losses, tf.zeros_like(losses)), tf.math.count_nonzero(counts)
 
 
 # An optimiser takes the settings and the variables, and is one fused operator a variable where TensorFlow has the
@@ -241,7 +239,7 @@ class Trainer:
         self.seed = seed
         # Whatever Python decides here it decides once: there is nothing for AutoGraph to convert.
         self._update = tf.function(self._update, autograph=False, jit_compile=self.jit_compile)
-        self._measure = tf.function(self._measure, autograph=False, jit_compile=self.jit_compile)
+        self._apply = tf.function(self._apply, autograph=False, jit_compile=self.jit_compile)
 
     def _kinds(self):
         kinds = dict(LAYERS)
@@ -261,15 +259,15 @@ class Trainer:
         return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=np.int64))
         rates = np.full(len(order), self.rate) if rates is None else rates
         self.course = tf.constant(np.array(order, dtype=np.int64)), tf.constant(np.array(rates, dtype=self.dtype))
 
-    def _examples(self, inputs, labels):
+    def _inputs(self, inputs):
         # Whole numbers of 32 bits would stay in the memory of the CPU.
         dtype = np.int64 if "vocabulary" in self.network else self.dtype
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
-        return tf.constant(np.ascontiguousarray(inputs, dtype=dtype)), tf.constant(np.array(labels, dtype=np.int64))
+        return tf.constant(np.ascontiguousarray(inputs, dtype=dtype))
 
     def step(self, number):
         # As a Python integer every number would be traced anew.
@@ -281,7 +279,7 @@ class Trainer:
         x, y = tf.gather(inputs, index), tf.gather(labels, index)
         with tf.GradientTape() as tape:
             logits = self.model(x, training=True, seed=self.seed, number=number)
-            losses, _, count = losses_of(self.network, logits, y)
+            losses, count = losses_of(self.network, logits, y)
             loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
         # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
         # nor an update that changes all rows can be had from those.
@@ -291,16 +289,10 @@ class Trainer:
         self.optimizer.apply(gradients, rate)
         return loss
 
-    def evaluate(self, inputs, labels, batch_size):
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            batch = slice(first, first + batch_size)
-            right, loss, answers = self._measure(inputs[batch], labels[batch])
-            correct, total, count = correct + int(right), total + float(loss), count + int(answers)
-        return correct, total / count
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield self._apply(inputs[first : first + batch_size]).numpy()
 
-    def _measure(self, inputs, labels):
-        logits = self.model(inputs, training=False)
-        losses, right, count = losses_of(self.network, logits, labels)
-        return tf.math.count_nonzero(right), tf.reduce_sum(losses), count
+    def _apply(self, inputs):
+        return self.model(inputs, training=False)

@@ -88,18 +88,16 @@ def _keeps_channels_last(network):
     return is_chain(network["layers"]) and any(layer["kind"] == "dense" for layer in network["layers"])
 
 
-def answers(network, logits, labels):
-    """The loss of every answer, 0 for those that do not count; which are right; how many count."""
+def losses_of(network, logits, labels):
+    """The loss of every answer, 0 for those that do not count, and how many count."""
     if network["loss"] == "sigmoid_cross_entropy":
         truth = tf.cast(tf.reshape(labels, tf.shape(logits)), logits.dtype)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits)
-        return losses, tf.equal(logits > 0, truth > 0), tf.size(labels)
+        return tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits), tf.size(labels)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    right = tf.equal(tf.argmax(logits, -1, output_type=tf.int32), labels)
     if network.get("ignored") is None:
-        return losses, right, tf.size(labels)
+        return losses, tf.size(labels)
     counts = tf.not_equal(labels, network["ignored"])
-    return tf.where(counts, losses, tf.zeros_like(losses)), right & counts, tf.count_nonzero(counts, dtype=tf.int32)
+    return tf.where(counts, losses, tf.zeros_like(losses)), tf.count_nonzero(counts, dtype=tf.int32)
 
 
 def _label_shape(network):
@@ -203,7 +201,7 @@ class Trainer:
             # Tokens do not say which numbers the network has: its scope does.
             with tf.variable_scope(tf.get_variable_scope(), dtype=self.dtype):
                 self._training(recipe)
-                self._evaluation()
+                self.logits, _ = build(self.network, self.fed["inputs"], False)
             self.session = tf.Session(graph=graph, config=CONFIG)
             self.session.run(tf.global_variables_initializer())
             self.variables = {variable.op.name: variable for variable in tf.trainable_variables()}
@@ -233,8 +231,8 @@ class Trainer:
         rate.set_shape([])
         inputs.set_shape(self.fed["inputs"].shape)
         labels.set_shape(self.fed["labels"].shape)
-        logits, self.outputs = build(self.network, inputs, True)
-        losses, _, count = answers(self.network, logits, labels)
+        logits, self.built = build(self.network, inputs, True)
+        losses, count = losses_of(self.network, logits, labels)
         self.loss = tf.reduce_sum(losses) / tf.cast(count, self.dtype)
         settings, step = recipe["optimizer"], tf.train.create_global_step()
         self.rate = settings["learning_rate"]
@@ -249,11 +247,6 @@ class Trainer:
             gradients = [gradient + settings["weight_decay"] * p for gradient, p in zip(gradients, variables)]
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
             self.update = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
-
-    def _evaluation(self):
-        logits, _ = build(self.network, self.fed["inputs"], False)
-        losses, right, count = answers(self.network, logits, self.fed["labels"])
-        self.measured = tf.reduce_sum(tf.cast(right, tf.int32)), tf.reduce_sum(losses), count
 
     def _natives(self):
         """Every layer, its variables by canonical role, and which image its inputs were, if one was flattened."""
@@ -282,7 +275,7 @@ class Trainer:
         return shapes
 
     def describe(self):
-        lines = ["%-10s %r" % pair for pair in self.outputs.items()]
+        lines = ["%-10s %r" % pair for pair in self.built.items()]
         return "\n".join(lines + ["%r" % variable for variable in self.variables.values()])
 
     def load(self, inputs, labels, order, rates=None):
@@ -300,12 +293,7 @@ class Trainer:
         loss, _ = self.session.run([self.loss, self.update], {self.number: number})
         return loss
 
-    def evaluate(self, inputs, labels, batch_size):
+    def outputs(self, inputs, batch_size):
         inputs = self._native(inputs)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            batch = slice(first, first + batch_size)
-            fed = {self.fed["inputs"]: inputs[batch], self.fed["labels"]: labels[batch]}
-            right, loss, answered = self.session.run(self.measured, fed)
-            correct, total, count = correct + int(right), total + float(loss), count + int(answered)
-        return correct, total / count
+        for first in range(0, len(inputs), batch_size):
+            yield self.session.run(self.logits, {self.fed["inputs"]: inputs[first : first + batch_size]})

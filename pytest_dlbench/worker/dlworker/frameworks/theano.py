@@ -195,26 +195,21 @@ def require(device):
         raise RequestError("unsupported", "Theano found no C++ compiler (g++), and without one it only crawls")
 
 
-def answers(network, logits, labels):
-    """The mean loss, the sum of the losses, how many answers are right and how many there are.
-
-    Labels are a vector of classes, or a matrix of tokens or flags.
-    """
+def loss_of(network, logits, labels):
+    """The mean loss. Labels are a vector of classes, or a matrix of tokens or flags."""
     if network["loss"] == "sigmoid_cross_entropy":
         # T.nnet.sigmoid_binary_crossentropy has a broken gradient in Theano 1.0. This has the right one, at 0 as well.
         size = abs(logits)
-        losses = 0.5 * size + (0.5 - labels) * logits + T.log1p(T.exp(-size))
-        return losses.mean(), losses.sum(), T.eq(logits > 0, labels > 0).sum(), labels.size
+        return (0.5 * size + (0.5 - labels) * logits + T.log1p(T.exp(-size))).mean()
     if network["loss"] == "sequence_cross_entropy":
         logits, labels = logits.reshape((-1, network["classes"])), labels.flatten()
     # Theano knows this pair, and computes the logarithm of the softmax without the softmax.
     losses = T.nnet.categorical_crossentropy(T.nnet.softmax(logits), labels)
-    right = T.eq(T.argmax(logits, axis=1), labels)
     if network.get("ignored") is None:
-        return losses.mean(), losses.sum(), right.sum(), labels.size
+        return losses.mean()
     counts = T.neq(labels, network["ignored"])
-    total, count = T.switch(counts, losses, 0).sum(), counts.sum()
-    return total / T.cast(count, total.dtype), total, T.and_(right, counts).sum(), count
+    total = T.switch(counts, losses, 0).sum()
+    return total / T.cast(counts.sum(), total.dtype)
 
 
 def shared(arrays, dtype):
@@ -266,14 +261,14 @@ class Trainer:
         self.examples = Examples(network, recipe["precision"])
         training = Training(RandomStreams(random.randint(1, 2**30)), OrderedDict())
         self._step = self._compiled_step(variables, training, recipe)
-        self._evaluate = self._compiled_evaluation(variables)
+        self._apply = self._compiled_evaluation(variables)
 
     def _compiled_step(self, variables, training, recipe):
         number, settings = T.lscalar(), recipe["optimizer"]
         index = self.examples.order[number]
-        self.outputs = apply(self.network["layers"], variables, self.examples.inputs[index], training)
-        logits = self.outputs[self.network["layers"][-1]["name"]]
-        loss, _, _, _ = answers(self.network, logits, self.examples.labels[index])
+        self.built = apply(self.network["layers"], variables, self.examples.inputs[index], training)
+        logits = self.built[self.network["layers"][-1]["name"]]
+        loss = loss_of(self.network, logits, self.examples.labels[index])
         gradients = T.grad(loss, self.weights)
         if recipe.get("clip_norm"):
             gradients = clipped(gradients, recipe["clip_norm"])
@@ -282,16 +277,15 @@ class Trainer:
         return theano.function([number], loss, updates=training.updates)
 
     def _compiled_evaluation(self, variables):
-        inputs, labels = self.examples.inputs.type(), self.examples.labels.type()
-        logits = apply(self.network["layers"], variables, inputs, None)[self.network["layers"][-1]["name"]]
-        _, total, right, count = answers(self.network, logits, labels)
-        return theano.function([inputs, labels], [right, total, count])
+        inputs = self.examples.inputs.type()
+        outputs = apply(self.network["layers"], variables, inputs, None)
+        return theano.function([inputs], outputs[self.network["layers"][-1]["name"]])
 
     def parameters(self):
         return {variable.name: variable.get_value(borrow=True).shape for variable in self.weights}
 
     def describe(self):
-        return "\n".join("%-10s %s" % (name, output.owner) for name, output in self.outputs.items())
+        return "\n".join("%-10s %s" % (name, output.owner) for name, output in self.built.items())
 
     def load(self, inputs, labels, order, rates=None):
         self.examples.load(inputs, labels, order, rates)
@@ -299,10 +293,7 @@ class Trainer:
     def step(self, number):
         return self._step(number)
 
-    def evaluate(self, inputs, labels, batch_size):
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            batch = slice(first, first + batch_size)
-            right, loss, answered = self._evaluate(*self.examples.arrays(inputs[batch], labels[batch]))
-            correct, total, count = correct + int(right), total + float(loss), count + int(answered)
-        return correct, total / count
+    def outputs(self, inputs, batch_size):
+        inputs = np.array(inputs, self.examples.inputs_dtype)
+        for first in range(0, len(inputs), batch_size):
+            yield self._apply(inputs[first : first + batch_size])

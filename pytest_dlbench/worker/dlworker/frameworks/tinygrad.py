@@ -155,23 +155,12 @@ def logits_of(layers, model, x):
     return run(wired(layers), x, call)
 
 
-def loss_of(network, logits, labels, reduction="mean"):
+def loss_of(network, logits, labels):
     if network["loss"] == "sigmoid_cross_entropy":
-        return logits.binary_crossentropy_logits(labels.reshape(logits.shape), reduction=reduction)
+        return logits.binary_crossentropy_logits(labels.reshape(logits.shape))
     # -1 is no label: it leaves none out.
     ignored = -1 if network.get("ignored") is None else network["ignored"]
-    return logits.sparse_categorical_crossentropy(labels, ignore_index=ignored, reduction=reduction)
-
-
-def right_of(network, logits, labels):
-    """How many answers are right, and how many there are."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        right = (logits > 0) == (labels.reshape(logits.shape) > 0)
-    else:
-        right = logits.argmax(-1) == labels
-    ignored = network.get("ignored")
-    counts = right.full_like(True) if ignored is None else labels != ignored
-    return (right & counts).sum(), counts.sum()
+    return logits.sparse_categorical_crossentropy(labels, ignore_index=ignored)
 
 
 def _choose(device):
@@ -236,7 +225,9 @@ class Trainer:
         return "\n".join(lines + shapes)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._examples(inputs, labels)
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        self.inputs = self._inputs(inputs)
+        self.labels = Tensor(np.array(labels, dtype=self.precision if has_flags else np.int32)).realize()
         # What a step is called with: its examples and, where that changes, its learning rate.
         self.calls = [(Tensor(row).realize(),) for row in np.array(order, dtype=np.int32)]
         if rates is not None:
@@ -248,11 +239,8 @@ class Trainer:
         # TinyJit calls a function once before it captures it, for lazy state. Here is none: capture the first call.
         self._step.cnt = 1
 
-    def _examples(self, inputs, labels):
-        inputs = Tensor(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.precision))
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
-        labels = Tensor(np.array(labels, dtype=self.precision if has_flags else np.int32))
-        return inputs.realize(), labels.realize()
+    def _inputs(self, inputs):
+        return Tensor(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.precision)).realize()
 
     @Context(TRAINING=1)
     def _update(self, index, rate=None):
@@ -270,16 +258,10 @@ class Trainer:
     def step(self, number):
         return self._step(*self.calls[number]).item()
 
-    def evaluate(self, inputs, labels, batch_size):
-        inputs, labels = self._examples(inputs, labels)
-        correct, total, count = 0, 0.0, 0
-        for first in range(0, len(labels), batch_size):
-            x, y = inputs[first : first + batch_size], labels[first : first + batch_size]
-            logits = self._logits(x)
-            sums = *right_of(self.network, logits, y), loss_of(self.network, logits, y, reduction="sum")
-            Tensor.realize(*sums)
-            correct, count, total = correct + sums[0].item(), count + sums[1].item(), total + sums[2].item()
-        return correct, total / count
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield self._logits(inputs[first : first + batch_size]).numpy()
 
 
 def clip(parameters, length):

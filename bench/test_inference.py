@@ -1,0 +1,24 @@
+"""Networks applied and not trained: samples a second, and the latency of a batch.
+
+By default those that are never trained; ``-m inference --dlbench-models NAMES`` applies any other.
+"""
+
+import pytest
+
+from pytest_dlbench.zoo import MODELS
+
+pytestmark = pytest.mark.inference
+
+
+@pytest.fixture(params=[name for name, model in MODELS.items() if not model.head.is_trained])
+def model(request):
+    return request.param
+
+
+@pytest.fixture(params=["synthetic"])
+def dataset(request):
+    return request.param
+
+
+def test_inference(dlbench, framework, model, dataset, device):
+    dlbench.infer(framework, model, dataset, device)

@@ -1,0 +1,150 @@
+"""From a run to its figures, one function each; None where a run has no such figure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import exp
+from statistics import median, quantiles
+
+from pytest_dlbench.judging.warm_up import warm_up
+from pytest_dlbench.records import Evaluation, Run, Training, Usage
+
+LARGEST_LOSS = 700.0
+
+
+def steady_steps(training: Training) -> Sequence[float]:
+    """Seconds of the steps behind the warm-up; of a single step, that one."""
+    return training.step_seconds[warm_up(training.step_seconds).steps :]
+
+
+def trained(run: Run) -> Training:
+    """What was trained; ValueError where nothing was."""
+    if run.training is None:
+        raise ValueError(f"run {run.index} of {run.case} was not trained")
+    return run.training
+
+
+def evaluated(run: Run) -> Evaluation:
+    """What was evaluated; ValueError where nothing was."""
+    if run.evaluation is None:
+        raise ValueError(f"run {run.index} of {run.case} was not evaluated")
+    return run.evaluation
+
+
+def step_time(run: Run) -> float:
+    """The 10 % quantile of the steady steps."""
+    steps = steady_steps(trained(run))
+    return quantiles(steps, n=10, method="inclusive")[0] if len(steps) > 1 else steps[0]
+
+
+def step_time_median(run: Run) -> float:
+    """Of the steady steps."""
+    return median(steady_steps(trained(run)))
+
+
+def throughput(run: Run) -> float:
+    """Samples a second, the first step or batch left out."""
+    if run.inference is not None:
+        timed = timed_batches(run)
+        return run.inference.batch_size * len(timed) / sum(timed)
+    training = trained(run)
+    timed = training.step_seconds[1:] or training.step_seconds
+    return training.batch_size * len(timed) / sum(timed)
+
+
+def timed_batches(run: Run) -> Sequence[float]:
+    """Behind the first, which compiles."""
+    if run.inference is None:
+        raise ValueError(f"run {run.index} of {run.case} did not infer")
+    return run.inference.batch_seconds[1:] or run.inference.batch_seconds
+
+
+def latency_quantile(tenth: int) -> Callable[[Run], float]:
+    """So many tenths of the timed batches."""
+
+    def quantile(run: Run) -> float:
+        timed = timed_batches(run)
+        return quantiles(timed, n=10, method="inclusive")[tenth - 1] if len(timed) > 1 else timed[0]
+
+    return quantile
+
+
+def first_step(run: Run) -> float:
+    """It compiles."""
+    return trained(run).step_seconds[0]
+
+
+def import_time(run: Run) -> float:
+    """Of the framework."""
+    return run.import_seconds or 0.0
+
+
+def build_time(run: Run) -> float:
+    """Of the network."""
+    return run.build_seconds or 0.0
+
+
+def accuracy(run: Run) -> float:
+    """Right answers among all."""
+    evaluation = evaluated(run)
+    return evaluation.correct / evaluation.examples
+
+
+def top5_accuracy(run: Run) -> float | None:
+    """Those whose label is among the five likeliest, of more than ten classes."""
+    evaluation = evaluated(run)
+    return None if evaluation.top5_correct is None else evaluation.top5_correct / evaluation.examples
+
+
+def perplexity(run: Run) -> float | None:
+    """exp(loss) where answers are tokens."""
+    evaluation = evaluated(run)
+    # A larger one is no number.
+    return exp(min(evaluation.loss, LARGEST_LOSS)) if evaluation.answers == "tokens" else None
+
+
+def peak_rss(run: Run) -> float:
+    """The largest of any phase."""
+    return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
+
+
+def phase(run: Run) -> Usage:
+    """What is used while the network is trained, or applied."""
+    return run.usage["train" if run.inference is None else "infer"]
+
+
+def cpu_use(run: Run) -> float:
+    """Processors that were busy."""
+    usage = phase(run)
+    return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
+
+
+def load_time(run: Run) -> float | None:
+    """Of handing the data to the framework."""
+    return trained(run).load_seconds
+
+
+def page_faults(run: Run) -> float | None:
+    """Minor ones a step."""
+    faults = run.usage["train"].minor_faults
+    return None if faults is None else faults / len(trained(run).step_seconds)
+
+
+def machine_speed(run: Run) -> float | None:
+    """GFLOP a second of a matrix product in NumPy."""
+    return run.speed.flops_per_second / 1e9 if run.speed else None
+
+
+def energy(run: Run) -> float | None:
+    """Joules of the processors and their memory."""
+    readings = phase(run).readings
+    found = [readings[name] for name in ("package_joules", "dram_joules") if name in readings]
+    return sum(found) if found else None
+
+
+def of_cards(field: str, together: Callable[[Iterable[float]], float]) -> Callable[[Run], float | None]:
+    """A field of all graphics cards together."""
+
+    def value(run: Run) -> float | None:
+        found = [getattr(gpu, field) for gpu in phase(run).gpus]
+        return together(found) if found and None not in found else None
+
+    return value

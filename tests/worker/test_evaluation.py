@@ -1,0 +1,68 @@
+"""What the worker counts of logits, held against the definitions written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pytest_dlbench.running import launch
+
+LOGITS = arrays(np.float32, (6, 12), elements=st.floats(-30, 30, width=32))
+LABELS = arrays(np.int64, 6, elements=st.integers(0, 11))
+CLASSES = {"loss": "softmax_cross_entropy", "classes": 12}
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(launch.WORKER_FOLDER)
+        from dlworker import evaluation  # noqa: PLC0415 - it lies on the worker's path
+
+        yield evaluation.judge
+
+
+@given(logits=LOGITS, labels=LABELS)
+def test_right_is_the_largest_logit_and_near_are_the_five_largest(judge, logits, labels):
+    # Stable: of equal logits the first is the larger.
+    order = np.argsort(-logits.astype(np.float64), axis=1, kind="stable")
+    correct, near, _ = judge(CLASSES, logits, labels)
+    assert correct == (order[:, 0] == labels).sum()
+    assert near == (order[:, :5] == labels[:, np.newaxis]).any(axis=1).sum()
+
+
+@given(logits=LOGITS, labels=LABELS)
+def test_a_loss_is_minus_the_logarithm_of_the_labels_softmax(judge, logits, labels):
+    shares = np.exp(logits.astype(np.float64))
+    shares /= shares.sum(axis=1, keepdims=True)
+    expected = -np.log(shares[np.arange(6), labels]).sum()
+    assert judge(CLASSES, logits, labels)[2] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_logits_that_no_exponential_holds_have_a_loss(judge):
+    assert judge(CLASSES, np.eye(1, 12) * 1e4, np.array([1]))[2] == pytest.approx(1e4)
+
+
+@given(logits=LOGITS, labels=LABELS)
+def test_ignored_steps_count_for_nothing(judge, logits, labels):
+    network = {"loss": "sequence_cross_entropy", "classes": 12, "ignored": 0}
+    counts = labels != 0
+    rows, others = logits.reshape(2, 3, 12), labels.reshape(2, 3)
+    assert judge(network, rows, others) == pytest.approx(judge(CLASSES, logits[counts], labels[counts]))
+
+
+@given(logits=LOGITS)
+def test_a_flag_is_right_on_its_side_of_zero(judge, logits):
+    flags = (logits > 3).astype(np.float32)
+    correct, _, total = judge({"loss": "sigmoid_cross_entropy"}, logits, flags)
+    assert correct == ((logits > 0) == (logits > 3)).sum()
+    signed = np.where(flags, -1.0, 1.0) * logits.astype(np.float64)
+    assert total == pytest.approx(np.log1p(np.exp(signed)).sum(), rel=1e-9)
+
+
+def test_a_large_vocabulary_is_looked_at_in_parts_and_counted_alike(judge, monkeypatch):
+    generator = np.random.default_rng(1)
+    logits, labels = generator.normal(size=(50, 12)), generator.integers(0, 12, 50)
+    whole = judge(CLASSES, logits, labels)
+    monkeypatch.setitem(judge.__globals__, "NUMBERS", 40)
+    assert judge(CLASSES, logits, labels) == pytest.approx(whole)
