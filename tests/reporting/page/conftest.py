@@ -19,7 +19,8 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+# Not for the session: tests that come later look for processes that were left behind.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[webdriver.Chrome]:
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not program or not driver:
