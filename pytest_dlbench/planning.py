@@ -15,6 +15,7 @@ from pytest_dlbench.matrix import SCALES, misfit
 from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.records import Case, Context, Machine
+from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.training import Plan
 from pytest_dlbench.sweeps import Change
 
@@ -51,6 +52,7 @@ class Settings:
     timeout_seconds: float
     places: Places = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
+    allocator: str = TUNED
 
     def plan(
         self,
@@ -84,6 +86,7 @@ class Settings:
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
+            allocator=self.allocator,
         )
 
     def outline(
@@ -159,6 +162,7 @@ class Settings:
             precision=plan.recipe.precision,
             init=plan.recipe.init,
             recipe_steps=plan.recipe_steps,
+            allocator=plan.allocator,
         )
 
 

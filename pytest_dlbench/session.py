@@ -217,6 +217,7 @@ def open_session(
         threads=options.threads[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
+        allocator=options.allocator,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)
