@@ -231,7 +231,7 @@ def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, pur
 
 def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
     """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
-    if recipe.evaluation_interval is None or scale == "smoke":
+    if recipe.evaluation_interval is None or scale == "smoke" or not steps:
         return ()
     interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)
     return tuple(range(interval, steps, interval))

@@ -1,7 +1,7 @@
 """From a run to its figures, one function each; None where a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp, nan
+from math import exp
 from statistics import median, quantiles
 
 from pytest_dlbench.judging.contention import contended
@@ -46,18 +46,6 @@ def step_time(run: Run) -> float:
 def step_time_median(run: Run) -> float:
     """Of the same steps."""
     return median(quiet_steps(run))
-
-
-def moments(training: Training) -> tuple[float, ...]:
-    """When each step began, and when the last one ended, since the start of the run; NaN in older files."""
-    found: list[float] = []
-    began = {0: nan if training.began_seconds is None else training.began_seconds, **dict(training.resumed)}
-    now = nan
-    for number, seconds in enumerate(training.step_seconds):
-        now = began.get(number, now)
-        found.append(now)
-        now += seconds
-    return (*found, now)
 
 
 def throughput(run: Run) -> float:
