@@ -295,7 +295,8 @@ class Run:
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
     processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
     machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the machine's ``speed``.
-    ``invalid`` says why the figures are not the framework's.
+    ``invalid`` says why the figures are not the framework's. ``hooked`` are the metrics that hooks added to a session,
+    by name: later readers do not have the hooks.
     """
 
     case: str
@@ -324,6 +325,7 @@ class Run:
     flop_utilisation: float | None = None
     warm_up: WarmUp | None = None
     invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

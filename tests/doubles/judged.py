@@ -62,6 +62,34 @@ def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any
     )
 
 
+def inferred(framework: str = "pytorch", model: str = "thesis-resnet-50", *, batch: float = 0.1) -> Judged:
+    """A case that applied a network in three runs."""
+    of = records.case(f"inference-{framework}-{model}-synthetic-cpu", framework=framework, model=model)
+    found = tuple(
+        replace(records.inferred((0.5, batch, 1.1 * batch)), case=of.id, index=index, seed=index + 1)
+        for index in range(3)
+    )
+    result = records.case_result(case=of, figures=summarise(found))
+    return Judged(session=SESSION, result=result, runs=found, context=records.context())
+
+
+def workloads(count: int, frameworks: Iterable[str] = ("jax", "mxnet", "pytorch")) -> list[Judged]:
+    """So many networks, on which each framework takes longer than the one before it."""
+    return [
+        judged(framework, f"net-{number}", step=0.01 * (1 + place), runs=1, steps=12)
+        for number in range(count)
+        for place, framework in enumerate(frameworks)
+    ]
+
+
+def session(number: int, step: float = 0.01, *, versions: Mapping[str, str] | None = None) -> Judged:
+    """The same case, measured on another day."""
+    found = judged(session=f"session-{number}", step=step)
+    began = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T02:00:00+00:00"
+    runs = tuple(replace(run, began=began, versions=versions or run.versions) for run in found.runs)
+    return replace(found, runs=runs)
+
+
 def unfinished(framework: str = "jax", model: str = "tartu-mnist-cnn", message: str = "the loss became nan") -> Judged:
     """A case whose first run diverged."""
     of = records.case(f"training-{framework}-{model}-digits28-cpu", framework=framework, model=model)

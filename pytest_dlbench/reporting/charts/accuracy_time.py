@@ -23,7 +23,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     rows = tuple(
         (number, run.index + 1, sum(run.training.step_seconds), 100 * METRICS["accuracy"].figure(run))
         for number, case in enumerate(cases)
-        for run in case.finished
+        for run in case.trained
         if run.training
     )
     if not rows:

@@ -13,6 +13,7 @@ from pytest_dlbench.storing.recorded import Recorded
 
 # The operations that a worker does before the timed region.
 INITIALISING = ("hello", "build")
+TIMED = ("train", "infer")
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
@@ -24,7 +25,7 @@ def write(recorded: Sequence[Recorded]) -> bytes:
 def _lines(record: Record, run: Run) -> Iterator[bytes]:
     began = datetime.fromisoformat(run.began).timestamp()
     initialised = began + sum(run.usage[op].wall_seconds for op in INITIALISING if op in run.usage)
-    trained = initialised + (run.usage["train"].wall_seconds if "train" in run.usage else 0.0)
+    trained = initialised + sum(run.usage[op].wall_seconds for op in TIMED if op in run.usage)
     status = "success" if run.outcome is RunOutcome.FINISHED else "aborted"
     for key, value in _settings(record, run):
         yield _line(began, "POINT_IN_TIME", key, value, {})
@@ -49,6 +50,8 @@ def _settings(record: Record, run: Run) -> Iterator[tuple[str, Any]]:
         yield "train_samples", run.training.examples
     if run.evaluation:
         yield "eval_samples", run.evaluation.examples
+    if run.inference:
+        yield "eval_samples", run.inference.examples
     if optimizer := recipe.get("optimizer"):
         yield "opt_name", optimizer["kind"]
         yield "opt_base_learning_rate", optimizer["learning_rate"]
