@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dlbench.judging import summarise
-from pytest_dlbench.records import CaseOutcome, GpuUsage, MachineSpeed, RunOutcome, Timeline
+from pytest_dlbench.records import CaseOutcome, CurvePoint, GpuUsage, MachineSpeed, RunOutcome, Timeline
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records
@@ -49,8 +49,13 @@ def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any
     usage = {name: records.usage(began_seconds=3.0 * place) for place, name in enumerate(names)}
     usage["train"] = replace(usage["train"], gpus=(GpuUsage(name="Acme G1", uuid="1", utilisation=0.5),))
     whole = records.run(index + 1, accuracy=accuracy, case=case, usage=usage)
+    curve = tuple(
+        CurvePoint(step=share * steps // 2, epoch=share / 2, seconds=share * steps * step / 2, accuracy=value, loss=0.3)
+        for share, value in ((1, accuracy / 2), (2, accuracy))
+    )
     return replace(
         whole,
+        curve=curve,
         training=records.training(seconds),
         timeline=Timeline(
             seconds=(1.0, 2.5, 7.0),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from pytest_dlbench.reporting.charts import (
     accuracy,
+    accuracy_epochs,
     accuracy_time,
     cards,
     changes,
@@ -43,6 +44,7 @@ CHARTS: tuple[Draw, ...] = (
     step_series.chart,
     latencies.chart,
     accuracy.chart,
+    accuracy_epochs.chart,
     accuracy_time.chart,
     losses.chart,
     phases.chart,
