@@ -328,7 +328,8 @@ class Run:
     ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
     machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
-    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
+    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
+    the metrics that hooks added to a session, by name: later readers do not have the hooks.
     """
 
     case: str
@@ -362,6 +363,7 @@ class Run:
     warm_up: WarmUp | None = None
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

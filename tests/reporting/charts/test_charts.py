@@ -10,7 +10,7 @@ from pytest_dlbench.reporting.charts import CHARTS, Chart, Nothing
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.page.pictures import VEGA_LITE, specification
 from tests.doubles import records
-from tests.doubles.judged import judged, measured, unfinished
+from tests.doubles.judged import inferred, judged, measured, session, unfinished, workloads
 
 every = pytest.mark.parametrize("draw", CHARTS, ids=lambda draw: draw.__module__.rpartition(".")[2])
 
@@ -26,6 +26,10 @@ def full():
         judged("mxnet", "gatech-lenet", settings={"batch_size": 16}, threads=1),
         judged("mxnet", "gatech-lenet", settings={"batch_size": 64}, threads=1),
         unfinished(),
+        inferred(),
+        session(1),
+        session(2),
+        *workloads(8),
     )
 
 
