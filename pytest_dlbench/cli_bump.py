@@ -33,8 +33,8 @@ examples:
   dlbench bump main/requirements.txt requirements.txt --bench tests/bench --frameworks jax
 
 exit status: 0 nothing changed, or nothing that a framework needs, or every test passed; 1 a test failed: a case
-regressed or did not end; 2 a wrong call, a file that is no lock, or Ctrl-C; else as pytest ended (4 a wrong option of
-its, 5 no test was collected)
+regressed, did not end, or nothing could be concluded of it (--dlbench-compare); 2 a wrong call, a file that is no lock,
+or Ctrl-C; else as pytest ended (4 a wrong option of its, 5 no test was collected)
 """
 
 
@@ -101,7 +101,12 @@ def _command(asked: argparse.Namespace, found: Bump, sides: tuple[Path, Path]) -
     if any("," in str(side) for side in sides):
         raise OptionError(f"{WHERE}: a comma in the path of {sides[0]} or {sides[1]}; rename it")
     names = ",".join(reached.framework.name for reached in found.reached)
-    ab = [f"--dlbench-ab={sides[0]},{sides[1]}", f"--dlbench-frameworks={names}", "--dlbench-build"]
+    ab = [
+        f"--dlbench-ab={sides[0]},{sides[1]}",
+        f"--dlbench-frameworks={names}",
+        "--dlbench-build",
+        "--dlbench-compare",
+    ]
     return [sys.executable, "-m", "pytest", *(asked.bench or ["bench"]), *ab, *asked.pytest]
 
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_dlbench.cli import main
 
 OLD = "torch==2.12.0\n    # via app\nnumpy==2.4.6\n    # via torch\nrequests==2.32\n    # via app\n"
-AB = "--dlbench-ab=old.txt,new.txt --dlbench-frameworks=pytorch --dlbench-build"
+AB = "--dlbench-ab=old.txt,new.txt --dlbench-frameworks=pytorch --dlbench-build --dlbench-compare"
 NEW = OLD.replace("2.12.0", "2.13.0")
 
 
