@@ -9,6 +9,8 @@ import shtab
 
 from pytest_dlbench import (
     cli_baseline,
+    cli_bisect,
+    cli_bump,
     cli_compare,
     cli_data,
     cli_doctor,
@@ -63,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
     cli_doctor.declare(commands)
     cli_report.declare(commands)
     cli_published.declare(commands)
+    cli_bump.declare(commands)
+    cli_bisect.declare(commands)
     completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(run=_completion)

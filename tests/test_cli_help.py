@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -20,7 +21,7 @@ def commands(of, path=()):
 
 
 COMMANDS = commands(parser())
-RECORDS = {"list", "show", "compare", "history", "export", "baseline"}
+RECORDS = {"list", "show", "compare", "history", "export", "baseline", "bump", "bisect"}
 every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 record_commands = pytest.mark.parametrize("words", [w for w in COMMANDS if w[0] in RECORDS], ids=" ".join)
 
@@ -38,8 +39,8 @@ def test_help_on_records_has_examples_that_can_be_read(words):
     examples = re.findall(r"^  dlbench (.*)$", COMMANDS[words].epilog, re.MULTILINE)
     assert examples
     for example in examples:
-        command = re.split(r"  +|\|", example)[0].replace("'", "").replace('"', "").replace("PyTorch 2.13", "why")
-        assert parser().parse_args(command.split()).run
+        command = re.split(r"  +|\|", example)[0].replace("'", "").replace("PyTorch 2.13", "why")
+        assert parser().parse_args(shlex.split(command)).run
 
 
 @record_commands
