@@ -72,12 +72,15 @@ def drawn(cases: Sequence[Measured], x: alt.X) -> Mapping[str, Any]:
             ("accuracy:Q", "accuracy (%)"),
         )
     )
-    # Without a target there is no extent to draw the rule in, and browsers' consoles say so.
-    has_target = any(run.target_accuracy is not None for case in cases for run in case.trained)
-    return look.specification(alt.layer(lines, dots, *([_target()] if has_target else [])), look.HEIGHT)
-
-
-def _target() -> alt.Chart:
-    height = alt.Y("target:Q", aggregate="max", title="accuracy (%)")
-    rule: alt.Chart = alt.Chart(look.ROWS).mark_rule(strokeDash=[5, 4], color="#8290a3").encode(y=height)
-    return rule
+    # Without a target, which most runs have not, Vega would complain of an axis without an end.
+    aim = "isValid(datum.target) ? datum.target : datum.accuracy"
+    target = (
+        alt.Chart(look.ROWS)
+        .mark_rule(strokeDash=[5, 4], color="#8290a3")
+        .transform_calculate(aim=aim)
+        .encode(
+            y=alt.Y("aim:Q", title="accuracy (%)"),
+            opacity=alt.condition("isValid(datum.target)", alt.value(1), alt.value(0)),
+        )
+    )
+    return look.specification(alt.layer(lines, dots, target), look.HEIGHT)

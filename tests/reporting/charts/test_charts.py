@@ -63,7 +63,7 @@ def test_every_row_has_its_columns_and_the_chosen_ones_are_among_them(draw, full
 def test_every_field_of_a_picture_is_a_column(draw, full):
     chart = draw(full)
     if isinstance(chart, Chart):
-        made = {"cut", "one", "min_peak", "max_peak", "roof"}
+        made = {"aim", "cut", "one", "min_peak", "max_peak", "roof"}
         assert set(_fields(chart.picture)) <= {*joined(chart, full)[0], *made}
 
 
