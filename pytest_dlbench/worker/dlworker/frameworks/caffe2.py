@@ -143,10 +143,22 @@ LAYERS = {
         model, x, layer["name"], ratio=layer["rate"], is_test=int(not training)
     ),
     "flatten": lambda model, layer, x, training: model.net.Flatten(x, layer["name"]),
-    "relu": lambda model, layer, x, training: brew.relu(model, x, layer["name"]),
-    "tanh": lambda model, layer, x, training: brew.tanh(model, x, layer["name"]),
-    "sigmoid": lambda model, layer, x, training: model.net.Sigmoid(x, layer["name"]),
+    "relu": lambda model, layer, x, training: brew.relu(model, x, layer.get("over", layer["name"])),
+    "tanh": lambda model, layer, x, training: brew.tanh(model, x, layer.get("over", layer["name"])),
+    "sigmoid": lambda model, layer, x, training: model.net.Sigmoid(x, layer.get("over", layer["name"])),
 }
+
+
+def _overwriting(layers):
+    """The layers; activations say which blob they write ``over``, as in Caffe2's tutorials, where nobody needs that.
+
+    Another layer may, and so may the gradient of what made it: of these layers it does not.
+    """
+    made = {layer["name"]: layer["kind"] for layer in layers}
+    for layer, inputs, done in wired(layers):
+        is_last = inputs == done and made.get(inputs[0]) in ("conv2d", "grouped_conv2d", "dense")
+        overwrites = is_last and layer["kind"] in ("relu", "tanh", "sigmoid")
+        yield dict(layer, over=inputs[0]) if overwrites else layer
 
 
 def batch_norm(model, layer, x, training, batch_size):
@@ -186,7 +198,7 @@ def build(model, network, seeds, training, batch_size):
                 return batch_norm(model, layer, x, training, batch_size)
             return LAYERS[kind](model, layer, x, training)
 
-    x = run(wired(network["layers"]), core.BlobReference("data"), call)
+    x = run(wired(list(_overwriting(network["layers"]))), core.BlobReference("data"), call)
     if not training:
         return str(x)
     if network["loss"] == "sigmoid_cross_entropy":
