@@ -83,7 +83,10 @@ def by_hand(plan: Plan, folder: Path) -> float:
     environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
     # -I: its folder is not on its path, where paddle.py would be found before Paddle.
     command = [str(plan.place.python), "-I", str(program), json.dumps(asked)]
-    done = subprocess.run(command, env=dict(environment), cwd=folder, capture_output=True, text=True, check=False)
+    # In a session of its own, as the worker is: Linux shares processors among sessions, whatever their processes' nice.
+    done = subprocess.run(
+        command, env=dict(environment), cwd=folder, capture_output=True, text=True, check=False, start_new_session=True
+    )
     if done.returncode:
         raise SystemExit(f"{program} failed:\n{done.stderr[-2000:]}")
     return quick_step(json.loads(done.stdout.splitlines()[-1]))
