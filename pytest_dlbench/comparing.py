@@ -180,7 +180,7 @@ def result(record: Record, outcome: CaseOutcome, message: str) -> CaseResult:
         message=message,
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
-        warnings=judging.disturbances(record.runs),
+        warnings=(*judging.disturbances(record.runs), *judging.censored(record.runs)),
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,

@@ -172,6 +172,8 @@ def open_session(
         threads=options.threads[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
+        target_accuracy=options.target_accuracy,
+        allocator=options.allocator,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     return Session(
