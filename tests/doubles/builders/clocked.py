@@ -1,7 +1,8 @@
-"""Softmax regression on a clock that nothing moves but its steps: two milliseconds each, however busy the machine is."""
+"""Softmax regression on a clock that its steps alone move, two milliseconds each, however busy the machine is."""
+
+from dlworker import operations, training
 
 import numpy_softmax
-from dlworker import operations, training
 from numpy_softmax import SUPPORTS, configure, threads, versions
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
