@@ -53,6 +53,7 @@ class Settings:
     places: Places = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
     allocator: str = TUNED
+    target_accuracy: float | None = None
 
     def plan(
         self,
@@ -87,6 +88,9 @@ class Settings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             allocator=self.allocator,
+            # Who says how many steps wants to see these and nothing else.
+            evaluate_after=() if steps else evaluations(outline.recipe, outline.dataset, self.scale, outline.steps),
+            target_accuracy=None if purpose == "inference" else self.target_accuracy,
         )
 
     def outline(
@@ -217,6 +221,14 @@ def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, pur
     multiply_adds = limit.multiply_adds * (3 if purpose == "inference" else 1)
     examples = min(limit.examples, multiply_adds / network.multiply_adds, steps * recipe.batch_size)
     return min(steps, max(2, int(examples / recipe.batch_size)))
+
+
+def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
+    """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
+    if recipe.evaluation_interval is None or scale == "smoke":
+        return ()
+    interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)
+    return tuple(range(interval, steps, interval))
 
 
 def _steps_of_all(recipe: Recipe, dataset: Dataset, purpose: Purpose) -> int:

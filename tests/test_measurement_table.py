@@ -19,6 +19,7 @@ RECORDS = (
     "MachineSpeed",
     "Timeline",
     "Contention",
+    "CurvePoint",
     "Usage",
     "GpuUsage",
 )

@@ -1,8 +1,8 @@
 """Steps that others disturbed: those taken while the machine had no processor left; the rule is in measurement.md."""
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
 
+from pytest_dlbench.judging.moments import moments
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Contention, Run, Timeline
 
@@ -32,10 +32,9 @@ def contended(run: Run, steps: int) -> Sequence[bool]:
 
 def _contended(run: Run) -> list[bool]:
     assert run.training is not None
-    assert run.training.began_seconds is not None
-    moments = accumulate(run.training.step_seconds, initial=run.training.began_seconds)
     stretches = list(_contended_stretches(run.timeline, _cores(run)))
-    return [any(begin < late and early < end for early, late in stretches) for begin, end in pairwise(moments)]
+    steps = zip(moments(run.training), run.training.step_seconds, strict=False)
+    return [any(begin < late and early < begin + seconds for early, late in stretches) for begin, seconds in steps]
 
 
 def _cores(run: Run) -> int:

@@ -96,6 +96,16 @@ def accuracy(run: Run) -> float:
     return evaluation.correct / evaluation.examples
 
 
+def best_accuracy(run: Run) -> float:
+    """The highest of all evaluations."""
+    return max((point.accuracy for point in run.curve), default=accuracy(run))
+
+
+def training_time(run: Run) -> float:
+    """All steps, the first included; evaluations are not in it."""
+    return sum(trained(run).step_seconds)
+
+
 def top5_accuracy(run: Run) -> float | None:
     """Those whose label is among the five likeliest, of more than ten classes."""
     evaluation = evaluated(run)
