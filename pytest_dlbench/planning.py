@@ -52,8 +52,8 @@ class Settings:
     timeout_seconds: float
     places: Places = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
-    allocator: str = TUNED
     target_accuracy: float | None = None
+    allocator: str = TUNED
 
     def plan(
         self,
@@ -87,11 +87,17 @@ class Settings:
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
-            allocator=self.allocator,
             # Who says how many steps wants to see these and nothing else.
-            evaluate_after=() if steps else evaluations(outline.recipe, outline.dataset, self.scale, outline.steps),
+            evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
+            allocator=self.allocator,
         )
+
+    def _evaluations(self, outline: Outline) -> tuple[int, ...]:
+        """Steps behind which the test split is evaluated, beside the last; none of inference."""
+        if outline.purpose == "inference":
+            return ()
+        return evaluations(outline.recipe, outline.dataset, self.scale, outline.steps)
 
     def outline(
         self,
@@ -225,7 +231,7 @@ def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, pur
 
 def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
     """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
-    if recipe.evaluation_interval is None or scale == "smoke":
+    if recipe.evaluation_interval is None or scale == "smoke" or not steps:
         return ()
     interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)
     return tuple(range(interval, steps, interval))

@@ -327,9 +327,8 @@ class Run:
     for a run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
     ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
-    machine's ``speed``.
-    ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of which the last is
-    ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
+    machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
+    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
     """
 
     case: str

@@ -217,8 +217,8 @@ def open_session(
         threads=options.threads[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
-        allocator=options.allocator,
         target_accuracy=options.target_accuracy,
+        allocator=options.allocator,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)

@@ -15,11 +15,11 @@ RECORDS = (
     "Training",
     "WarmUp",
     "Evaluation",
+    "CurvePoint",
     "StepCheck",
     "MachineSpeed",
     "Timeline",
     "Contention",
-    "CurvePoint",
     "Usage",
     "GpuUsage",
 )

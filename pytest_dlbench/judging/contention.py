@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytest_dlbench.judging.moments import moments
+from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Contention, Run, Timeline
 
@@ -33,8 +33,7 @@ def contended(run: Run, steps: int) -> Sequence[bool]:
 def _contended(run: Run) -> list[bool]:
     assert run.training is not None
     stretches = list(_contended_stretches(run.timeline, _cores(run)))
-    steps = zip(moments(run.training), run.training.step_seconds, strict=False)
-    return [any(begin < late and early < begin + seconds for early, late in stretches) for begin, seconds in steps]
+    return [any(begin < late and early < end for early, late in stretches) for begin, end in spans(run.training)]
 
 
 def _cores(run: Run) -> int:

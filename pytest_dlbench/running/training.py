@@ -76,10 +76,10 @@ class Plan:
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
-    allocator: str = launch.TUNED
     evaluate_after: tuple[int, ...] = ()
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
+    allocator: str = launch.TUNED
 
 
 class _NotDoneError(Exception):
@@ -133,8 +133,8 @@ def train_once(plan: Plan, index: int) -> Run:
         wall_seconds=monotonic() - started,
         survivors=tuple(survivors),
         on_battery=on_battery,
-        compiled=compiled.state(code, compiled.files(plan.place.caches)),
         target_accuracy=plan.target_accuracy,
+        compiled=compiled.state(code, compiled.files(plan.place.caches)),
         **dialogue.observed(),
         **dialogue.measured,
     )
