@@ -107,6 +107,14 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
         Metric(
+            name="token_throughput",
+            unit="tokens/s",
+            better="higher",
+            kind="ratio",
+            value=readings.token_throughput,
+            purpose="training",
+        ),
+        Metric(
             name="first_step",
             unit="s",
             better="lower",
@@ -248,6 +256,14 @@ METRICS: dict[str, Metric] = {
             better="lower",
             kind="ratio",
             value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_allocated",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.allocated_on_card,
+            purpose="training",
         ),
         Metric(
             name="gpu_utilisation",
