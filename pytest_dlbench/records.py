@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
+# Of baselines: version 1 had one session and no name for it; version 2 has several, and an anchor.
+BASELINE_FORMAT = 2
 
 # Among the reasons why a card is slowed, the one that is no trouble.
 POWER_LIMIT = "power limit"
@@ -123,8 +125,9 @@ class Usage:
     """What the worker's process tree used during one phase.
 
     All but memory is a difference of cumulative counters at the phase's ends; docs/measurement.md has the meaning, the
-    source and the error of every field. Means of CPUs are processors: 1.0 is one of them, all the time. ``readings``
-    are what further samplers tell, by name. None is what this kernel does not tell, or a file older than the field.
+    source and the error of every field. A phase that others interrupt, as evaluations do training, is all its parts.
+    Means of CPUs are processors: 1.0 is one of them, all the time. ``readings`` are what further samplers tell, by
+    name. None is what this kernel does not tell, or a file older than the field.
     """
 
     wall_seconds: float
@@ -156,12 +159,14 @@ class Usage:
 class Timeline:
     """What was seen of the worker's process tree during a run, thinned: one value of each at every moment.
 
-    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then.
+    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then, ``machine_seconds``
+    all that the machine's processors have worked since that start, for whomever; none in files older than this field.
     """
 
     seconds: tuple[float, ...] = ()
     rss_bytes: tuple[int, ...] = ()
     cpu_seconds: tuple[float, ...] = ()
+    machine_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +174,8 @@ class Training:
     """The timed region: every step's seconds and its loss before the update.
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
-    began, is since the start of the run. None in files older than these fields.
+    began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
+    ``resumed`` has the number of each step that did so, from 0, and when it began.
     """
 
     step_seconds: tuple[float, ...]
@@ -178,6 +184,7 @@ class Training:
     batch_size: int
     load_seconds: float | None = None
     began_seconds: float | None = None
+    resumed: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +196,17 @@ class WarmUp:
 
     steps: int
     is_steady: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contention:
+    """How many of the steps behind the warm-up were taken while others left the machine no processor free.
+
+    ``is_cut`` says whether they count for no step time: they do where they are more than half.
+    """
+
+    steps: int
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +224,20 @@ class Evaluation:
     loss: float
     top5_correct: int | None = None
     answers: Literal["class", "tokens", "flags"] = "class"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One evaluation of the test split: behind so many steps, or passes over the data.
+
+    ``seconds`` are of all steps until then, the first included and evaluations not.
+    """
+
+    step: int
+    epoch: float
+    seconds: float
+    accuracy: float
+    loss: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,10 +324,14 @@ class Certificate:
 class Run:
     """One training, or inference, in one fresh process: the unit of every statistic.
 
-    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
-    processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
-    machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the machine's ``speed``.
-    ``invalid`` says why the figures are not the framework's.
+    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell; ``cores`` are the
+    processors that the kernel lets its process use, read back once the framework is imported. ``compiled`` is "cold"
+    for a run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
+    ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
+    be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
+    machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
+    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
+    the metrics that hooks added to a session, by name: later readers do not have the hooks.
     """
 
     case: str
@@ -309,10 +345,14 @@ class Run:
     versions: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     threads: int | None = None
+    cores: tuple[int, ...] = ()
+    compiled: Literal["", "cold", "warm"] = ""
     import_seconds: float | None = None
     build_seconds: float | None = None
     training: Training | None = None
     evaluation: Evaluation | None = None
+    curve: tuple[CurvePoint, ...] = ()
+    target_accuracy: float | None = None
     inference: Inference | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
@@ -323,12 +363,16 @@ class Run:
     speed: MachineSpeed | None = None
     flop_utilisation: float | None = None
     warm_up: WarmUp | None = None
+    contention: Contention | None = None
     invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What must be the same on both sides before figures are compared.
+
+    ``allocator`` is how all workers got their memory, by its name for --dlbench-allocator.
 
     All but ``recipe_steps``, the steps of the recipe's own epochs: where ``steps`` are fewer, the scale ended the
     training before the recipe does, and its accuracy is not the recipe's. None in files older than this field.
@@ -342,6 +386,7 @@ class Context:
     precision: str
     init: str
     recipe_steps: int | None = None
+    allocator: str = "tuned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,18 +401,39 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """Accepted figures of one case: each metric's value in every run, in the order of the seeds."""
+class BaselineSession:
+    """What is kept of one session of a case.
 
-    format: int = FORMAT_VERSION
+    ``id`` is the time it was saved, in UTC and unique among the case's sessions. ``medians`` are over the runs, of
+    every metric; ``values`` have every run's, in the order of the ``seeds``, of metrics that are judged run by run.
+    ``accepted`` are metrics that had changed and were saved all the same: a new level begins here. ``commit`` is that
+    of the repository that the benchmark lies in, empty where it is in none.
+    """
+
+    id: str
+    saved: str
+    reason: str
+    commit: str = ""
+    versions: Mapping[str, str]
+    seeds: tuple[int, ...]
+    medians: Mapping[str, float]
+    values: Mapping[str, tuple[float, ...]]
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Accepted sessions of one case, oldest first; ``context`` holds for all of them, ``recipe`` is the newest one's.
+
+    ``anchor`` is the session that later ones are also held against, and is never dropped.
+    """
+
+    format: int = BASELINE_FORMAT
     case: Case
     context: Context
     recipe: Mapping[str, Any]
-    versions: Mapping[str, str]
-    seeds: tuple[int, ...]
-    metrics: Mapping[str, tuple[float, ...]]
-    saved: str
-    reason: str
+    anchor: str
+    sessions: tuple[BaselineSession, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -376,7 +442,9 @@ class Verdict:
 
     ``change`` with its interval ``lower`` to ``upper`` is a ratio new / old for ratio metrics (1.0 is no change) and a
     difference new - old in percentage points for accuracy (0.0 is no change); ``tolerance`` is 0.05 for 5 % and 1.0
-    for 1 pp.
+    for 1 pp. ``sessions`` are the stored ones that it was judged against as such, 0 where runs were compared with runs.
+    ``is_corrected`` says that the machine's own speed in each session was taken out; ``old`` is then what it would be
+    on the machine as it is now.
     """
 
     metric: str
@@ -387,6 +455,8 @@ class Verdict:
     lower: float
     upper: float
     tolerance: float
+    sessions: int = 0
+    is_corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,7 +482,9 @@ class CaseResult:
 
     ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
-    and ``runs`` are its own only.
+    and ``runs`` are its own only. ``since_anchor`` holds it against the anchor of its baseline; ``drifting`` are
+    metrics that have crept, with the sessions since it began. ``settled_by`` is the command that would settle what is
+    suspect.
     """
 
     case: Case
@@ -421,6 +493,9 @@ class CaseResult:
     runs: int
     figures: Mapping[str, float]
     verdicts: tuple[Verdict, ...] = ()
+    since_anchor: tuple[Verdict, ...] = ()
+    drifting: Mapping[str, int] = field(default_factory=dict)
+    settled_by: str = ""
     warnings: tuple[str, ...] = ()
     saved: bool = False
     certificate: Certificate | None = None

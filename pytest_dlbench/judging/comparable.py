@@ -7,6 +7,8 @@ from pytest_dlbench.records import Context
 
 # Two runs say nothing of how far runs lie apart.
 FEWEST_RUNS = 3
+# Fewer sessions say too little of how far sessions lie apart.
+KNOWN_SESSIONS = 5
 
 
 def obstacles(old: Context, new: Context) -> tuple[str, ...]:
@@ -19,6 +21,7 @@ def obstacles(old: Context, new: Context) -> tuple[str, ...]:
         "steps": (old.steps, new.steps),
         "precision": (old.precision, new.precision),
         "initial weights": (old.init, new.init),
+        "memory allocator": (old.allocator, new.allocator),
     }
     return _differences(pairs)
 

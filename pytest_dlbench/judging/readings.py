@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import exp
 from statistics import median, quantiles
 
+from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Evaluation, Run, Training, Usage
 
@@ -13,6 +14,13 @@ LARGEST_LOSS = 700.0
 def steady_steps(training: Training) -> Sequence[float]:
     """Seconds of the steps behind the warm-up; of a single step, that one."""
     return training.step_seconds[warm_up(training.step_seconds).steps :]
+
+
+def quiet_steps(run: Run) -> Sequence[float]:
+    """The steady steps without those that others disturbed, where enough are left."""
+    steps = steady_steps(trained(run))
+    mask = contended(run, len(steps))
+    return [seconds for seconds, is_contended in zip(steps, mask, strict=True) if not is_contended]
 
 
 def trained(run: Run) -> Training:
@@ -30,14 +38,14 @@ def evaluated(run: Run) -> Evaluation:
 
 
 def step_time(run: Run) -> float:
-    """The 10 % quantile of the steady steps."""
-    steps = steady_steps(trained(run))
+    """The 10 % quantile of the steady steps, without contended ones."""
+    steps = quiet_steps(run)
     return quantiles(steps, n=10, method="inclusive")[0] if len(steps) > 1 else steps[0]
 
 
 def step_time_median(run: Run) -> float:
-    """Of the steady steps."""
-    return median(steady_steps(trained(run)))
+    """Of the same steps."""
+    return median(quiet_steps(run))
 
 
 def throughput(run: Run) -> float:
@@ -86,6 +94,16 @@ def accuracy(run: Run) -> float:
     """Right answers among all."""
     evaluation = evaluated(run)
     return evaluation.correct / evaluation.examples
+
+
+def best_accuracy(run: Run) -> float:
+    """The highest of all evaluations."""
+    return max((point.accuracy for point in run.curve), default=accuracy(run))
+
+
+def training_time(run: Run) -> float:
+    """All steps, the first included; evaluations are not in it."""
+    return sum(trained(run).step_seconds)
 
 
 def top5_accuracy(run: Run) -> float | None:

@@ -25,8 +25,8 @@ def seconds(value: float) -> str:
 
 
 def figure(metric: str, value: float) -> str:
-    """A metric's value with its unit."""
-    match METRICS[metric].unit:
+    """A metric's value with its unit; of a metric that a hook brought elsewhere the unit is not known."""
+    match METRICS[metric].unit if metric in METRICS else "":
         case "s":
             return seconds(value)
         case "bytes":
@@ -34,7 +34,7 @@ def figure(metric: str, value: float) -> str:
         case "share":
             return f"{100 * value:.2f} %"
         case unit:
-            return f"{significant(value)} {unit}"
+            return f"{significant(value)} {unit}".rstrip()
 
 
 def change(verdict: Verdict) -> str:
@@ -46,9 +46,12 @@ def change(verdict: Verdict) -> str:
 
 def tolerance(verdict: Verdict) -> str:
     """A tolerance as it is typed: ``5%``, ``1pp``."""
-    if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.tolerance:g}pp"
-    return f"{100 * verdict.tolerance:g}%"
+    return amount(verdict.metric, verdict.tolerance)
+
+
+def amount(metric: str, tolerance: float) -> str:
+    """The same of a metric that is not judged yet."""
+    return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
 
 
 def count(value: int) -> str:
