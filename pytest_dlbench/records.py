@@ -173,7 +173,8 @@ class Training:
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
     began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
-    ``resumed`` has the number of each step that did so, from 0, and when it began.
+    ``resumed`` has the number of each step that did so, from 0, and when it began. ``input_seconds`` are the part of
+    each step that was waiting for its batch, empty where all data were handed over before.
     """
 
     step_seconds: tuple[float, ...]
@@ -183,6 +184,7 @@ class Training:
     load_seconds: float | None = None
     began_seconds: float | None = None
     resumed: tuple[tuple[int, float], ...] = ()
+    input_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,6 +384,7 @@ class Context:
     precision: str
     init: str
     recipe_steps: int | None = None
+    input: str = "memory"
     allocator: str = "tuned"
 
 

@@ -293,6 +293,7 @@ class _Dialogue:
                 batch_size=batch_size,
                 load_seconds=trained.load_seconds if isinstance(trained, messages.Trained) else None,
                 began_seconds=began,
+                input_seconds=trained.input_seconds,
             )
             return
         self.measured["training"] = replace(
@@ -301,6 +302,7 @@ class _Dialogue:
             losses=known.losses + losses,
             examples=known.examples + trained.examples,
             resumed=(*known.resumed, (len(known.step_seconds), began)),
+            input_seconds=known.input_seconds + trained.input_seconds,
         )
 
     @staticmethod
