@@ -88,10 +88,16 @@ class Settings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             # Who says how many steps wants to see these and nothing else.
-            evaluate_after=() if steps else evaluations(outline.recipe, outline.dataset, self.scale, outline.steps),
+            evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
         )
+
+    def _evaluations(self, outline: Outline) -> tuple[int, ...]:
+        """Steps behind which the test split is evaluated, beside the last; none of inference."""
+        if outline.purpose == "inference":
+            return ()
+        return evaluations(outline.recipe, outline.dataset, self.scale, outline.steps)
 
     def outline(
         self,
