@@ -8,6 +8,8 @@ import shtab
 
 from pytest_dlbench import (
     cli_baseline,
+    cli_bisect,
+    cli_bump,
     cli_compare,
     cli_data,
     cli_doctor,
@@ -73,6 +75,8 @@ def parser() -> argparse.ArgumentParser:
     cli_doctor.declare(commands)
     cli_report.declare(commands)
     cli_published.declare(commands)
+    cli_bump.declare(commands)
+    cli_bisect.declare(commands)
     text = "Print the script that completes this command in a shell."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)

@@ -1,5 +1,6 @@
 """Every --dlbench-* option, as one table. Each is also a key of the ini file, such as dlbench_runs."""
 
+import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
     accuracy,
+    allocator,
     columns,
     duration,
     flag,
@@ -35,12 +37,13 @@ from pytest_dlbench.parsing import (
     two_sides,
 )
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
 
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
-    {"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
+    {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
     | {"target_accuracy"}
 )
 
@@ -72,6 +75,7 @@ class Options:
     pythons: Mapping[str, str]
     settings: Sweep
     threads: tuple[int, ...]
+    allocator: str
     timeout: float
     seed: int
     baselines: Path
@@ -244,6 +248,13 @@ OPTIONS = (
         help="CPU threads of a worker; several numbers are an axis; the default is all cores this process may use.",
     ),
     Option(
+        name="allocator",
+        parse=allocator,
+        default=TUNED,
+        metavar="POLICY",
+        help="How workers get their memory: tuned (freed memory is kept) or default (glibc's own thresholds).",
+    ),
+    Option(
         name="timeout",
         parse=positive_seconds,
         default="600",
@@ -323,6 +334,13 @@ def declare(parser: pytest.Parser) -> None:
     for option in OPTIONS:
         group.addoption(option.flag, dest=option.key, default=None, help=_help(option), **_action(option))
         parser.addini(option.key, help=option.help, type="string", default=None)
+
+
+def add_to_command(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add a row to a command of ``dlbench``, where it needs no prefix; ``read`` takes what was given."""
+    option = next(option for option in OPTIONS if option.name == name)
+    flag = option.flag.replace("--dlbench-", "--")
+    parser.add_argument(flag, dest=option.key, default=None, help=_help(option), **_action(option))
 
 
 def _action(option: Option) -> dict[str, Any]:

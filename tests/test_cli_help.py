@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -39,8 +40,8 @@ def test_help_has_examples_that_can_be_read(words):
     examples = re.findall(r"^  dlbench (.*)$", COMMANDS[words].epilog, re.MULTILINE)
     assert examples
     for example in examples:
-        command = re.split(r"  +|\||>", example)[0].replace("'", "").replace('"', "").replace("PyTorch 2.13", "why")
-        assert parser().parse_args(command.split()).run
+        command = re.split(r"  +|\||>", example)[0].replace("'", "").replace("PyTorch 2.13", "why")
+        assert parser().parse_args(shlex.split(command)).run
 
 
 @every_command
