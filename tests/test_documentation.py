@@ -2,13 +2,14 @@
 
 import importlib.util
 import re
+import shlex
 from dataclasses import fields, is_dataclass
 from inspect import getmembers, getmodule
 from pathlib import Path
 
 import pytest
 
-from pytest_dlbench import records
+from pytest_dlbench import cli, records
 from pytest_dlbench.data import Dataset
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
@@ -56,7 +57,7 @@ def test_commands_are_in_the_reference_with_their_help(reference, command):
 
 
 def test_the_example_of_a_data_set_makes_the_arrays_that_it_declares():
-    (code,) = (code for code in snippets("your-own-repository.md") if "pytest_dlbench_datasets" in code)
+    (code,) = (code for code in snippets("writing-benches.md") if "pytest_dlbench_datasets" in code)
     scope = {}
     exec(code, scope)
     (dataset,) = scope["pytest_dlbench_datasets"]()
@@ -73,6 +74,28 @@ def test_the_first_example_collects_what_it_says(pytester):
     axes = ("--dlbench-frameworks=pytorch", "--dlbench-models=lenet", "--dlbench-datasets=digits28")
     result = pytester.runpytest_subprocess("--collect-only", "-q", *axes)
     result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-gatech-lenet-digits28-cpu[]]"])
+
+
+def test_the_commands_of_getting_started_are_understood(pytester):
+    text = (DOCS / "getting-started.md").read_text()
+    shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    commands = [shlex.split(line, comments=True) for line in shell.splitlines()]
+    pytester.makepyfile(test_training=snippets("getting-started.md")[0])
+    calls = [words[1:] for words in commands if words and words[0] == "pytest"]
+    assert len(calls) > 2
+    for arguments in calls:
+        assert pytester.runpytest_subprocess("--collect-only", "-q", *arguments).ret == 0, arguments
+    for words in commands:
+        if words and words[0] == "dlbench":
+            assert cli.parser().parse_args(words[1:]).run
+
+
+def test_the_conftest_and_the_test_of_writing_benches_are_collected(pytester):
+    conftest, test = snippets("writing-benches.md")[:2]
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(test_training=test)
+    result = pytester.runpytest_subprocess("--collect-only", "-q")
+    result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-tartu-mnist-cnn-digits28-cpu[]]"])
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
