@@ -299,7 +299,7 @@ class Certificate:
     """A framework was seen to train a network as the oracle does.
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
-    of the loss on the test split after training; the first was within ``bound``, the second within ten times of it. It
+    of the loss on the test split after training; the first was within ``bound``, the second within five times of it. It
     holds for these versions.
     """
 
