@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dlbench import cli, records
+from pytest_dlbench import cli, hookspecs, records
 from pytest_dlbench.data import Dataset
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
@@ -48,6 +48,23 @@ def test_every_field_of_every_record_is_in_the_reference(reference):
 
 def test_every_metric_is_in_the_reference(reference):
     assert all(f"| `{name}` |" in reference["metrics"] for name in METRICS)
+
+
+def test_every_outcome_is_in_the_reference_with_what_it_does(reference):
+    rows = {cells[1].strip(" `"): [cell.strip() for cell in cells[2:5]] for cells in _rows(reference["outcomes"])}
+    assert [*rows][2:] == [*records.CaseOutcome]
+    assert rows["regressed"] == ["fails", "fails", "fails"]
+    assert rows["no_baseline"] == ["passes", "fails", "passes"]
+    assert rows["improved"] == ["passes", "passes", "fails"]
+    assert rows["skipped"] == ["skips", "fails", "skips"]
+
+
+def _rows(page):
+    return [line.split("|") for line in page.splitlines() if line.startswith("|")]
+
+
+def test_every_hook_is_in_the_reference(reference):
+    assert all(f"\n{name}(" in reference["plugin"] for name in vars(hookspecs) if name.startswith("pytest_dlbench_"))
 
 
 @pytest.mark.parametrize("command", ["export", "compare", "history", "baseline prune", "env build", "data fetch"])
@@ -100,6 +117,6 @@ def test_the_conftest_and_the_test_of_writing_benches_are_collected(pytester):
 
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
 def test_every_file_that_a_page_links_to_is_there(page):
-    generated = {f"reference/{name}.md" for name in ("options", "commands", "metrics", "records")}
+    generated = {f"reference/{name}.md" for name in ("options", "commands", "plugin", "outcomes", "metrics", "records")}
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", (DOCS / page).read_text())
     assert all((DOCS / link).exists() or link in generated for link in links), links
