@@ -46,9 +46,12 @@ def change(verdict: Verdict) -> str:
 
 def tolerance(verdict: Verdict) -> str:
     """A tolerance as it is typed: ``5%``, ``1pp``."""
-    if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.tolerance:g}pp"
-    return f"{100 * verdict.tolerance:g}%"
+    return amount(verdict.metric, verdict.tolerance)
+
+
+def amount(metric: str, tolerance: float) -> str:
+    """The same of a metric that is not judged yet."""
+    return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
 
 
 def count(value: int) -> str:
