@@ -26,25 +26,30 @@ from pytest_dlbench.running.training import Plan, recipe_json
 from pytest_dlbench.session import REPEATS, Session
 
 NextPair = Callable[[], Pair]
+NextLevel = Callable[[], float | None]
+"""The level of a session's next confirmation, None where its budget of false alarms is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What is judged and how surely: tolerances by metric, pairs a pass, and the level of a confirmation."""
+    """What is judged, and by how many pairs a pass at most: tolerances by metric."""
 
     tolerances: Mapping[str, float]
     max_pairs: int
-    alpha: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The pairs of both passes, and what is reported of each metric, with the pairs that it rests on."""
+    """The pairs of both passes, and what is reported of each metric, with the pairs that it rests on.
+
+    ``alpha`` is what the second pass may err with, in all.
+    """
 
     screened: Sequence[Pair]
     confirmed: Sequence[Pair]
     decisions: Mapping[str, Decision]
     verdicts: tuple[Verdict, ...]
+    alpha: float
 
 
 def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, CaseResult]:
@@ -68,7 +73,7 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
 
     with pairs.alone():
         try:
-            found = judge(next_pair, terms, lambda: session.has_time)
+            found = judge(next_pair, terms, lambda: session.has_time, session.level)
         except UnfinishedError as error:
             record = _record(session, new, pairs.runs["new"] or [error.run])
             result = _unfinished(record, error.run, old, new)
@@ -77,7 +82,7 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
             result = _invalid(record, list(error.pair.values()))
         else:
             record = _record(session, new, pairs.runs["new"])
-            pairing = _pairing(old, found, pairs, terms)
+            pairing = _pairing(old, found, pairs)
             again = shlex.join(["pytest", node, *session.options.again])
             result = _judged(record, pairing, found, pairs.runs, again)
     session.conclude(record, result)
@@ -85,22 +90,18 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
 
 
 def terms_of(session: Session, plan: Plan) -> Terms:
-    """The session's budget of false alarms, in equal shares for every metric of every case that was collected.
-
-    A test has to end before it is known how many others will have to be confirmed: all of them is the safe number.
-    """
+    """What this session judges a plan by."""
     options = session.options
     tolerances = paired_tolerances(of_purpose(options.tolerance, plan.purpose))
-    alpha = options.false_alarms / (max(1, session.cases) * len(tolerances))
-    return Terms(tolerances=tolerances, max_pairs=options.max_runs, alpha=alpha)
+    return Terms(tolerances=tolerances, max_pairs=options.max_runs)
 
 
-def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool]) -> Found:
+def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_level: NextLevel) -> Found:
     """Screen all metrics, then confirm on fresh pairs those that may have regressed."""
-    full = rules(terms.tolerances, alpha=terms.alpha, max_pairs=terms.max_pairs)
+    full = rules(terms.tolerances, max_pairs=terms.max_pairs)
     screened, first = _until_decided(next_pair, {name: many.screening(rule) for name, rule in full.items()}, has_time)
-    again = {key.metric: many.confirming(full[key.metric], 1, terms.alpha) for key in many.candidates(first)}
-    confirmed, second = _until_decided(next_pair, again, has_time) if again and has_time() else ([], {})
+    again = _confirming(many.candidates(first), full, next_level) if has_time() else {}
+    confirmed, second = _until_decided(next_pair, again, has_time) if again else ([], {})
     standings = many.settled(first, second)
     decisions = {key.metric: standing.decision for key, standing in standings.items()}
     verdicts = tuple(
@@ -112,7 +113,16 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool]) -> Fo
         )
         for key, standing in standings.items()
     )
-    return Found(screened=screened, confirmed=confirmed, decisions=decisions, verdicts=verdicts)
+    alpha = sum(rule.alpha for rule in again.values())
+    return Found(screened=screened, confirmed=confirmed, decisions=decisions, verdicts=verdicts, alpha=alpha)
+
+
+def _confirming(
+    candidates: Sequence[CaseMetric], full: Mapping[str, Rule], next_level: NextLevel
+) -> Mapping[str, Rule]:
+    """The rules of the second pass: each candidate's level is its own, for others may come with later tests."""
+    levels = {key.metric: next_level() for key in candidates}
+    return {name: many.confirming(full[name], 1, level) for name, level in levels.items() if level is not None}
 
 
 def _until_decided(
@@ -124,7 +134,7 @@ def _until_decided(
     while wants_more(decisions := decide_all(pairs, wanted, spreads)) and has_time():
         pairs.append(next_pair())
     standings = {name: Standing(rule=wanted[name], decision=decision) for name, decision in decisions.items()}
-    # A case has its share of the session's budget: no other one is looked at.
+    # A case is settled before the next one begins: no other one is looked at.
     return pairs, {CaseMetric(case="", metric=name): standing for name, standing in standings.items()}
 
 
@@ -163,12 +173,12 @@ def _invalid(record: Record, runs: Sequence[Run]) -> CaseResult:
     )
 
 
-def _pairing(old: Plan, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
+def _pairing(old: Plan, found: Found, pairs: Pairs) -> Pairing:
     return Pairing(
         old=old.case,
         screened=len(found.screened),
         confirmed=len(found.confirmed),
-        alpha=terms.alpha,
+        alpha=found.alpha,
         new_first=tuple(pairs.new_first),
         reasons={name: decision.reason.value for name, decision in found.decisions.items()},
     )

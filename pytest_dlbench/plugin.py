@@ -27,7 +27,6 @@ OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
 ARMS = pytest.StashKey[Sequence[Arms]]()
-CASES = pytest.StashKey[int]()
 RESULT = pytest.StashKey[CaseResult]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 
@@ -80,13 +79,13 @@ def session_of(config: pytest.Config) -> "Session":
         from pytest_dlbench.session import open_session  # noqa: PLC0415
 
         reporter = config.pluginmanager.get_plugin(REPORTER)
-        worker = getattr(config, "workerinput", {}).get("workerid", "")
+        worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
             config.stash[OPTIONS],
-            worker,
+            worker.get("workerid", ""),
             reporter.progress if reporter else Silent(),
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
-            cases=config.stash.get(CASES, 1),
+            workers=worker.get("workercount", 1),
         )
     return config.stash[SESSION]
 
@@ -112,10 +111,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.stash[CASES] = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
 
 
 @pytest.hookimpl(wrapper=True)

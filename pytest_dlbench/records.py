@@ -394,8 +394,9 @@ class Pairing:
     """How a case was run on two sides, one pair of runs after the other.
 
     ``old`` is the case of the other side. The first ``screened`` pairs were judged on all metrics, the ``confirmed``
-    ones behind them on those that were not cleared, each at the level ``alpha``. ``new_first`` says of each pair which
-    side ran first, ``reasons`` why each metric was decided when it was.
+    ones behind them on those that were not cleared; ``alpha`` is what this second pass may err with, its part of the
+    session's budget of false alarms. ``new_first`` says of each pair which side ran first, ``reasons`` why each metric
+    was decided when it was.
     """
 
     old: Case

@@ -1,7 +1,7 @@
 """The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,11 +84,19 @@ class Reporter:
         self._left_out = codec.convert(output.get("dlbench_left_out", []), list[LeftOut], "left out")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    # Around pytest's own, which writes the summary, so that the last line comes last.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._pytest = session
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing left to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        finished = yield
+        if self._results:
+            from pytest_dlbench.reporting import closing  # noqa: PLC0415 - as below
+
+            self._terminal.write_line(closing.line(self._results, self._session().options.false_alarms))
+        return finished
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:

@@ -11,7 +11,7 @@ from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.examining import Examiner
-from pytest_dlbench.judging import equivalence
+from pytest_dlbench.judging import equivalence, many
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.verdicts import compare
@@ -55,8 +55,9 @@ class Session:
     progress: Progress
     samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
-    cases: int = 1
-    """Cases that were collected: what shares the budget of false alarms."""
+    workers: int = 1
+    """Processes of pytest-xdist that run tests: they know nothing of each other and share the budget equally."""
+    _candidates: int = 0
     _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
@@ -88,6 +89,14 @@ class Session:
     def has_time(self) -> bool:
         """Whether --dlbench-budget allows for another pair."""
         return monotonic() - self._began < self.options.budget
+
+    def level(self) -> float | None:
+        """At which level the next candidate of this session is confirmed; None where the budget is spent."""
+        budget = self.options.false_alarms / self.workers
+        if self._candidates >= many.places_in_turn(budget):
+            return None
+        self._candidates += 1
+        return many.share_in_turn(self._candidates, budget)
 
     def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""
@@ -208,7 +217,7 @@ class Session:
 
 
 def open_session(
-    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), cases: int = 1
+    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), workers: int = 1
 ) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
     settings = Settings(
@@ -228,7 +237,7 @@ def open_session(
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
         samplers=tuple(samplers),
-        cases=cases,
+        workers=workers,
     )
 
 

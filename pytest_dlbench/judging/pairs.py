@@ -69,10 +69,10 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
     )
 
 
-def rules(tolerances: Mapping[str, float], *, alpha: float, max_pairs: int) -> dict[str, Rule]:
-    """The rule of each metric that is judged."""
+def rules(tolerances: Mapping[str, float], *, max_pairs: int) -> dict[str, Rule]:
+    """The rule of each metric that is judged, at the level of a single comparison."""
     return {
-        name: Rule(tolerance=limit(METRICS[name], tolerance), alpha=alpha, max_pairs=max_pairs)
+        name: Rule(tolerance=limit(METRICS[name], tolerance), max_pairs=max_pairs)
         for name, tolerance in paired_tolerances(tolerances).items()
     }
 

@@ -41,7 +41,7 @@ class Reason(StrEnum):
     FUTILE = "more pairs would hardly decide it"
     EXHAUSTED = "all pairs are used"
     NOT_FINITE = "a figure is not a finite number"
-    UNCONFIRMED = "found in the screening, and there were no pairs to confirm it"
+    UNCONFIRMED = "found in the screening, and no time or no budget of false alarms was left to confirm it"
 
 
 OUTCOMES = (
