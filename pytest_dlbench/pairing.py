@@ -52,10 +52,13 @@ class Found:
     alpha: float
 
 
-def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, CaseResult]:
+def train(
+    session: Session, old: Plan, new: Plan, node: str, tolerance: Mapping[str, float]
+) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in messages."""
     session.claim(new, node)
-    terms = terms_of(session, new)
+    tolerances = paired_tolerances(of_purpose(tolerance, new.purpose))
+    terms = Terms(tolerances=tolerances, max_pairs=session.options.max_runs)
     pairs = Pairs(
         old=session.watched(old),
         new=session.watched(new),
@@ -87,13 +90,6 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
             result = _judged(record, pairing, found, pairs.runs, again)
     session.conclude(record, result)
     return record, result
-
-
-def terms_of(session: Session, plan: Plan) -> Terms:
-    """What this session judges a plan by."""
-    options = session.options
-    tolerances = paired_tolerances(of_purpose(options.tolerance, plan.purpose))
-    return Terms(tolerances=tolerances, max_pairs=options.max_runs)
 
 
 def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_level: NextLevel) -> Found:

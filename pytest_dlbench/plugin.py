@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dlbench import codec, hookspecs, judging, options, parametrization
+from pytest_dlbench import codec, hookspecs, judging, marked, options, parametrization
 from pytest_dlbench.arms import Arms, arms
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.model import Recipe
@@ -58,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.collectonly |= asked.plan
     for name, meaning in parametrization.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("markers", marked.LINE)
 
 
 def _registry(config: pytest.Config) -> Registry:
@@ -108,9 +109,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         stash = config.stash
         left_out = parametrization.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[ARMS])
         parametrization.parametrize_points(metafunc, config.stash[OPTIONS])
+        if hasattr(config, "workerinput"):
+            # A usage error later would be a crash of the worker to pytest-xdist.
+            marked.tolerances(metafunc.definition, config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    try:
+        for item in items:
+            marked.tolerances(item, config.stash[OPTIONS])
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.hookimpl(wrapper=True)
@@ -204,6 +216,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
+        tolerance=marked.tolerances(node, session.options),
         settle=settle,
         skip=pytest.skip,
     )

@@ -1,7 +1,7 @@
 """One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -60,6 +60,7 @@ class Session:
     _candidates: int = 0
     _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
+    _tolerances: dict[str, Mapping[str, float]] = field(default_factory=dict)
 
     def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
@@ -102,9 +103,10 @@ class Session:
         """A case as it was judged, on the disk when this returns."""
         self.journal.append(Entry(result=result, recipe=record.recipe))
 
-    def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
+    def train(self, plan: Plan, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
         self.claim(plan, node)
+        self._tolerances[plan.case.id] = tolerance
         runs = self.run(plan, self.options.runs, self.repeats)
         context = self.settings.context(plan)
         record = Record(
@@ -194,7 +196,7 @@ class Session:
         if len(record.runs) < FEWEST_RUNS:
             message = messages.too_few(len(record.runs), FEWEST_RUNS)
             return _result(record, CaseOutcome.INCONCLUSIVE, message)
-        verdicts = compare(baseline, record.runs, self.options.tolerance)
+        verdicts = compare(baseline, record.runs, self._tolerances[record.case.id])
         message = messages.compared(baseline, record, verdicts, again)
         return _result(record, judging.of_verdicts(verdicts), message, verdicts)
 

@@ -16,7 +16,7 @@ from pytest_dlbench.judging.metrics import (
 )
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
 from pytest_dlbench.judging.readings import steady_steps
-from pytest_dlbench.judging.tolerance import parse_tolerances
+from pytest_dlbench.judging.tolerance import given_tolerances, parse_tolerances
 
 __all__ = [
     "GATE_FAILING",
@@ -28,6 +28,7 @@ __all__ = [
     "disturbances",
     "examined",
     "fails",
+    "given_tolerances",
     "obstacles",
     "of_runs",
     "of_verdicts",
