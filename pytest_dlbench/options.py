@@ -13,6 +13,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
+    accuracy,
     columns,
     duration,
     flag,
@@ -41,6 +42,7 @@ from pytest_dlbench.sweeps import Sweep
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
+    | {"target_accuracy"}
 )
 
 
@@ -60,6 +62,7 @@ class Options:
     max_runs: int
     budget: float
     tolerance: Mapping[str, float]
+    target_accuracy: float | None
     runs: int
     scale: str
     frameworks: tuple[str, ...]
@@ -185,6 +188,14 @@ OPTIONS = (
         metavar="METRIC:AMOUNT",
         repeats=True,
         help="How much worse a metric may be, such as step_time:5%, accuracy:1pp or peak_rss:2%; repeatable.",
+    ),
+    Option(
+        name="target_accuracy",
+        spelled="target-accuracy",
+        parse=accuracy,
+        default="",
+        metavar="SHARE",
+        help="Tell when a training reached this test accuracy, such as 97% or 0.97; a mark target_accuracy goes first.",
     ),
     Option(
         name="runs",

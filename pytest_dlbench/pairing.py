@@ -190,7 +190,7 @@ def _judged(
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=found.verdicts,
-        warnings=judging.disturbances([*runs["old"], *runs["new"]]),
+        warnings=(*judging.disturbances([*runs["old"], *runs["new"]]), *judging.censored(runs["new"])),
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,

@@ -35,6 +35,7 @@ FIXED_MARKS = {
     "detection": "an object detector",
     "inference": "only applies a model",
     "slow": "takes minutes",
+    "target_accuracy": "tells when a training reached this test accuracy, such as target_accuracy(0.97)",
     "legacy": "a framework that is no longer developed",
 }
 
@@ -56,6 +57,18 @@ def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
                 if name not in seen:
                     seen.add(name)
                     yield name, f"{axis} of {value.name}"
+
+
+def target_of(item: pytest.Item, usual: float | None) -> float | None:
+    """The accuracy that the mark of a test names, else the usual one; raises pytest.UsageError."""
+    mark = item.get_closest_marker("target_accuracy")
+    if mark is None:
+        return usual
+    target = mark.args[0] if len(mark.args) == 1 else None
+    if not isinstance(target, float | int) or not 0 < target <= 1:
+        given = ", ".join(map(repr, mark.args))
+        raise pytest.UsageError(f"{item.nodeid}: target_accuracy({given}): expected a share of 1, such as 0.97")
+    return float(target)
 
 
 def parametrize(

@@ -98,6 +98,17 @@ def share(value: str, where: str) -> float:
     return float(number[1]) / 100
 
 
+def accuracy(value: str, where: str) -> float | None:
+    """A share of 1, ``0.97`` or ``97%``; None where nothing is given."""
+    if not value.strip():
+        return None
+    number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", value.strip())
+    found = float(number[1]) / (100 if number[2] else 1) if number else 0.0
+    if not 0 < found <= 1:
+        raise OptionError(f"{where}: expected an accuracy above 0 and up to 1, such as 0.97 or 97%, got {value!r}")
+    return found
+
+
 def duration(value: str, where: str) -> float:
     """Seconds: ``90s``, ``30m``, ``2h``; infinite where nothing is given."""
     if not value.strip():

@@ -51,6 +51,7 @@ class Settings:
     timeout_seconds: float
     places: Places = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
+    target_accuracy: float | None = None
 
     def plan(
         self,
@@ -84,6 +85,9 @@ class Settings:
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
+            # Who says how many steps wants to see these and nothing else.
+            evaluate_after=() if steps else evaluations(outline.recipe, outline.dataset, self.scale, outline.steps),
+            target_accuracy=None if purpose == "inference" else self.target_accuracy,
         )
 
     def outline(
@@ -213,6 +217,14 @@ def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, pur
     multiply_adds = limit.multiply_adds * (3 if purpose == "inference" else 1)
     examples = min(limit.examples, multiply_adds / network.multiply_adds, steps * recipe.batch_size)
     return min(steps, max(2, int(examples / recipe.batch_size)))
+
+
+def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
+    """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
+    if recipe.evaluation_interval is None or scale == "smoke":
+        return ()
+    interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)
+    return tuple(range(interval, steps, interval))
 
 
 def _steps_of_all(recipe: Recipe, dataset: Dataset, purpose: Purpose) -> int:

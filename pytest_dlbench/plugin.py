@@ -209,9 +209,10 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         _settle(session.options, result)
 
     point = getattr(request, "param", None) or parametrization.points(node, session.options)[0]
+    target = parametrization.target_of(node, session.options.target_accuracy)
     return Dlbench(
         session=session,
-        settings=replace(session.settings, threads=point.threads, changes=point.changes),
+        settings=replace(session.settings, threads=point.threads, changes=point.changes, target_accuracy=target),
         registry=config.stash[REGISTRY],
         arms=config.stash[ARMS],
         node=node.nodeid,

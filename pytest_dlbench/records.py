@@ -123,8 +123,9 @@ class Usage:
     """What the worker's process tree used during one phase.
 
     All but memory is a difference of cumulative counters at the phase's ends; docs/measurement.md has the meaning, the
-    source and the error of every field. Means of CPUs are processors: 1.0 is one of them, all the time. ``readings``
-    are what further samplers tell, by name. None is what this kernel does not tell, or a file older than the field.
+    source and the error of every field. A phase that others interrupt, as evaluations do training, is all its parts.
+    Means of CPUs are processors: 1.0 is one of them, all the time. ``readings`` are what further samplers tell, by
+    name. None is what this kernel does not tell, or a file older than the field.
     """
 
     wall_seconds: float
@@ -169,7 +170,8 @@ class Training:
     """The timed region: every step's seconds and its loss before the update.
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
-    began, is since the start of the run. None in files older than these fields.
+    began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
+    ``resumed`` has the number of each step that did so, from 0, and when it began.
     """
 
     step_seconds: tuple[float, ...]
@@ -178,6 +180,7 @@ class Training:
     batch_size: int
     load_seconds: float | None = None
     began_seconds: float | None = None
+    resumed: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +209,20 @@ class Evaluation:
     loss: float
     top5_correct: int | None = None
     answers: Literal["class", "tokens", "flags"] = "class"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One evaluation of the test split: behind so many steps, or passes over the data.
+
+    ``seconds`` are of all steps until then, the first included and evaluations not.
+    """
+
+    step: int
+    epoch: float
+    seconds: float
+    accuracy: float
+    loss: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +312,8 @@ class Run:
     ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
     processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
     machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the machine's ``speed``.
-    ``invalid`` says why the figures are not the framework's.
+    ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of which the last is
+    ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
     """
 
     case: str
@@ -313,6 +331,8 @@ class Run:
     build_seconds: float | None = None
     training: Training | None = None
     evaluation: Evaluation | None = None
+    curve: tuple[CurvePoint, ...] = ()
+    target_accuracy: float | None = None
     inference: Inference | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)

@@ -228,6 +228,7 @@ def open_session(
         threads=options.threads[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
+        target_accuracy=options.target_accuracy,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)
@@ -251,7 +252,7 @@ def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=verdicts,
-        warnings=judging.disturbances(record.runs),
+        warnings=(*judging.disturbances(record.runs), *judging.censored(record.runs)),
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,

@@ -112,8 +112,10 @@ def test_a_path_that_is_not_there_is_named(tmp_path, capsys):
 
 
 @pytest.fixture
-def benchmarked(pytester):
-    """Two files that the real program wrote."""
+def benchmarked(pytester, monkeypatch):
+    """Two files that the real program wrote; it measures nothing where it takes itself for a part of xdist."""
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+        monkeypatch.delenv(name, raising=False)
     pytester.makepyfile("def test_sum(benchmark):\n    benchmark.pedantic(sum, args=([1, 2],), rounds=5)\n")
     for _ in range(2):
         pytester.runpytest_subprocess("--benchmark-save=it", "--benchmark-storage=stored")

@@ -11,7 +11,17 @@ from pytest_dlbench import records
 from pytest_dlbench.judging import METRICS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "measurement.md").read_text()
-RECORDS = ("Training", "WarmUp", "Evaluation", "StepCheck", "MachineSpeed", "Timeline", "Usage", "GpuUsage")
+RECORDS = (
+    "Training",
+    "WarmUp",
+    "Evaluation",
+    "CurvePoint",
+    "StepCheck",
+    "MachineSpeed",
+    "Timeline",
+    "Usage",
+    "GpuUsage",
+)
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {
     *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),

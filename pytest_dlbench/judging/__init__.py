@@ -15,6 +15,7 @@ from pytest_dlbench.judging.metrics import (
     summarise,
 )
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging.reaching import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.tolerance import given_tolerances, parse_tolerances
 
@@ -23,7 +24,9 @@ __all__ = [
     "METRICS",
     "SKIPPING",
     "Metric",
+    "TimeToAccuracy",
     "add_metrics",
+    "censored",
     "changes",
     "disturbances",
     "examined",
@@ -37,4 +40,5 @@ __all__ = [
     "remove_metrics",
     "steady_steps",
     "summarise",
+    "time_to_accuracy",
 ]

@@ -1,13 +1,12 @@
 """Memory that grows with the steps: judged by itself, for a leak in both versions is one, too."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 from math import nan
 
 import numpy as np
 
 from pytest_dlbench.judging.intervals import Interval, paired
-from pytest_dlbench.judging.readings import steady_steps
+from pytest_dlbench.judging.readings import moments, steady_steps
 from pytest_dlbench.records import Run, VerdictOutcome
 
 ALPHA = 0.025
@@ -56,5 +55,5 @@ def _steady(run: Run) -> tuple[float, float]:
     training = run.training
     if training is None or training.began_seconds is None:
         return nan, nan
-    moments = list(accumulate(training.step_seconds, initial=training.began_seconds))
-    return moments[len(training.step_seconds) - len(steady_steps(training))], moments[-1]
+    known = moments(training)
+    return known[len(training.step_seconds) - len(steady_steps(training))], known[-1]

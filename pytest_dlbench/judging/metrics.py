@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import Literal
 
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import readings
+from pytest_dlbench.judging import reaching, readings
 from pytest_dlbench.model import Purpose
 from pytest_dlbench.records import Run
 
@@ -21,8 +21,8 @@ class Metric:
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
     where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
-    None for a run that has no such figure: then no run of its case has. ``is_shown`` gives it a column in
-    the table; ``purpose`` says which runs have it at all.
+    None for a run that has no such figure: then its case has none, whatever other runs have. ``is_shown`` gives it a
+    column in the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -121,6 +121,55 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            purpose="training",
+        ),
+        Metric(
+            name="best_accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=readings.best_accuracy,
+            run_sd=0.28,
+            session_sd=0.0,
+            is_robust=False,
+            purpose="training",
+        ),
+        Metric(
+            name="reached_accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=reaching.reached,
+            session_sd=0.0,
+            is_robust=False,
+            purpose="training",
+        ),
+        Metric(
+            name="time_to_accuracy",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=reaching.seconds,
+            run_sd=0.05,
+            purpose="training",
+        ),
+        Metric(
+            name="epochs_to_accuracy",
+            unit="epochs",
+            better="lower",
+            kind="ratio",
+            value=reaching.epochs,
+            run_sd=0.05,
+            session_sd=0.0,
+            is_robust=False,
+            purpose="training",
+        ),
+        Metric(
+            name="training_time",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.training_time,
             purpose="training",
         ),
         Metric(

@@ -1,7 +1,7 @@
 """From a run to its figures, one function each; None where a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp
+from math import exp, nan
 from statistics import median, quantiles
 
 from pytest_dlbench.judging.warm_up import warm_up
@@ -38,6 +38,18 @@ def step_time(run: Run) -> float:
 def step_time_median(run: Run) -> float:
     """Of the steady steps."""
     return median(steady_steps(trained(run)))
+
+
+def moments(training: Training) -> tuple[float, ...]:
+    """When each step began, and when the last one ended, since the start of the run; NaN in older files."""
+    found: list[float] = []
+    began = {0: nan if training.began_seconds is None else training.began_seconds, **dict(training.resumed)}
+    now = nan
+    for number, seconds in enumerate(training.step_seconds):
+        now = began.get(number, now)
+        found.append(now)
+        now += seconds
+    return (*found, now)
 
 
 def throughput(run: Run) -> float:
@@ -86,6 +98,16 @@ def accuracy(run: Run) -> float:
     """Right answers among all."""
     evaluation = evaluated(run)
     return evaluation.correct / evaluation.examples
+
+
+def best_accuracy(run: Run) -> float:
+    """The highest of all evaluations."""
+    return max((point.accuracy for point in run.curve), default=accuracy(run))
+
+
+def training_time(run: Run) -> float:
+    """All steps, the first included; evaluations are not in it."""
+    return sum(trained(run).step_seconds)
 
 
 def top5_accuracy(run: Run) -> float | None:

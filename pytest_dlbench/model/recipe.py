@@ -26,6 +26,9 @@ class Recipe:
 
     ``precision="bfloat16"`` and ``"float16"`` are mixed: layers compute in it as each framework's own mixed precision
     has them, weights and their updates are float32.
+
+    Every ``evaluation_interval`` epochs the test split is evaluated, outside the training's time; None is only after
+    the last step.
     """
 
     batch_size: int
@@ -35,9 +38,12 @@ class Recipe:
     clip_norm: float | None = None
     precision: Precision = "float32"
     init: Initialisation = "shared"
+    evaluation_interval: int | None = 1
 
     def __post_init__(self) -> None:
         require_positive((self.batch_size, self.epochs), "batch size and epochs")
+        if self.evaluation_interval is not None:
+            require_positive((self.evaluation_interval,), "the evaluation interval")
         if self.clip_norm is not None and not 0 < self.clip_norm < inf:
             raise ModelError(f"clip_norm must be above 0 and finite, got {self.clip_norm!r}")
 

@@ -19,6 +19,11 @@ HEADINGS: Mapping[str, str] = {
     "latency": "latency 10 %",
     "latency_p90": "latency 90 %",
     "accuracy": "accuracy",
+    "best_accuracy": "best accuracy",
+    "time_to_accuracy": "to accuracy",
+    "epochs_to_accuracy": "epochs to it",
+    "reached_accuracy": "reached",
+    "training_time": "training",
     "top5_accuracy": "top 5",
     "perplexity": "perplexity",
     "peak_rss": "peak RSS",
@@ -29,11 +34,13 @@ HEADINGS: Mapping[str, str] = {
 USUAL = (
     *("runs", "throughput", "step_time_median", "step_time", "latency_median", "latency", "latency_p90"),
     *("import_time", "build_time", "first_step", "accuracy", "top5_accuracy", "perplexity"),
+    *("time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"),
     *("peak_rss", "cpu_use", "equal_to", "verdict"),
 )
 # Of inference or of training, or of some models: a table where no case has them does without.
 OF_SOME = frozenset(column for column in USUAL if column in METRICS and METRICS[column].purpose)
-USUAL_FIGURES = OF_SOME - {"latency", "latency_median", "latency_p90", "top5_accuracy", "perplexity"}
+OF_FEW = {"top5_accuracy", "perplexity", "time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"}
+USUAL_FIGURES = OF_SOME - OF_FEW - {"latency", "latency_median", "latency_p90"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

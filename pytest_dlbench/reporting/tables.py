@@ -31,7 +31,8 @@ class Row:
 def row(result: CaseResult, told: Mapping[str, Any]) -> Row:
     """A row from what a test's report tells beside its result: plain data, wherever the test ran."""
     runs = told["runs"]
-    values = {name: [run[name] for run in runs if name in run] for name in METRICS}
+    # A figure that some runs lack, such as the time to an accuracy that they did not reach, is no figure of the others.
+    values = {name: [run[name] for run in runs] for name in METRICS if all(name in run for run in runs)}
     return Row(result=result, test=told["test"], marks=tuple(told["marks"]), values=values)
 
 

@@ -32,13 +32,12 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainedOn:
     """Seconds and loss of every step; a loss that is not finite is text, and the last.
 
-    ``began`` is when the first step did, on the monotonic clock that worker and driver share.
+    ``began`` is when the first of them did, on the monotonic clock that worker and driver share.
     """
 
-    load_seconds: float
     began: float
     step_seconds: tuple[float, ...]
     losses: tuple[float | str, ...]
@@ -49,6 +48,13 @@ class Trained:
             raise ValueError("the seconds of every step must be above 0")
         if any(isinstance(loss, float) and not isfinite(loss) for loss in self.losses):
             raise ValueError("a loss that is not finite must be text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained(TrainedOn):
+    """The same of the first steps, before which the data were handed to the framework."""
+
+    load_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +125,7 @@ ANSWERS: dict[str, type] = {
     "hello": Hello,
     "build": Built,
     "train": Trained,
+    "train_on": TrainedOn,
     "evaluate": Evaluated,
     "check_steps": Checked,
     "infer": Inferred,

@@ -3,7 +3,7 @@
 import platform
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from math import isfinite, prod
@@ -21,10 +21,11 @@ from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.records import Case, Evaluation, Inference, Run, RunOutcome, StepCheck, Training
+from pytest_dlbench.records import Case, CurvePoint, Evaluation, Inference, Run, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import endings, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
+from pytest_dlbench.sampling.joining import joined
 from pytest_dlbench.sampling.observer import Observer
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
@@ -38,6 +39,8 @@ EVALUATION_NUMBERS = 2**26
 CHECKED_SECONDS = 0.05
 LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
 CHECKS = 3
+# Requests that go on with a phase.
+PHASES = {"train_on": "train"}
 OF_LACKS = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
@@ -73,6 +76,9 @@ class Plan:
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
+    evaluate_after: tuple[int, ...] = ()
+    """Steps behind which the test split is evaluated, beside the last."""
+    target_accuracy: float | None = None
 
 
 class _NotDoneError(Exception):
@@ -126,6 +132,7 @@ def train_once(plan: Plan, index: int) -> Run:
         wall_seconds=monotonic() - started,
         survivors=tuple(survivors),
         on_battery=on_battery,
+        target_accuracy=plan.target_accuracy,
         **dialogue.observed(),
         **dialogue.measured,
     )
@@ -204,7 +211,8 @@ class _Dialogue:
                 **fields,
             )
         finally:
-            self.measured["usage"][op] = self._observer.end()
+            used, phase = self.measured["usage"], PHASES.get(op, op)
+            used[phase] = joined([*([used[phase]] if phase in used else []), self._observer.end()])
         parsed = messages.parse(op, answer)
         if isinstance(parsed, messages.Failed):
             raise _NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
@@ -247,29 +255,71 @@ class _Dialogue:
             raise _NotDoneError(RunOutcome.FAILED, message)
 
     def _train(self, plan: Plan, order: str, rates: str | None) -> None:
-        data = plan.data
-        trained: messages.Trained = self._ask(
-            "train",
-            inputs=str(data.part("train_inputs")),
-            labels=str(data.part("train_labels")),
-            order=order,
-            rates=rates,
-        )
+        """All steps, with evaluations between them that count for no step."""
+        data, first = plan.data, 0
+        for last in (*plan.evaluate_after, plan.steps):
+            if first:
+                trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
+            else:
+                inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
+                trained = self._ask("train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last)
+            self._add(trained, plan.recipe.batch_size)
+            self._check_trained(plan, trained, first, last)
+            if last < plan.steps:
+                self._plot(plan, self._evaluated(plan))
+            first = last
+
+    def _add(self, trained: messages.TrainedOn, batch_size: int) -> None:
+        """Steps behind those that are known already."""
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
-        self.measured["training"] = Training(
-            step_seconds=trained.step_seconds,
-            losses=losses,
-            examples=trained.examples,
-            batch_size=plan.recipe.batch_size,
-            load_seconds=trained.load_seconds,
-            began_seconds=trained.began - self._started,
+        began = trained.began - self._started
+        known: Training | None = self.measured.get("training")
+        if known is None:
+            self.measured["training"] = Training(
+                step_seconds=trained.step_seconds,
+                losses=losses,
+                examples=trained.examples,
+                batch_size=batch_size,
+                load_seconds=trained.load_seconds if isinstance(trained, messages.Trained) else None,
+                began_seconds=began,
+            )
+            return
+        self.measured["training"] = replace(
+            known,
+            step_seconds=known.step_seconds + trained.step_seconds,
+            losses=known.losses + losses,
+            examples=known.examples + trained.examples,
+            resumed=(*known.resumed, (len(known.step_seconds), began)),
         )
-        if len(losses) < len(trained.losses):
-            message = f"the loss became {trained.losses[-1]} at step {len(trained.losses)} of {plan.steps}"
+
+    @staticmethod
+    def _check_trained(plan: Plan, trained: messages.TrainedOn, first: int, last: int) -> None:
+        """That steps ``first`` to ``last`` were taken, with losses that are numbers."""
+        if trained.losses and isinstance(trained.losses[-1], str):
+            step = first + len(trained.losses)
+            message = f"the loss became {trained.losses[-1]} at step {step} of {plan.steps}"
             raise _NotDoneError(RunOutcome.DIVERGED, message)
-        if len(losses) != plan.steps or trained.examples != plan.steps * plan.recipe.batch_size:
-            message = f"{plan.steps} steps were asked for, the worker tells of {len(losses)}"
+        steps = last - first
+        if len(trained.losses) != steps or trained.examples != steps * plan.recipe.batch_size:
+            message = f"{steps} steps were asked for, the worker tells of {len(trained.losses)}"
             raise _NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
+
+    def _plot(self, plan: Plan, evaluated: messages.Evaluated) -> float:
+        """A point of the curve, behind the steps that are taken by now; gives its loss."""
+        training: Training = self.measured["training"]
+        loss, step = _number(evaluated.loss), len(training.step_seconds)
+        if not isfinite(loss):
+            where = "after training" if step == plan.steps else f"behind step {step} of {plan.steps}"
+            raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss {where} is {loss}")
+        point = CurvePoint(
+            step=step,
+            epoch=step * plan.recipe.batch_size / plan.data.dataset.train_examples,
+            seconds=sum(training.step_seconds),
+            accuracy=evaluated.correct / evaluated.examples,
+            loss=loss,
+        )
+        self.measured["curve"] = (*self.measured.get("curve", ()), point)
+        return loss
 
     def _infer(self, plan: Plan, order: str) -> None:
         inferred: messages.Inferred = self._ask("infer", inputs=str(plan.data.part("train_inputs")), order=order)
@@ -295,9 +345,7 @@ class _Dialogue:
             if (other.loss, other.correct) != (first.loss, first.correct):
                 message = f"evaluated twice: loss {first.loss}, then {other.loss}; is dropout left on?"
                 raise _NotDoneError(RunOutcome.FAILED, message)
-        loss = _number(first.loss)
-        if not isfinite(loss):
-            raise _NotDoneError(RunOutcome.DIVERGED, f"the test loss after training is {loss}")
+        loss = self._plot(plan, first)
         self.measured["evaluation"] = Evaluation(
             seconds=first.seconds,
             examples=first.examples,

@@ -110,7 +110,7 @@ def test_every_metric_is_listed_under_its_name(name):
     assert METRICS[name].name == name
 
 
-@pytest.mark.parametrize("name", METRICS.keys() - set(OF_INFERENCE) - OF_SOME_MACHINES)
+@pytest.mark.parametrize("name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_SOME_MACHINES))
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
 

@@ -5,6 +5,7 @@ itself into that control group.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def keep(run: Run) -> None:
 
 def main(builder: str, runs: str, steps: str, folder: str, cgroup: str = "") -> None:
     """Train."""
+    # Where the tests run in the background of a shell, interrupts are ignored, and what they start inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if cgroup:
         Path(cgroup).write_text(str(os.getpid()))
     train_series(plan(builder, Path(folder), steps=int(steps)), int(runs), keep=keep, progress=Telling())

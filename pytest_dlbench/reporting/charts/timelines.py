@@ -1,11 +1,14 @@
 """Memory and processors over a run, by phase."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 import altair as alt
 
+from pytest_dlbench.judging.readings import moments
 from pytest_dlbench.records import Run, Timeline
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -63,12 +66,26 @@ def _rows(number: int, series: str, run: Run, seen: Iterator[tuple[float, float]
 
 
 def _phase(run: Run, seconds: float) -> str:
+    if phase := _interrupted(run, seconds):
+        return phase
     for operation, phase in PHASES.items():
         usage = run.usage.get(operation)
         began = usage.began_seconds if usage else None
         if usage and began is not None and began <= seconds <= began + usage.wall_seconds:
             return phase
     return BETWEEN
+
+
+def _interrupted(run: Run, seconds: float) -> str:
+    """Where evaluations lie between the steps, which of the two it was; empty where none do, and before the steps."""
+    if run.training is None or not run.training.resumed:
+        return ""
+    began = moments(run.training)
+    behind = (usage.began_seconds or 0.0 for usage in run.usage.values())
+    if not began[0] <= seconds < min((later for later in behind if later > began[-1]), default=inf):
+        return ""
+    step = bisect_right(began[:-1], seconds) - 1
+    return "train" if seconds <= began[step] + run.training.step_seconds[step] else "evaluate"
 
 
 def _picture() -> Mapping[str, Any]:

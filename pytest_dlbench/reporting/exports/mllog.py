@@ -24,18 +24,23 @@ def write(recorded: Sequence[Recorded]) -> bytes:
 def _lines(record: Record, run: Run) -> Iterator[bytes]:
     began = datetime.fromisoformat(run.began).timestamp()
     initialised = began + sum(run.usage[op].wall_seconds for op in INITIALISING if op in run.usage)
-    trained = initialised + (run.usage["train"].wall_seconds if "train" in run.usage else 0.0)
+    training, evaluating = (run.usage[op].wall_seconds if op in run.usage else 0.0 for op in ("train", "evaluate"))
+    each = evaluating / max(1, len(run.curve))
+    trained = initialised + training + each * max(0, len(run.curve) - 1)
     status = "success" if run.outcome is RunOutcome.FINISHED else "aborted"
     for key, value in _settings(record, run):
         yield _line(began, "POINT_IN_TIME", key, value, {})
     yield _line(began, "INTERVAL_START", "init_start", None, {})
     yield _line(initialised, "INTERVAL_END", "init_stop", None, {})
     yield _line(initialised, "INTERVAL_START", "run_start", None, {})
-    yield _line(trained, "INTERVAL_END", "run_stop", None, {"status": status})
-    if run.evaluation:
-        accuracy = run.evaluation.correct / run.evaluation.examples
-        evaluated = trained + (run.usage["evaluate"].wall_seconds if "evaluate" in run.usage else 0.0)
-        yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", accuracy, {"step_num": record.context.steps})
+    ended = _line(trained, "INTERVAL_END", "run_stop", None, {"status": status})
+    for number, point in enumerate(run.curve, start=1):
+        if point.step == record.context.steps:
+            yield ended
+        evaluated = initialised + training * point.step / record.context.steps + each * number
+        yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", point.accuracy, {"step_num": point.step})
+    if not run.curve or run.curve[-1].step != record.context.steps:
+        yield ended
 
 
 def _settings(record: Record, run: Run) -> Iterator[tuple[str, Any]]:

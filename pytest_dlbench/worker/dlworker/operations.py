@@ -21,6 +21,7 @@ class Session:
         self.device = None
         self.trainer = None
         self.network = None
+        self.order = None
 
 
 def hello(session, request):
@@ -47,7 +48,7 @@ def hello(session, request):
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # Should this one fail, nothing may be trained that was built before.
-    session.trainer = None
+    session.trainer = session.order = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
@@ -79,7 +80,8 @@ def needs(network, recipe):
 def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row a step.
 
-    ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds.
+    ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds. Of all these steps
+    the first ``steps`` are taken, or all.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -87,16 +89,22 @@ def train(session, request):
     rates = () if path is None else (np.load(path, allow_pickle=False),)
     began = monotonic()
     session.trainer.load(inputs, labels, order, *rates)
-    loaded = monotonic()
-    seconds, losses = timed_steps(session.trainer, len(order))
-    return {
-        "load_seconds": loaded - began,
-        # The driver's clock is the same one: its samples can be laid beside the steps.
-        "began": loaded,
-        "step_seconds": seconds,
-        "losses": losses,
-        "examples": len(seconds) * order.shape[1],
-    }
+    load_seconds = monotonic() - began
+    session.order = order
+    return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
+
+
+def train_on(session, request):
+    """The next ``steps`` of the same order, from step ``first`` on."""
+    return _trained(session, required(request, "first"), required(request, "steps"))
+
+
+def _trained(session, first, steps):
+    # The driver's clock is the same one: its samples can be laid beside the steps.
+    began = monotonic()
+    seconds, losses = timed_steps(session.trainer, steps, first)
+    examples = len(seconds) * session.order.shape[1]
+    return {"began": began, "step_seconds": seconds, "losses": losses, "examples": examples}
 
 
 def evaluate(session, request):
@@ -202,12 +210,20 @@ OPERATIONS = {
     "hello": hello,
     "build": build,
     "train": train,
+    "train_on": train_on,
     "evaluate": evaluate,
     "infer": infer,
     "check_steps": check_steps,
     "close": close,
 }
-NEEDS = {"build": "hello", "train": "build", "evaluate": "build", "infer": "build", "check_steps": "build"}
+NEEDS = {
+    "build": "hello",
+    "train": "build",
+    "train_on": "train",
+    "evaluate": "build",
+    "infer": "build",
+    "check_steps": "build",
+}
 
 
 def serve(session, request):
@@ -228,7 +244,7 @@ def _perform(session, request):
     if op not in OPERATIONS:
         known = ", ".join(sorted(OPERATIONS))
         raise RequestError("bad_request", "unknown op %r; this worker (protocol %d) knows %s" % (op, VERSION, known))
-    ready = {"hello": session.builder, "build": session.trainer}
+    ready = {"hello": session.builder, "build": session.trainer, "train": session.order}
     if op in NEEDS and ready[NEEDS[op]] is None:
         raise RequestError("bad_request", "op %r comes after %r" % (op, NEEDS[op]))
     return OPERATIONS[op](session, request)

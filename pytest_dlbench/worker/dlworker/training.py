@@ -4,14 +4,14 @@ import math
 from time import monotonic
 
 
-def timed_steps(trainer, steps):
-    """Train for a number of steps: (seconds of each step, loss of each step before its update).
+def timed_steps(trainer, steps, first=0):
+    """Train for a number of steps from ``first`` on: (seconds of each step, loss of each step before its update).
 
     ``float(loss)`` waits for the device, so that a step's seconds are its own. Training ends early at a loss that is
     not finite; that loss is then the last one, as the text "nan", "inf" or "-inf".
     """
     seconds, losses = [], []
-    for number in range(steps):
+    for number in range(first, first + steps):
         began = monotonic()
         loss = float(trainer.step(number))
         seconds.append(monotonic() - began)

@@ -1,0 +1,64 @@
+"""When a training reached the accuracy that was asked for.
+
+A run that never did is censored: its time is more than that of its training, and nobody knows how much. It is not
+infinite, for it was ended; and it is not left out, for what remains would be the lucky runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_dlbench.records import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeToAccuracy:
+    """Training seconds and epochs at the first evaluation at or above the target; at the last one if ``is_censored``.
+
+    Evaluations are as far apart as the recipe has them: the target was reached at some time since the one before.
+    """
+
+    target: float
+    seconds: float
+    epochs: float
+    is_censored: bool
+
+
+def time_to_accuracy(run: Run) -> TimeToAccuracy | None:
+    """Of a run that had a target and was evaluated, else None."""
+    if run.target_accuracy is None or not run.curve:
+        return None
+    found = next((point for point in run.curve if point.accuracy >= run.target_accuracy), None)
+    point = found or run.curve[-1]
+    return TimeToAccuracy(
+        target=run.target_accuracy, seconds=point.seconds, epochs=point.epoch, is_censored=found is None
+    )
+
+
+def reached(run: Run) -> float | None:
+    """1 for a run that reached its target, 0 for one that did not."""
+    found = time_to_accuracy(run)
+    return None if found is None else float(not found.is_censored)
+
+
+def seconds(run: Run) -> float | None:
+    """Of training, until the target was reached; None where it was not."""
+    found = time_to_accuracy(run)
+    return None if found is None or found.is_censored else found.seconds
+
+
+def epochs(run: Run) -> float | None:
+    """The same in passes over the data."""
+    found = time_to_accuracy(run)
+    return None if found is None or found.is_censored else found.epochs
+
+
+def censored(runs: Sequence[Run]) -> tuple[str, ...]:
+    """What is to be told of runs that did not reach their target."""
+    found = [known for run in runs if (known := time_to_accuracy(run))]
+    ended = [known for known in found if known.is_censored]
+    if not ended:
+        return ()
+    shortest = min(ended, key=lambda known: known.seconds)
+    tried = f"{shortest.seconds:.3g} s, or {shortest.epochs:.3g} epochs"
+    missed = f"{len(ended)} of {len(found)} runs did not reach an accuracy of {100 * shortest.target:g} %"
+    return (f"{missed}: their time to it is more than the {tried}, that they were trained",)

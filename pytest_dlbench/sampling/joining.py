@@ -1,0 +1,63 @@
+"""What a phase used that was interrupted: its parts, one after the other, as one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from operator import itemgetter
+from typing import Any
+
+from pytest_dlbench.records import GpuUsage, Usage
+
+
+def joined(parts: Sequence[Usage]) -> Usage:
+    """The parts of one phase in their order, one or more: counts add up, means are by time, peaks are the highest."""
+    if len(parts) == 1:
+        return parts[0]
+    seconds = [part.wall_seconds for part in parts]
+    found = {field.name: _joined(field.name, [getattr(part, field.name) for part in parts], seconds) for field in _OWN}
+    cards = zip(*(part.gpus for part in parts), strict=True)
+    names = {name: None for part in parts for name in part.readings}
+    readings = {name: sum(part.readings.get(name, 0.0) for part in parts) for name in names}
+    return replace(parts[0], **found, gpus=tuple(_card(card, seconds) for card in cards), readings=readings)
+
+
+_OWN = [field for field in fields(Usage) if field.name not in ("gpus", "readings")]
+
+
+def _card(parts: Sequence[GpuUsage], seconds: Sequence[float]) -> GpuUsage:
+    reasons = tuple(sorted({reason for part in parts for reason in part.slowed_by}))
+    others = [part.foreign_processes for part in parts]
+    # A neighbour on the card is one process, however often it is seen.
+    most = None if None in others else max(number or 0 for number in others)
+    found = {
+        field.name: _joined(field.name, [getattr(part, field.name) for part in parts], seconds)
+        for field in fields(GpuUsage)
+        if field.name not in ("name", "uuid", "absent", "energy_source", "slowed_by", "foreign_processes")
+    }
+    return replace(parts[0], **found, slowed_by=reasons, foreign_processes=most)
+
+
+def _joined(name: str, values: Sequence[Any], seconds: Sequence[float]) -> Any:
+    # What one part does not tell, all together do not.
+    if None in values:
+        return None
+    if name.endswith(_MEANS):
+        return _mean(values, seconds)
+    rule: Callable[[Sequence[Any]], Any] = next((_RULES[end] for end in _RULES if name.endswith(end)), sum)
+    return rule(values)
+
+
+def _mean(values: Sequence[Any], seconds: Sequence[float]) -> Any:
+    if isinstance(values[0], tuple):
+        return tuple(_mean(column, seconds) for column in zip(*values, strict=True))
+    mean = sum(value * part for value, part in zip(values, seconds, strict=True)) / (sum(seconds) or 1.0)
+    return round(mean) if isinstance(values[0], int) else mean
+
+
+# By the ending of a field's name; all others are counts.
+_MEANS = ("mean_bytes", "mean_watts", "mean_mhz", "_cpus", "core_use", "utilisation")
+_RULES: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "began_seconds": itemgetter(0),
+    "load": itemgetter(-1),
+    "peak_bytes": max,
+    "peak_celsius": max,
+}
