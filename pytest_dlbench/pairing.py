@@ -11,6 +11,7 @@ from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import (
     Pair,
     decide_all,
+    is_told,
     paired_tolerances,
     reference_spread,
     rules,
@@ -94,10 +95,12 @@ def train(
 
 def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_level: NextLevel) -> Found:
     """Screen all metrics, then confirm on fresh pairs those that may have regressed."""
-    full = rules(terms.tolerances, max_pairs=terms.max_pairs)
-    screened, first = _until_decided(next_pair, {name: many.screening(rule) for name, rule in full.items()}, has_time)
+    begun = next_pair()
+    full = rules(_told(terms.tolerances, begun), max_pairs=terms.max_pairs)
+    screening = {name: many.screening(rule) for name, rule in full.items()}
+    screened, first = _until_decided([begun], next_pair, screening, has_time)
     again = _confirming(many.candidates(first), full, next_level) if has_time() else {}
-    confirmed, second = _until_decided(next_pair, again, has_time) if again else ([], {})
+    confirmed, second = _until_decided([next_pair()], next_pair, again, has_time) if again else ([], {})
     standings = many.settled(first, second)
     decisions = {key.metric: standing.decision for key, standing in standings.items()}
     verdicts = tuple(
@@ -113,6 +116,13 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_
     return Found(screened=screened, confirmed=confirmed, decisions=decisions, verdicts=verdicts, alpha=alpha)
 
 
+def _told(tolerances: Mapping[str, float], pair: Pair) -> Mapping[str, float]:
+    """Those of metrics that such runs have: images have no perplexity, and a short run tells no leak."""
+    found = {name: amount for name, amount in tolerances.items() if is_told(judging.METRICS[name], pair)}
+    # With nothing to judge there would be nothing to fail.
+    return found or tolerances
+
+
 def _confirming(
     candidates: Sequence[CaseMetric], full: Mapping[str, Rule], next_level: NextLevel
 ) -> Mapping[str, Rule]:
@@ -122,12 +132,12 @@ def _confirming(
 
 
 def _until_decided(
-    next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
+    begun: Sequence[Pair], next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
 ) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
     """Pairs, until each metric is decided by its rule or there is no time left."""
     spreads = {name: reference_spread(judging.METRICS[name]) for name in wanted}
-    pairs = [next_pair()]
-    while wants_more(decisions := decide_all(pairs, wanted, spreads)) and has_time():
+    pairs, most = [*begun], max(rule.max_pairs for rule in wanted.values())
+    while wants_more(decisions := decide_all(pairs, wanted, spreads)) and len(pairs) < most and has_time():
         pairs.append(next_pair())
     standings = {name: Standing(rule=wanted[name], decision=decision) for name, decision in decisions.items()}
     # A case is settled before the next one begins: no other one is looked at.

@@ -11,7 +11,7 @@ from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.examining import Examiner
-from pytest_dlbench.judging import equivalence, many
+from pytest_dlbench.judging import equivalence, leaks, many
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.verdicts import compare
@@ -174,8 +174,18 @@ class Session:
             return _result(record, outcome, messages.unfinished(record.runs[-1]))
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
             return _result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
-        compared = self._compare(record, again)
+        compared = self._with_leak(record, self._compare(record, again))
         return self._save(record, compared) if self.options.save else compared
+
+    def _with_leak(self, record: Record, compared: CaseResult) -> CaseResult:
+        """A leak needs no baseline, and is one whatever that says."""
+        tolerance = self._tolerances[record.case.id].get("leak") if record.runs[0].training else None
+        found = leaks.verdict(record.runs, tolerance) if tolerance else None
+        if found is None:
+            return compared
+        outcome = judging.with_absolute(compared.outcome, found)
+        message = messages.with_leak(found, compared.message)
+        return replace(compared, outcome=outcome, verdicts=(*compared.verdicts, found), message=message)
 
     def _compare(self, record: Record, again: str) -> CaseResult:
         try:

@@ -14,7 +14,7 @@ from pytest_dlbench.judging.metrics import (
     remove_metrics,
     summarise,
 )
-from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
 from pytest_dlbench.judging.reaching import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.tolerance import given_tolerances, parse_tolerances
@@ -40,5 +40,6 @@ __all__ = [
     "remove_metrics",
     "steady_steps",
     "summarise",
+    "with_absolute",
     "time_to_accuracy",
 ]

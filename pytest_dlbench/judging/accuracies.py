@@ -1,16 +1,17 @@
 """Accuracy by seeds, divergences, and the time to an accuracy that some runs never reach."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import Interval, Values, unpaired
+from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
 from pytest_dlbench.judging.metrics import Metric
-from pytest_dlbench.judging.scales import badness
-from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.judging.scales import badness, shown
+from pytest_dlbench.records import Verdict, VerdictOutcome
 
 if TYPE_CHECKING:
     from scipy import stats
@@ -26,6 +27,31 @@ def points_lost(metric: Metric, old: Sequence[float], new: Sequence[float], *, a
     """
     before, after = (np.array([badness(metric, value) for value in side]) for side in (old, new))
     return unpaired(before, after, run_sd=metric.run_sd, session_sd=0.0, is_robust=metric.is_robust, alpha=alpha)
+
+
+def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
+    """Whether the new seeds are no worse; both sides are figures by seed.
+
+    Sides are no pairs, for another version takes another way from the same seed. Where every figure comes again to the
+    last digit it is the same way: nothing is lost, and how far seeds lie apart says nothing.
+    """
+    is_repeated = all(old.get(seed) == value for seed, value in new.items())
+    before, after = (list(side.values()) for side in (new if is_repeated else old, new))
+    if is_repeated:
+        lost = paired(np.zeros(len(after)), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
+    else:
+        lost = points_lost(metric, before, after)
+    change, lower, upper = shown(metric, lost.estimate, lost.lower, lost.upper)
+    return Verdict(
+        metric=metric.name,
+        outcome=non_inferiority(lost, tolerance),
+        old=fmean(before),
+        new=fmean(after),
+        change=change,
+        lower=lower,
+        upper=upper,
+        tolerance=tolerance,
+    )
 
 
 def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:

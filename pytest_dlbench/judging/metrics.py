@@ -20,7 +20,8 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
+    where a single bad run is the finding. ``is_absolute``: 0 is right whatever another side has, and more is worse.
+    Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
     None for a run that has no such figure: then its case has none, whatever other runs have. ``is_shown`` gives it a
     column in the table; ``purpose`` says which runs have it at all.
     """
@@ -36,6 +37,7 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    is_absolute: bool = False
     purpose: Purpose | None = None
     is_shown: bool = False
 
@@ -205,6 +207,20 @@ METRICS: dict[str, Metric] = {
             run_sd=0.015,
             session_sd=0.0025,
             is_robust=False,
+        ),
+        Metric(
+            # Of the resident set, over all steps behind the warm-up.
+            name="leak",
+            unit="share",
+            better="lower",
+            kind="points",
+            value=readings.leak,
+            tolerance=2.0,
+            run_sd=0.5,
+            session_sd=0.0,
+            is_robust=False,
+            is_absolute=True,
+            purpose="training",
         ),
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
         Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),

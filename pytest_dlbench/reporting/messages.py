@@ -122,6 +122,13 @@ def _undecided(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) 
     )
 
 
+def with_leak(verdict: Verdict, message: str) -> str:
+    """A message, below what memory that grows adds to it."""
+    if verdict.outcome is VerdictOutcome.EQUIVALENT:
+        return message
+    return f"{line(verdict)}\n  the resident set grows with the steps, whatever a baseline has\n{message}"
+
+
 def too_few(runs: int, needed: int) -> str:
     """Runs whose spread is not known."""
     return f"{runs} of {needed} runs that a comparison needs: --dlbench-runs {needed}"
