@@ -36,11 +36,15 @@ THREAD_VARIABLES = (
 )
 
 
-# One policy of memory allocation for all. By default glibc takes large blocks from the kernel and gives them back at
-# every step, or keeps them: that depends on the largest block that was freed before. PyTorch's step time differs by a
-# quarter between the two (measured: tests/perf), which says nothing of PyTorch. Here blocks below 1 GiB are kept, in
-# one arena: with one for each thread JAX's peak memory differs by 5 % from run to run.
-ALLOCATION = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1"
+# One policy of memory allocation for all workers, by the name that --dlbench-allocator and records have for it. By
+# itself glibc takes large blocks from the kernel and gives them back at every step, or keeps them: that depends on the
+# largest block that was freed before. Tuned, blocks below 1 GiB are kept, in one arena: with one for each thread JAX's
+# peak memory differs by 5 % from run to run. docs/measurement.md has what the policies do to step times.
+TUNED = "tuned"
+ALLOCATORS: Mapping[str, str] = {
+    TUNED: "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1",
+    "default": "",
+}
 
 
 def command(python: Path) -> list[str]:
@@ -49,12 +53,9 @@ def command(python: Path) -> list[str]:
     return [str(python), "-s", "-m", "dlworker"]
 
 
-def allocation() -> str:
-    """GLIBC_TUNABLES of a worker: the user's own, else ours."""
-    return os.environ.get("GLIBC_TUNABLES", ALLOCATION)
-
-
-def environment(framework: Framework, place: Place, *, device: str, threads: int) -> Mapping[str, str]:
+def environment(
+    framework: Framework, place: Place, *, device: str, threads: int, allocator: str = TUNED
+) -> Mapping[str, str]:
     """All variables that the worker sees. Those of its place are the strongest but for the allocation policy."""
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
@@ -69,7 +70,7 @@ def environment(framework: Framework, place: Place, *, device: str, threads: int
         "TORCHINDUCTOR_CACHE_DIR": str(place.caches / "inductor"),
     }
     own = {
-        "GLIBC_TUNABLES": allocation(),
+        "GLIBC_TUNABLES": ALLOCATORS[allocator],
         "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
         # One folder serves many Pythons, and several at once.
         "PYTHONDONTWRITEBYTECODE": "1",
