@@ -1,11 +1,13 @@
 """An A/B of one case: pairs are run until every metric is decided, twice over for what the first pass did not clear."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import many
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import Metric, many
+from pytest_dlbench.judging.detectable import too_narrow
 from pytest_dlbench.judging.many import CaseMetric, Standing
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import (
@@ -19,6 +21,7 @@ from pytest_dlbench.judging.pairs import (
     verdict,
     wants_more,
 )
+from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, Verdict
 from pytest_dlbench.reporting import messages
@@ -33,10 +36,15 @@ NextLevel = Callable[[], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What is judged, and by how many pairs a pass at most: tolerances by metric."""
+    """What is judged, and by how many pairs a pass at most: tolerances and reference spreads by metric.
+
+    The spreads are of ``reference_runs`` in a row; with none of them they are assumed.
+    """
 
     tolerances: Mapping[str, float]
     max_pairs: int
+    spreads: Mapping[str, float]
+    reference_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +66,12 @@ def train(
 ) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in messages."""
     session.claim(new, node)
-    tolerances = paired_tolerances(of_purpose(tolerance, new.purpose))
-    terms = Terms(tolerances=tolerances, max_pairs=session.options.max_runs)
+    asked = of_purpose(tolerance, new.purpose)
+    terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old))
+    unheard = narrow(terms)
+    # What nobody asked for is told, and is judged as well as that goes.
+    if refused := {name: least for name, least in unheard.items() if name in asked and _is_asked_for(name, asked)}:
+        raise OptionError(messages.too_narrow(new.case.id, asked, refused, terms.max_pairs, terms.reference_runs))
     pairs = Pairs(
         old=session.watched(old),
         new=session.watched(new),
@@ -86,11 +98,37 @@ def train(
             result = _invalid(record, list(error.pair.values()))
         else:
             record = _record(session, new, pairs.runs["new"])
-            pairing = _pairing(old, found, pairs)
+            pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
             result = _judged(record, pairing, found, pairs.runs, again)
+            warned = (*result.warnings, *messages.narrow(unheard, terms.max_pairs))
+            result = replace(result, warnings=warned)
     session.conclude(record, result)
     return record, result
+
+
+def terms_of(tolerances: Mapping[str, float], max_pairs: int, reference: Sequence[Run]) -> Terms:
+    """The terms, with spreads measured in the reference where it has so many runs of a metric as that takes."""
+    spreads = {name: reference_spread(metric, metric.told(reference)) for name, metric in _metrics(tolerances).items()}
+    return Terms(tolerances=tolerances, max_pairs=max_pairs, spreads=spreads, reference_runs=len(reference))
+
+
+def narrow(terms: Terms) -> dict[str, float]:
+    """The least tolerance that the pairs can tell from no change, of each metric whose own is below it.
+
+    What is only assumed of this machine makes none too narrow: then the least spread counts that is ever believed.
+    """
+    least = {name: smallest_spread(metric) for name, metric in _metrics(terms.tolerances).items()}
+    spreads = terms.spreads if terms.reference_runs else least
+    return too_narrow(terms.tolerances, spreads, terms.max_pairs)
+
+
+def _is_asked_for(name: str, tolerances: Mapping[str, float]) -> bool:
+    return tolerances[name] != judging.METRICS[name].tolerance
+
+
+def _metrics(names: Iterable[str]) -> Mapping[str, Metric]:
+    return {name: judging.METRICS[name] for name in names}
 
 
 def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_level: NextLevel) -> Found:
@@ -98,9 +136,9 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_
     begun = next_pair()
     full = rules(_told(terms.tolerances, begun), max_pairs=terms.max_pairs)
     screening = {name: many.screening(rule) for name, rule in full.items()}
-    screened, first = _until_decided([begun], next_pair, screening, has_time)
+    screened, first = _until_decided([begun], next_pair, screening, terms.spreads, has_time)
     again = _confirming(many.candidates(first), full, next_level) if has_time() else {}
-    confirmed, second = _until_decided([next_pair()], next_pair, again, has_time) if again else ([], {})
+    confirmed, second = _until_decided([next_pair()], next_pair, again, terms.spreads, has_time) if again else ([], {})
     standings = many.settled(first, second)
     decisions = {key.metric: standing.decision for key, standing in standings.items()}
     verdicts = tuple(
@@ -132,10 +170,13 @@ def _confirming(
 
 
 def _until_decided(
-    begun: Sequence[Pair], next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
+    begun: Sequence[Pair],
+    next_pair: NextPair,
+    wanted: Mapping[str, Rule],
+    spreads: Mapping[str, float],
+    has_time: Callable[[], bool],
 ) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
     """Pairs, until each metric is decided by its rule or there is no time left."""
-    spreads = {name: reference_spread(judging.METRICS[name]) for name in wanted}
     pairs, most = [*begun], max(rule.max_pairs for rule in wanted.values())
     while wants_more(decisions := decide_all(pairs, wanted, spreads)) and len(pairs) < most and has_time():
         pairs.append(next_pair())
@@ -179,7 +220,7 @@ def _invalid(record: Record, runs: Sequence[Run]) -> CaseResult:
     )
 
 
-def _pairing(old: Plan, found: Found, pairs: Pairs) -> Pairing:
+def _pairing(old: Plan, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     return Pairing(
         old=old.case,
         screened=len(found.screened),
@@ -187,6 +228,8 @@ def _pairing(old: Plan, found: Found, pairs: Pairs) -> Pairing:
         alpha=found.alpha,
         new_first=tuple(pairs.new_first),
         reasons={name: decision.reason.value for name, decision in found.decisions.items()},
+        spreads={name: terms.spreads[name] for name in found.decisions},
+        reference_runs=terms.reference_runs,
     )
 
 

@@ -14,6 +14,7 @@ from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence, leaks, many
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.impossible import suspicion
+from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.model import infer
 from pytest_dlbench.options import Options
@@ -38,6 +39,7 @@ from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
+from pytest_dlbench.storing.consecutive import consecutive
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
@@ -98,6 +100,11 @@ class Session:
             return None
         self._candidates += 1
         return many.share_in_turn(self._candidates, budget)
+
+    def reference(self, plan: Plan) -> tuple[Run, ...]:
+        """Ten runs of a case, or more, that an earlier session made here in a row; none where there are none."""
+        context, besides = self.settings.context(plan), self.journal.path
+        return consecutive(self.options.journals, plan.case.id, context, least=REFERENCE_RUNS, besides=besides)
 
     def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""

@@ -40,6 +40,6 @@ __all__ = [
     "remove_metrics",
     "steady_steps",
     "summarise",
-    "with_absolute",
     "time_to_accuracy",
+    "with_absolute",
 ]

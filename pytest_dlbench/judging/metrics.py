@@ -46,6 +46,10 @@ class Metric:
         found = self.read(run)
         return nan if found is None else found
 
+    def told(self, runs: Iterable[Run]) -> list[float]:
+        """What those runs have that have one."""
+        return [value for run in runs if (value := self.read(run)) is not None]
+
     def read(self, run: Run) -> float | None:
         """What the run has, None for one that has none."""
         purpose = "training" if run.inference is None else "inference"

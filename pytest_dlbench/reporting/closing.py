@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome, CaseResult
 
 # What a reader must see first.
@@ -29,9 +30,13 @@ def line(results: Sequence[CaseResult], budget: float) -> str:
 
     spent = sum(result.pairing.alpha for result in results if result.pairing)
     told = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
-    if stored := sum(len(result.verdicts) for result in results if not result.pairing):
-        told += f", {stored} figures held against baselines at {_percent(ALPHA)} each"
+    if stored := sum(_held(result) for result in results if not result.pairing):
+        told += f", {stored} figures held against baselines at {_percent(ALPHA)} or less each"
     return f"dlbench: {counts(results)}; {told}"
+
+
+def _held(result: CaseResult) -> int:
+    return sum(not METRICS[verdict.metric].is_absolute for verdict in result.verdicts)
 
 
 def _percent(share: float) -> str:

@@ -46,9 +46,18 @@ def change(verdict: Verdict) -> str:
 
 def tolerance(verdict: Verdict) -> str:
     """A tolerance as it is typed: ``5%``, ``1pp``."""
-    if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.tolerance:g}pp"
-    return f"{100 * verdict.tolerance:g}%"
+    kind, value = METRICS[verdict.metric].kind, verdict.tolerance
+    return f"{value:g}pp" if kind == "points" else f"{100 * value:g}%"
+
+
+def amount(metric: str, value: float) -> str:
+    """A tolerance with two digits, rounded up so that it is enough: ``1.3%``, ``0.41pp``."""
+    is_points = METRICS[metric].kind == "points"
+    shown = value if is_points else 100 * value
+    step = 10.0 ** (math.floor(math.log10(shown)) - 1)
+    # What has two digits already stays as it is, in spite of binary fractions.
+    rounded = step * math.ceil(shown / step - 1e-6)
+    return f"{rounded:.12g}{'pp' if is_points else '%'}"
 
 
 def count(value: int) -> str:

@@ -1,6 +1,7 @@
 """Why a case is what it is, and what to do: the texts that a test fails, is skipped or is noted with."""
 
 from collections.abc import Mapping, Sequence
+from math import expm1
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging.phases import Growth, growths
@@ -89,13 +90,44 @@ def paired(
     passes = f"{pairing.screened} pairs"
     if pairing.confirmed:
         passes += f", and {pairing.confirmed} fresh ones for what those did not clear"
-    lines = [f"against {pairing.old.framework} in {passes}:", *(f"  {line(verdict)}" for verdict in verdicts)]
+    lines = [
+        f"against {pairing.old.framework} in {passes}{_reference(pairing)}:",
+        *(f"  {line(verdict)}" for verdict in verdicts),
+    ]
     lines += [f"  {stall}"] if stall else []
     if undecided := [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]:
         lines += [f"  {verdict.metric}: {pairing.reasons[verdict.metric]}" for verdict in undecided]
     lines += _listed("what takes another time:", [_growth(growth) for growth in growths(old, new)])
     lines += _listed("what differs between the two sides:", judging.changes(old[0].versions, new[0].versions))
     return "\n".join([*lines, f"to run it again: {again}"])
+
+
+def _reference(pairing: Pairing) -> str:
+    if not pairing.reference_runs or "step_time" not in pairing.spreads:
+        return ""
+    spread = 100 * expm1(pairing.spreads["step_time"])
+    return f" (two of {pairing.reference_runs} earlier runs in a row differ by {spread:.2g}% of step_time)"
+
+
+def too_narrow(
+    case: str, tolerances: Mapping[str, float], smallest: Mapping[str, float], pairs: int, reference_runs: int
+) -> str:
+    """Tolerances that cannot be told from no change, and the smallest that can."""
+    on = f"as two of {reference_runs} runs in a row differ here" if reference_runs else "on any machine"
+    lines = [f"{case}: {pairs} pairs cannot tell so little from no change:"]
+    for name, least in smallest.items():
+        given, needed = (figures.amount(name, value) for value in (tolerances[name], least))
+        lines.append(f"  {name}: {given} is asked for, {needed} is the least that is found in 90% of cases, {on}")
+    wider = " ".join(f"--dlbench-tolerance={name}:{figures.amount(name, least)}" for name, least in smallest.items())
+    return "\n".join([*lines, f"  tolerate more: {wider}"])
+
+
+def narrow(smallest: Mapping[str, float], pairs: int) -> list[str]:
+    """The same of tolerances that nobody asked for: those metrics may stay inconclusive."""
+    return [
+        f"{name}: {pairs} pairs on this machine find {figures.amount(name, least)}, and that is more than its tolerance"
+        for name, least in smallest.items()
+    ]
 
 
 def _listed(heading: str, lines: Sequence[str]) -> list[str]:
