@@ -139,13 +139,14 @@ class Reporter:
         return terminal.machine(session.settings.machine, session.options.threads, session.settings.scale)
 
     def _lines(self) -> list[str]:
-        from pytest_dlbench.reporting import side_by_side, tables, terminal  # noqa: PLC0415 - as above
+        from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
 
         asked = self._session().options
         layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort)
         rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
+        lines += ranking.lines(self._results)
         lines += terminal.notes(self._results)
         is_verbose = self._config.getoption("verbose") > 0
         lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
