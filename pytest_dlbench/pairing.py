@@ -72,24 +72,10 @@ def train(
     # What nobody asked for is told, and is judged as well as that goes.
     if refused := {name: least for name, least in unheard.items() if name in asked and _is_asked_for(name, asked)}:
         raise OptionError(messages.too_narrow(new.case.id, asked, refused, terms.max_pairs, terms.reference_runs))
-    pairs = Pairs(
-        old=session.watched(old),
-        new=session.watched(new),
-        keep=session.keep,
-        progress=session.progress,
-        limit=min(terms.max_pairs, many.SCREENING_PAIRS),
-        examine=session.examiner.examine,
-        repeats=session.repeats,
-        keeps_invalid=session.keeps_invalid,
-    )
-
-    def next_pair() -> Pair:
-        before, after = pairs.next()
-        return Pair(old=before, new=after)
-
+    pairs = pairs_of(session, old, new, min(terms.max_pairs, many.SCREENING_PAIRS))
     with pairs.alone():
         try:
-            found = judge(next_pair, terms, lambda: session.has_time, session.level)
+            found = judge(lambda: next_of(pairs), terms, lambda: session.has_time, session.level)
         except UnfinishedError as error:
             record = _record(session, new, pairs.runs["new"] or [error.run])
             result = _unfinished(record, error.run, old, new)
@@ -105,6 +91,26 @@ def train(
             result = replace(result, warnings=warned)
     session.conclude(record, result)
     return record, result
+
+
+def pairs_of(session: Session, old: Plan, new: Plan, limit: int) -> Pairs:
+    """Pairs of two sides, each run watched, examined and in the journal; ``limit`` is told as their number."""
+    return Pairs(
+        old=session.watched(old),
+        new=session.watched(new),
+        keep=session.keep,
+        progress=session.progress,
+        limit=limit,
+        examine=session.examiner.examine,
+        repeats=session.repeats,
+        keeps_invalid=session.keeps_invalid,
+    )
+
+
+def next_of(pairs: Pairs) -> Pair:
+    """One more pair; raises UnfinishedError and InvalidError."""
+    old, new = pairs.next()
+    return Pair(old=old, new=new)
 
 
 def terms_of(tolerances: Mapping[str, float], max_pairs: int, reference: Sequence[Run]) -> Terms:
@@ -136,9 +142,9 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_
     begun = next_pair()
     full = rules(_told(terms.tolerances, begun), max_pairs=terms.max_pairs)
     screening = {name: many.screening(rule) for name, rule in full.items()}
-    screened, first = _until_decided([begun], next_pair, screening, terms.spreads, has_time)
+    screened, first = until_decided(next_pair, screening, has_time, spreads=terms.spreads, begun=[begun])
     again = _confirming(many.candidates(first), full, next_level) if has_time() else {}
-    confirmed, second = _until_decided([next_pair()], next_pair, again, terms.spreads, has_time) if again else ([], {})
+    confirmed, second = until_decided(next_pair, again, has_time, spreads=terms.spreads) if again else ([], {})
     standings = many.settled(first, second)
     decisions = {key.metric: standing.decision for key, standing in standings.items()}
     verdicts = tuple(
@@ -169,15 +175,17 @@ def _confirming(
     return {name: many.confirming(full[name], 1, level) for name, level in levels.items() if level is not None}
 
 
-def _until_decided(
-    begun: Sequence[Pair],
+def until_decided(
     next_pair: NextPair,
     wanted: Mapping[str, Rule],
-    spreads: Mapping[str, float],
     has_time: Callable[[], bool],
+    *,
+    spreads: Mapping[str, float] | None = None,
+    begun: Sequence[Pair] = (),
 ) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
-    """Pairs, until each metric is decided by its rule or there is no time left."""
-    pairs, most = [*begun], max(rule.max_pairs for rule in wanted.values())
+    """Pairs, until each metric is decided by its rule or no time is left; ``spreads`` are assumed without them."""
+    spreads = spreads or {name: reference_spread(judging.METRICS[name]) for name in wanted}
+    pairs, most = [*begun] or [next_pair()], max(rule.max_pairs for rule in wanted.values())
     while wants_more(decisions := decide_all(pairs, wanted, spreads)) and len(pairs) < most and has_time():
         pairs.append(next_pair())
     standings = {name: Standing(rule=wanted[name], decision=decision) for name, decision in decisions.items()}

@@ -299,7 +299,7 @@ class Certificate:
     """A framework was seen to train a network as the oracle does.
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
-    of the loss on the test split after training; the first was within ``bound``, the second within ten times of it. It
+    of the loss on the test split after training; the first was within ``bound``, the second within five times of it. It
     holds for these versions.
     """
 
@@ -328,7 +328,8 @@ class Run:
     ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
     machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
-    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
+    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
+    the metrics that hooks added to a session, by name: later readers do not have the hooks.
     """
 
     case: str
@@ -362,6 +363,7 @@ class Run:
     warm_up: WarmUp | None = None
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
