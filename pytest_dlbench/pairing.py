@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pytest_dlbench import judging
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import Metric, many
+from pytest_dlbench.judging.accuracies import compare_times
 from pytest_dlbench.judging.detectable import too_narrow
 from pytest_dlbench.judging.many import CaseMetric, Standing
 from pytest_dlbench.judging.metrics import of_purpose
@@ -241,13 +242,20 @@ def _pairing(old: Plan, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     )
 
 
+def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]]) -> list[str]:
+    """What is told and not judged: a stall, and when either side reached the accuracy that it was to reach."""
+    old, new = ([time for run in runs[side] if (time := judging.time_to_accuracy(run))] for side in ("old", "new"))
+    times = messages.times_to_accuracy(compare_times(old, new), old, new) if min(len(old), len(new)) >= 2 else ""
+    return [line for line in (stall(found.decisions), times) if line]
+
+
 def _judged(
     record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], again: str
 ) -> CaseResult:
     return CaseResult(
         case=record.case,
         outcome=judging.of_verdicts(found.verdicts),
-        message=messages.paired(pairing, found.verdicts, stall(found.decisions), runs, again),
+        message=messages.paired(pairing, found.verdicts, _told_beside(found, runs), runs, again),
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=found.verdicts,

@@ -24,6 +24,7 @@ from pytest_dlbench.records import (
     CaseOutcome,
     CaseResult,
     Certificate,
+    Context,
     Golden,
     Record,
     Run,
@@ -103,8 +104,13 @@ class Session:
 
     def reference(self, plan: Plan) -> tuple[Run, ...]:
         """Ten runs of a case, or more, that an earlier session made here in a row; none where there are none."""
-        context, besides = self.settings.context(plan), self.journal.path
-        return consecutive(self.options.journals, plan.case.id, context, least=REFERENCE_RUNS, besides=besides)
+        context = self.settings.context(plan)
+
+        def is_alike(other: Context) -> bool:
+            return not judging.obstacles(other, context)
+
+        folder, besides = self.options.journals, self.journal.path
+        return consecutive(folder, plan.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
 
     def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
 from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.reaching import TimeToAccuracy
 from pytest_dlbench.judging.scales import badness, shown
 from pytest_dlbench.records import Verdict, VerdictOutcome
 
@@ -82,14 +83,6 @@ def more_divergences(old: Divergences, new: Divergences) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeToAccuracy:
-    """Seconds until a run reached the accuracy, or, if it did not, those that it had."""
-
-    seconds: float
-    has_reached: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TimesToAccuracy:
     """Two sides. ``p_value`` is the log-rank test's: how often sides that are alike differ so much.
 
@@ -126,7 +119,7 @@ def compare_times(
 
 
 def _horizon(runs: Sequence[TimeToAccuracy]) -> float:
-    return min((run.seconds for run in runs if not run.has_reached), default=max(run.seconds for run in runs))
+    return min((run.seconds for run in runs if run.is_censored), default=max(run.seconds for run in runs))
 
 
 def _longer(old: Values, new: Values, alpha: float) -> Interval:
@@ -144,7 +137,7 @@ def _log_rank(old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> f
     """1 where no run reached the accuracy: there is nothing that could differ."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
-    if not any(run.has_reached for run in (*old, *new)):
+    if all(run.is_censored for run in (*old, *new)):
         return 1.0
     return float(stats.logrank(_censored(old), _censored(new)).pvalue)
 
@@ -152,5 +145,5 @@ def _log_rank(old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> f
 def _censored(side: Sequence[TimeToAccuracy]) -> "stats.CensoredData":
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
-    reached = [run.seconds for run in side if run.has_reached]
-    return stats.CensoredData(uncensored=reached, right=[run.seconds for run in side if not run.has_reached])
+    reached = [run.seconds for run in side if not run.is_censored]
+    return stats.CensoredData(uncensored=reached, right=[run.seconds for run in side if run.is_censored])

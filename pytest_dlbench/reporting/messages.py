@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from math import expm1
+from typing import TYPE_CHECKING
 
 from pytest_dlbench import judging
+from pytest_dlbench.judging import TimeToAccuracy
 from pytest_dlbench.judging.phases import Growth, growths
 from pytest_dlbench.records import Baseline, Pairing, Record, Run, RunOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
+
+if TYPE_CHECKING:
+    from pytest_dlbench.judging.accuracies import TimesToAccuracy
 
 WAY_OUT = (
     "--dlbench-runs N narrows what runs differ by, not what two sessions differ by; --dlbench-tolerance can be wider"
@@ -80,7 +85,7 @@ def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], ag
 
 
 def paired(
-    pairing: Pairing, verdicts: Sequence[Verdict], stall: str, runs: Mapping[str, Sequence[Run]], again: str
+    pairing: Pairing, verdicts: Sequence[Verdict], told: Sequence[str], runs: Mapping[str, Sequence[Run]], again: str
 ) -> str:
     """A new side against an old one: every metric, which part of a run changed, and how the two sides differ.
 
@@ -94,12 +99,24 @@ def paired(
         f"against {pairing.old.framework} in {passes}{_reference(pairing)}:",
         *(f"  {line(verdict)}" for verdict in verdicts),
     ]
-    lines += [f"  {stall}"] if stall else []
+    lines += [f"  {line}" for line in told]
     if undecided := [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]:
         lines += [f"  {verdict.metric}: {pairing.reasons[verdict.metric]}" for verdict in undecided]
     lines += _listed("what takes another time:", [_growth(growth) for growth in growths(old, new)])
     lines += _listed("what differs between the two sides:", judging.changes(old[0].versions, new[0].versions))
     return "\n".join([*lines, f"to run it again: {again}"])
+
+
+def times_to_accuracy(compared: "TimesToAccuracy", old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> str:
+    """Restricted means with their interval, and how many runs of either side never got there."""
+    longer = compared.longer
+    missed = [sum(time.is_censored for time in side) for side in (old, new)]
+    return (
+        f"time to an accuracy of {100 * old[0].target:g} %: {figures.seconds(compared.old)} →"
+        f" {figures.seconds(compared.new)} of the first {figures.seconds(compared.horizon)},"
+        f" {longer.estimate:+.3g} s [{longer.lower:+.3g}, {longer.upper:+.3g}], log-rank p {compared.p_value:.2g};"
+        f" {missed[0]} of {len(old)} and {missed[1]} of {len(new)} runs never reached it"
+    )
 
 
 def _reference(pairing: Pairing) -> str:

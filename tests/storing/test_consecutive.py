@@ -32,7 +32,8 @@ def ten(step=0.01, **changes):
 
 
 def found(folder, besides=None):
-    return consecutive(folder, CASE, records.context(), least=10, besides=besides or folder / "now.jsonl")
+    besides = besides or folder / "now.jsonl"
+    return consecutive(folder, CASE, records.context().__eq__, least=10, besides=besides)
 
 
 def test_the_newest_journal_with_enough_runs_counts(write, tmp_path):
