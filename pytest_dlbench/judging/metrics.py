@@ -21,9 +21,10 @@ class Metric:
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
     where a single bad run is the finding. ``is_absolute``: 0 is right whatever another side has, and more is worse.
-    Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
-    None for a run that has no such figure: then its case has none, whatever other runs have. ``is_shown`` gives it a
-    column in the table; ``purpose`` says which runs have it at all.
+    ``is_exact``: figures of another day are as good as today's, however busy the machine is, so that runs are compared
+    with stored runs; else sessions with stored sessions. Without a ``tolerance`` a metric is reported and not judged.
+    ``value`` gives None for a run that has no such figure: then its case has none, whatever other runs have.
+    ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -38,8 +39,14 @@ class Metric:
     session_sd: float = 0.02
     is_robust: bool = True
     is_absolute: bool = False
+    is_exact: bool = False
     purpose: Purpose | None = None
     is_shown: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a machine that is twice as fast makes it twice as good."""
+        return self.unit in ("s", "samples/s")
 
     def figure(self, run: Run) -> float:
         """What the run has, NaN for one that has none."""
@@ -127,6 +134,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -187,6 +195,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -198,6 +207,7 @@ METRICS: dict[str, Metric] = {
             value=readings.perplexity,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -211,6 +221,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.015,
             session_sd=0.0025,
             is_robust=False,
+            is_exact=True,
         ),
         Metric(
             # Of the resident set, over all steps behind the warm-up.

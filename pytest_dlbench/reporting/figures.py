@@ -46,11 +46,15 @@ def change(verdict: Verdict) -> str:
 
 def tolerance(verdict: Verdict) -> str:
     """A tolerance as it is typed: ``5%``, ``1pp``."""
-    kind, value = METRICS[verdict.metric].kind, verdict.tolerance
-    return f"{value:g}pp" if kind == "points" else f"{100 * value:g}%"
+    return amount(verdict.metric, verdict.tolerance)
 
 
-def amount(metric: str, value: float) -> str:
+def amount(metric: str, tolerance: float) -> str:
+    """The same of a metric that is not judged yet."""
+    return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
+
+
+def enough(metric: str, value: float) -> str:
     """A tolerance with two digits, rounded up so that it is enough: ``1.3%``, ``0.41pp``."""
     is_points = METRICS[metric].kind == "points"
     shown = value if is_points else 100 * value

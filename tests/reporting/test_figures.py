@@ -135,4 +135,4 @@ def test_a_duration_is_told_to_the_second_or_for_hours_to_the_minute(seconds, sh
     ],
 )
 def test_an_amount_has_two_digits_and_is_never_less(metric, value, shown):
-    assert figures.amount(metric, value) == shown
+    assert figures.enough(metric, value) == shown
