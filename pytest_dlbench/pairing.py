@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pytest_dlbench import judging
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import Metric, many
-from pytest_dlbench.judging.accuracies import compare_times
+from pytest_dlbench.judging.accuracies import Divergences, compare_times, more_divergences
 from pytest_dlbench.judging.detectable import too_narrow
 from pytest_dlbench.judging.many import CaseMetric, Standing
 from pytest_dlbench.judging.metrics import of_purpose
@@ -24,12 +24,14 @@ from pytest_dlbench.judging.pairs import (
 )
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule
-from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, Verdict
+from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome, Verdict
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.training import Plan, recipe_json
 from pytest_dlbench.session import REPEATS, Session
 
+# Of each side: so many tell five diverging runs from none, and three with a chance of 3 %.
+COUNTED_RUNS = 5
 NextPair = Callable[[], Pair]
 NextLevel = Callable[[], float | None]
 """The level of a session's next confirmation, None where its budget of false alarms is spent."""
@@ -79,7 +81,8 @@ def train(
             found = judge(lambda: next_of(pairs), terms, lambda: session.has_time, session.level)
         except UnfinishedError as error:
             record = _record(session, new, pairs.runs["new"] or [error.run])
-            result = _unfinished(record, error.run, old, new)
+            told = _divergences(pairs) if error.run.outcome is RunOutcome.DIVERGED else ""
+            result = _unfinished(record, error.run, old, new, told)
         except InvalidError as error:
             record = _record(session, new, [*pairs.runs["new"], error.pair["new"]])
             result = _invalid(record, list(error.pair.values()))
@@ -204,12 +207,21 @@ def _record(session: Session, plan: Plan, runs: Sequence[Run]) -> Record:
     )
 
 
-def _unfinished(record: Record, run: Run, old: Plan, new: Plan) -> CaseResult:
+def _divergences(pairs: Pairs) -> str:
+    """How many runs of either side diverge, and how often chance alone would have it so."""
+    seen = pairs.count(COUNTED_RUNS)
+    sides = [[run.outcome is RunOutcome.DIVERGED for run in seen[name]] for name in ("old", "new")]
+    old, new = (Divergences(runs=len(side), diverged=sum(side)) for side in sides)
+    chance = more_divergences(old, new) if old.runs and new.runs else 1.0
+    return "\n" + messages.divergences(old, new, chance)
+
+
+def _unfinished(record: Record, run: Run, old: Plan, new: Plan, told: str) -> CaseResult:
     outcome = judging.of_runs([run])
     assert outcome is not None
     side = "old" if run.case == old.case.id else "new"
     framework = (old if side == "old" else new).framework.name
-    message = f"the {side} side, {framework}, could not be run to its end:\n{messages.unfinished(run)}"
+    message = f"the {side} side, {framework}, could not be run to its end:\n{messages.unfinished(run)}{told}"
     return CaseResult(
         case=record.case,
         outcome=outcome,

@@ -10,7 +10,7 @@ from pytest_dlbench import pairing
 from pytest_dlbench.judging.detectable import smallest_tolerance
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.sequential import Reason
-from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.records import CurvePoint, VerdictOutcome
 from tests.doubles import records
 
 TOKENS = replace(records.evaluation(), answers="tokens")
@@ -114,3 +114,17 @@ def test_what_one_side_lost_is_inconclusive():
     terms = pairing.terms_of({"step_time": 0.05, "step_time_median": 0.05, "perplexity": 0.05}, 20, ())
     found = pairing.judge(lost, terms, lambda: True, levels())
     assert outcomes(found)["perplexity"] is VerdictOutcome.INCONCLUSIVE
+
+
+def test_runs_that_never_reached_the_accuracy_are_told_with_those_that_did():
+    def reaching(seed, *, seconds, accuracy):
+        point = CurvePoint(step=10, epoch=1.0, seconds=seconds, accuracy=accuracy, loss=0.1)
+        return records.run(seed, curve=(point,), target_accuracy=0.9)
+
+    def side(*times):
+        return [reaching(seed, seconds=seconds, accuracy=accuracy) for seed, (seconds, accuracy) in enumerate(times, 1)]
+
+    sides = {"old": side((10, 0.95), (12, 0.95)), "new": side((11, 0.95), (20, 0.5))}
+    (told,) = pairing._told_beside(judged(1.0), sides)
+    assert told.startswith("time to an accuracy of 90 %: 11.0 s → 15.5 s of the first 20.0 s, +4.5 s [")
+    assert told.endswith("0 of 2 and 1 of 2 runs never reached it")

@@ -23,7 +23,7 @@ from pytest_dlbench.reporting import figures
 
 if TYPE_CHECKING:
     # Only the types: they are slow to load.
-    from pytest_dlbench.judging.accuracies import TimesToAccuracy
+    from pytest_dlbench.judging.accuracies import Divergences, TimesToAccuracy
     from pytest_dlbench.judging.stored import Judged
 
 WAY_OUT = (
@@ -181,6 +181,15 @@ def times_to_accuracy(compared: "TimesToAccuracy", old: Sequence[TimeToAccuracy]
         f" {longer.estimate:+.3g} s [{longer.lower:+.3g}, {longer.upper:+.3g}], log-rank p {compared.p_value:.2g};"
         f" {missed[0]} of {len(old)} and {missed[1]} of {len(new)} runs never reached it"
     )
+
+
+def divergences(old: "Divergences", new: "Divergences", chance: float) -> str:
+    """Runs that diverged, counted on both sides."""
+    counts = f"{old.diverged} of {old.runs} runs of the old side diverged, {new.diverged} of {new.runs} of the new one"
+    more = (
+        f": so many more, or more still, come by chance in {100 * chance:.2g}%" if new.diverged > old.diverged else ""
+    )
+    return f"{counts}{more}"
 
 
 def _reference(pairing: Pairing) -> str:
