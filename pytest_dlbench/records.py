@@ -477,8 +477,10 @@ class Pairing:
     """How a case was run on two sides, one pair of runs after the other.
 
     ``old`` is the case of the other side. The first ``screened`` pairs were judged on all metrics, the ``confirmed``
-    ones behind them on those that were not cleared, each at the level ``alpha``. ``new_first`` says of each pair which
-    side ran first, ``reasons`` why each metric was decided when it was.
+    ones behind them on those that were not cleared; ``alpha`` is what this second pass may err with, its part of the
+    session's budget of false alarms. ``new_first`` says of each pair which side ran first, ``reasons`` why each metric
+    was decided when it was. ``spreads`` are how far two runs in a row were expected to lie apart (log units, or
+    points), measured in ``reference_runs`` of an earlier session, or assumed where these are 0.
     """
 
     old: Case
@@ -487,6 +489,8 @@ class Pairing:
     alpha: float
     new_first: tuple[bool, ...]
     reasons: Mapping[str, str]
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    reference_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
