@@ -11,6 +11,7 @@ from pytest_dlbench import (
     cli_baseline,
     cli_bisect,
     cli_bump,
+    cli_calibrate,
     cli_compare,
     cli_data,
     cli_doctor,
@@ -67,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     cli_published.declare(commands)
     cli_bump.declare(commands)
     cli_bisect.declare(commands)
+    cli_calibrate.declare(commands)
     completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(run=_completion)

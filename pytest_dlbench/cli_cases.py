@@ -93,12 +93,12 @@ def options_of(asked: argparse.Namespace, **more: str) -> Options:
     return read(given.get, lambda _: None, Path.cwd())
 
 
-def session_of(options: Options, cases: int) -> tuple[Session, Live]:
-    """A session that tells on standard error what it does."""
+def session_of(options: Options, shown_cases: int) -> tuple[Session, Live]:
+    """A session that tells on standard error what it does, and judges each case as if it were the only one."""
     if any(len(values) > 1 for values in options.settings.values()):
         raise OptionError("--set: one value of each setting: this command has no axes")
-    progress = Live(_Errors(), lambda: cases)
-    return open_session(options, "", progress, cases=cases), progress
+    progress = Live(_Errors(), lambda: shown_cases)
+    return open_session(options, "", progress), progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,9 @@ def _any_of(names: Iterable[str]) -> str:
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
 
-def planner(session: Session, registry: Registry, cell: Cell, where: str) -> Callable[[str], Plan]:
+def planner(
+    session: Session, registry: Registry, cell: Cell, where: str, label: str = "training"
+) -> Callable[[str], Plan]:
     """From a framework, such as pytorch==2.9.0, to the plan of this case; raises OptionError for unknown names."""
 
     def find(axis: str, value: str) -> object:
@@ -144,4 +146,4 @@ def planner(session: Session, registry: Registry, cell: Cell, where: str) -> Cal
     )
     (changes,) = points(session.options.settings)
     settings = replace(session.settings, changes=changes)
-    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values)
+    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values, label=label)

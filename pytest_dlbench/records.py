@@ -447,3 +447,45 @@ class CaseResult:
     steps: int | None = None
     recipe_steps: int | None = None
     pairing: Pairing | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault that was planted on the new side of a case, and what the gate said of it.
+
+    ``outcome`` is that of the metrics it was looked for with, ``pairs`` how many that took, ``verdict`` the one that
+    tells most, None where its interval has no bounds. ``reason`` says why it ended there, or why it was not run, or
+    could not be; ``outcome`` is None then.
+    """
+
+    name: str
+    outcome: VerdictOutcome | None = None
+    pairs: int = 0
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What the gate can tell of one case on one machine class: the case run against itself, then with planted faults.
+
+    ``spreads`` are the standard deviations that a pair's difference is expected to have, in the unit the rule works in:
+    log units of times and bytes, percentage points of accuracy. ``smallest`` are the tolerances from which the gate can
+    decide at the level ``alpha`` with ``max_pairs`` pairs, as a tolerance is written: 0.03 for 3 %, 1.0 for 1 pp.
+    ``verdicts`` are those of the case against itself that have bounds: any that says changed is a false alarm.
+    ``exchanged`` is their share where the sides of these pairs are exchanged at random.
+    """
+
+    format: int = FORMAT_VERSION
+    case: Case
+    context: Context
+    versions: Mapping[str, str]
+    date: str
+    alpha: float
+    max_pairs: int
+    pairs: int
+    spreads: Mapping[str, float]
+    smallest: Mapping[str, float]
+    verdicts: tuple[Verdict, ...]
+    exchanged: Mapping[str, float]
+    faults: tuple[Fault, ...] = ()

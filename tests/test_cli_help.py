@@ -21,7 +21,7 @@ def commands(of, path=()):
 
 
 COMMANDS = commands(parser())
-RECORDS = {"list", "show", "compare", "history", "export", "baseline", "bump", "bisect"}
+RECORDS = {"list", "show", "compare", "history", "export", "baseline", "bump", "bisect", "calibrate"}
 every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 record_commands = pytest.mark.parametrize("words", [w for w in COMMANDS if w[0] in RECORDS], ids=" ".join)
 

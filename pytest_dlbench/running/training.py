@@ -76,6 +76,8 @@ class Plan:
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
+    slowdown: float = 0.0
+    """A fault that is planted for a calibration: by this share each step takes longer."""
     evaluate_after: tuple[int, ...] = ()
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
@@ -262,7 +264,11 @@ class _Dialogue:
                 trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
             else:
                 inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
-                trained = self._ask("train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last)
+                # Said where it is planted, and nowhere else.
+                planted = {"slowdown": plan.slowdown} if plan.slowdown else {}
+                trained = self._ask(
+                    "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted
+                )
             self._add(trained, plan.recipe.batch_size)
             self._check_trained(plan, trained, first, last)
             if last < plan.steps:

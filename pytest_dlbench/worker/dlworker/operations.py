@@ -9,6 +9,7 @@ from time import monotonic, process_time
 import numpy as np
 
 from dlworker.evaluation import TOP, judge
+from dlworker.planting import slowed
 from dlworker.protocol import VERSION, RequestError, encode, required
 from dlworker.training import timed_outputs, timed_steps
 
@@ -22,6 +23,7 @@ class Session:
         self.trainer = None
         self.network = None
         self.order = None
+        self.slowdown = 0.0
 
 
 def hello(session, request):
@@ -81,7 +83,7 @@ def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row a step.
 
     ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds. Of all these steps
-    the first ``steps`` are taken, or all.
+    the first ``steps`` are taken, or all. With ``slowdown`` they are slower on purpose, by this share.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -90,7 +92,7 @@ def train(session, request):
     began = monotonic()
     session.trainer.load(inputs, labels, order, *rates)
     load_seconds = monotonic() - began
-    session.order = order
+    session.order, session.slowdown = order, request.get("slowdown", 0.0)
     return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
 
 
@@ -102,7 +104,7 @@ def train_on(session, request):
 def _trained(session, first, steps):
     # The driver's clock is the same one: its samples can be laid beside the steps.
     began = monotonic()
-    seconds, losses = timed_steps(session.trainer, steps, first)
+    seconds, losses = timed_steps(slowed(session.trainer, session.slowdown), steps, first)
     examples = len(seconds) * session.order.shape[1]
     return {"began": began, "step_seconds": seconds, "losses": losses, "examples": examples}
 
