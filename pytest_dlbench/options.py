@@ -14,6 +14,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
     accuracy,
+    allocator,
     columns,
     duration,
     flag,
@@ -36,12 +37,13 @@ from pytest_dlbench.parsing import (
     two_sides,
 )
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
 
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
-    {"scale", "settings", "threads", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
+    {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
     | {"target_accuracy"}
 )
 
@@ -73,6 +75,7 @@ class Options:
     pythons: Mapping[str, str]
     settings: Sweep
     threads: tuple[int, ...]
+    allocator: str
     timeout: float
     seed: int
     baselines: Path
@@ -243,6 +246,13 @@ OPTIONS = (
         default=str(usable_cores()),
         metavar="N[,N…]",
         help="CPU threads of a worker; several numbers are an axis; the default is all cores this process may use.",
+    ),
+    Option(
+        name="allocator",
+        parse=allocator,
+        default=TUNED,
+        metavar="POLICY",
+        help="How workers get their memory: tuned (freed memory is kept) or default (glibc's own thresholds).",
     ),
     Option(
         name="timeout",

@@ -13,6 +13,7 @@ from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.columns import GROUPS, HEADINGS, USUAL
+from pytest_dlbench.running.launch import ALLOCATORS
 
 
 def flag(text: str, where: str) -> bool:
@@ -134,6 +135,13 @@ def scale(value: str, where: str) -> str:
     """One of the scales."""
     if value not in SCALES:
         raise OptionError(unknown_name("scale", value, where, SCALES))
+    return value
+
+
+def allocator(value: str, where: str) -> str:
+    """One of the policies of memory allocation."""
+    if value not in ALLOCATORS:
+        raise OptionError(unknown_name("policy", value, where, ALLOCATORS))
     return value
 
 

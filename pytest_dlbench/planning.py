@@ -15,6 +15,7 @@ from pytest_dlbench.matrix import SCALES, misfit
 from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.records import Case, Context, Machine
+from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.training import Plan
 from pytest_dlbench.sweeps import Change
 
@@ -52,6 +53,7 @@ class Settings:
     places: Places = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
+    allocator: str = TUNED
 
     def plan(
         self,
@@ -86,9 +88,16 @@ class Settings:
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
             # Who says how many steps wants to see these and nothing else.
-            evaluate_after=() if steps else evaluations(outline.recipe, outline.dataset, self.scale, outline.steps),
+            evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
+            allocator=self.allocator,
         )
+
+    def _evaluations(self, outline: Outline) -> tuple[int, ...]:
+        """Steps behind which the test split is evaluated, beside the last; none of inference."""
+        if outline.purpose == "inference":
+            return ()
+        return evaluations(outline.recipe, outline.dataset, self.scale, outline.steps)
 
     def outline(
         self,
@@ -163,6 +172,7 @@ class Settings:
             precision=plan.recipe.precision,
             init=plan.recipe.init,
             recipe_steps=plan.recipe_steps,
+            allocator=plan.allocator,
         )
 
 
@@ -221,7 +231,7 @@ def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, pur
 
 def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
     """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
-    if recipe.evaluation_interval is None or scale == "smoke":
+    if recipe.evaluation_interval is None or scale == "smoke" or not steps:
         return ()
     interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)
     return tuple(range(interval, steps, interval))

@@ -86,10 +86,12 @@ def session_of(config: pytest.Config) -> "Session":
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    if terminal := config.pluginmanager.get_plugin("terminalreporter"):
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    # A worker of pytest-xdist reports to its controller, which may have no terminal either.
+    if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
-        if config.stash[OPTIONS].plan:
-            config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
+    if terminal and config.stash[OPTIONS].plan:
+        config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
 
 
 # First, so that pytest finds the cells as if the test itself had parametrized them.

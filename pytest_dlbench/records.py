@@ -157,12 +157,14 @@ class Usage:
 class Timeline:
     """What was seen of the worker's process tree during a run, thinned: one value of each at every moment.
 
-    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then.
+    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then, ``machine_seconds``
+    all that the machine's processors have worked since that start, for whomever; none in files older than this field.
     """
 
     seconds: tuple[float, ...] = ()
     rss_bytes: tuple[int, ...] = ()
     cpu_seconds: tuple[float, ...] = ()
+    machine_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +194,17 @@ class WarmUp:
 
     steps: int
     is_steady: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contention:
+    """How many of the steps behind the warm-up were taken while others left the machine no processor free.
+
+    ``is_cut`` says whether they count for no step time: they do where they are more than half.
+    """
+
+    steps: int
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +299,7 @@ class Certificate:
     """A framework was seen to train a network as the oracle does.
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
-    of the loss on the test split after training; the first was within ``bound``, the second within ten times of it. It
+    of the loss on the test split after training; the first was within ``bound``, the second within five times of it. It
     holds for these versions.
     """
 
@@ -309,11 +322,14 @@ class Certificate:
 class Run:
     """One training, or inference, in one fresh process: the unit of every statistic.
 
-    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell. ``survivors`` are
-    processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot be read on this
-    machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the machine's ``speed``.
-    ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of which the last is
-    ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
+    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell; ``cores`` are the
+    processors that the kernel lets its process use, read back once the framework is imported. ``compiled`` is "cold"
+    for a run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
+    ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
+    be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
+    machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
+    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
+    the metrics that hooks added to a session, by name: later readers do not have the hooks.
     """
 
     case: str
@@ -327,6 +343,8 @@ class Run:
     versions: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     threads: int | None = None
+    cores: tuple[int, ...] = ()
+    compiled: Literal["", "cold", "warm"] = ""
     import_seconds: float | None = None
     build_seconds: float | None = None
     training: Training | None = None
@@ -343,12 +361,16 @@ class Run:
     speed: MachineSpeed | None = None
     flop_utilisation: float | None = None
     warm_up: WarmUp | None = None
+    contention: Contention | None = None
     invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What must be the same on both sides before figures are compared.
+
+    ``allocator`` is how all workers got their memory, by its name for --dlbench-allocator.
 
     All but ``recipe_steps``, the steps of the recipe's own epochs: where ``steps`` are fewer, the scale ended the
     training before the recipe does, and its accuracy is not the recipe's. None in files older than this field.
@@ -362,6 +384,7 @@ class Context:
     precision: str
     init: str
     recipe_steps: int | None = None
+    allocator: str = "tuned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -218,6 +218,7 @@ def open_session(
         seed=options.seed,
         timeout_seconds=options.timeout,
         target_accuracy=options.target_accuracy,
+        allocator=options.allocator,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)

@@ -19,13 +19,14 @@ RECORDS = (
     "StepCheck",
     "MachineSpeed",
     "Timeline",
+    "Contention",
     "Usage",
     "GpuUsage",
 )
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {
     *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),
-    *("training", "evaluation", "usage", "timeline", "step_checks", "speed", "warm_up"),
+    *("training", "evaluation", "usage", "timeline", "step_checks", "speed", "warm_up", "contention"),
 }
 
 
@@ -61,6 +62,11 @@ def test_every_metric_has_a_row():
         ("above 25 % of the cores", "disqualifying", "STOLEN_SHARE"),
         ("Foreign load above 0.2 CPUs", "disturbances", "FOREIGN_CPUS"),
         ("above 105 %", "impossible", "MOST_OF_PEAK"),
+        ("others used more than 0.5 CPUs", "contention", "FOREIGN_CPUS"),
+        ("at least 1 s long", "contention", "STRETCH_SECONDS"),
+        ("less than 10 % of its processors", "contention", "IDLE_SHARE"),
+        ("more than 100 page faults", "disturbances", "STEP_FAULTS"),
+        ("more than 20 % of processor time", "disturbances", "KERNEL_SHARE"),
         ("less than 1.2", "impossible", "LEAST_RATIO"),
         ("more than 5 times", "impossible", "MOST_RATIO"),
     ],

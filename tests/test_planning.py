@@ -14,7 +14,7 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.planning import Settings, steps_of, synthetic_for, unsupported
+from pytest_dlbench.planning import Settings, evaluations, steps_of, synthetic_for, unsupported
 from pytest_dlbench.records import Context, Machine
 from pytest_dlbench.sweeps import Change
 from pytest_dlbench.zoo import MODELS
@@ -272,3 +272,33 @@ def test_a_framework_that_is_gone_is_refused_in_the_outline():
 def test_an_outline_prepares_no_data(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/that/can/be/written")
     assert SETTINGS.outline(PYTORCH, MODELS["gatech-lenet"], DATASETS["digits28"], CPU).steps
+
+
+@pytest.mark.parametrize(
+    ("scale", "interval", "epochs", "behind"),
+    [
+        ("full", 1, 3, (11, 22)),
+        ("full", 2, 5, (22, 44)),
+        ("full", None, 3, ()),
+        ("full", 3, 3, ()),
+        ("quick", 1, 15, (11,)),
+        ("quick", 1, 1, ()),
+        ("smoke", 1, 15, ()),
+    ],
+)
+def test_the_test_split_is_evaluated_by_the_interval_between_epochs_and_at_smoke_only_at_the_end(
+    scale, interval, epochs, behind
+):
+    recipe, data = replace(recipe_of(batch_size=128, epochs=epochs), evaluation_interval=interval), DATASETS["digits28"]
+    steps = steps_of(recipe, data, scale, infer(SMALL))
+    assert evaluations(recipe, data, scale, steps) == behind
+
+
+def test_a_plan_of_given_steps_is_evaluated_at_its_end_only():
+    settings = replace(SETTINGS, scale="full")
+    assert plan_of(settings).evaluate_after == (40,)
+    assert plan_of(settings, steps=60).evaluate_after == ()
+
+
+def test_a_plan_has_the_target_of_its_session():
+    assert plan_of(replace(SETTINGS, target_accuracy=0.9)).target_accuracy == 0.9

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pytest_dlbench.judging.contention import contention
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import POWER_LIMIT, GpuUsage, Run, Usage
 
@@ -19,10 +20,11 @@ MIB = 2**20
 
 
 def examined(run: Run) -> Run:
-    """The run with what its own series and counters say of it: its warm-up, and whether it is valid."""
+    """The run with what its own series and counters say of it: its warm-up, contended steps, whether it is valid."""
     if run.training is None:
         return run
-    return replace(run, warm_up=warm_up(run.training.step_seconds), invalid=disqualified(run))
+    warm = warm_up(run.training.step_seconds)
+    return replace(run, warm_up=warm, contention=contention(run), invalid=disqualified(run))
 
 
 def disqualified(run: Run) -> tuple[str, ...]:

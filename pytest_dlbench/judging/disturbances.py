@@ -25,6 +25,11 @@ def _sentences(runs: Sequence[Run]) -> Iterator[str]:
         yield f"{sum(bool(run.invalid) for run in runs)} of {len(runs)} runs are invalid: {reasons[0]}"
     if told := _neighbours(runs):
         yield told
+    if cut := [run.contention.steps for run in runs if run.contention and run.contention.is_cut]:
+        yield f"{sum(cut)} steps of {len(cut)} runs count for no step time: others left the machine no processor free"
+    if {run.compiled for run in runs} >= {"cold", "warm"}:
+        cold = sum(run.compiled == "cold" for run in runs)
+        yield f"{cold} of {len(runs)} runs compiled what the others found compiled: their first steps are not alike"
     if unsteady := sum(run.warm_up is not None and run.warm_up.is_steady is False for run in runs):
         yield f"{unsteady} of {len(runs)} runs never became steady: their steps were still getting faster or slower"
     if faulting := [faults for run in runs if (faults := _faults_of_steps(run))]:

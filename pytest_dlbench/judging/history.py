@@ -131,6 +131,17 @@ class Drift:
     alarms: tuple[int, ...]
 
     @property
+    def changes(self) -> tuple[int, ...]:
+        """Where each stretch of sums that came to an alarm left 0: the change that it tells of, at the latest."""
+        found: list[int] = []
+        start = 0
+        for place, sum_ in enumerate(self.sums):
+            start = place + 1 if sum_ == 0 else start
+            if sum_ > CUSUM_ALARM and CUSUM_REFERENCE + start not in found:
+                found.append(CUSUM_REFERENCE + start)
+        return tuple(found)
+
+    @property
     def is_suspect(self) -> bool:
         """Whether the latest session is an alarm."""
         return bool(self.sums) and self.sums[-1] > CUSUM_ALARM

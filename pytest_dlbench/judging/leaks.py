@@ -6,7 +6,8 @@ from math import nan
 import numpy as np
 
 from pytest_dlbench.judging.intervals import Interval, paired
-from pytest_dlbench.judging.readings import moments, steady_steps
+from pytest_dlbench.judging.readings import steady_steps
+from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import Run, VerdictOutcome
 
 ALPHA = 0.025
@@ -55,5 +56,5 @@ def _steady(run: Run) -> tuple[float, float]:
     training = run.training
     if training is None or training.began_seconds is None:
         return nan, nan
-    known = moments(training)
-    return known[len(training.step_seconds) - len(steady_steps(training))], known[-1]
+    steady = spans(training)[-len(steady_steps(training)) :]
+    return steady[0][0], steady[-1][1]

@@ -245,6 +245,8 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+BUILT_IN = frozenset(METRICS)
+
 
 def of_purpose(tolerances: Mapping[str, float], purpose: Purpose) -> dict[str, float]:
     """Those whose metrics such runs have."""
@@ -267,9 +269,20 @@ def remove_metrics(metrics: Iterable[Metric]) -> None:
         METRICS.pop(metric.name, None)
 
 
+def hooked(run: Run) -> dict[str, float]:
+    """What the metrics that hooks have added say of a finished run: to be kept with it."""
+    found = {name: metric.read(run) for name, metric in METRICS.items() if name not in BUILT_IN}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    """Every metric that all runs have, of each of them; the runs must have finished."""
+    """Every metric that all runs have, of each of them; the runs must have finished.
+
+    Of a session with hooks that are not here, their metrics are those that were kept with the runs.
+    """
     found = {name: [metric.read(run) for run in runs] for name, metric in METRICS.items()}
+    kept = dict.fromkeys(name for run in runs for name in run.hooked if name not in METRICS)
+    found |= {name: [run.hooked.get(name) for run in runs] for name in kept}
     return {
         name: tuple(value for value in values if value is not None)
         for name, values in found.items()

@@ -1,9 +1,10 @@
 """From a run to its figures, one function each; None where a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp, nan
+from math import exp
 from statistics import median, quantiles
 
+from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Evaluation, Run, Training, Usage
 
@@ -13,6 +14,13 @@ LARGEST_LOSS = 700.0
 def steady_steps(training: Training) -> Sequence[float]:
     """Seconds of the steps behind the warm-up; of a single step, that one."""
     return training.step_seconds[warm_up(training.step_seconds).steps :]
+
+
+def quiet_steps(run: Run) -> Sequence[float]:
+    """The steady steps without those that others disturbed, where enough are left."""
+    steps = steady_steps(trained(run))
+    mask = contended(run, len(steps))
+    return [seconds for seconds, is_contended in zip(steps, mask, strict=True) if not is_contended]
 
 
 def trained(run: Run) -> Training:
@@ -30,26 +38,14 @@ def evaluated(run: Run) -> Evaluation:
 
 
 def step_time(run: Run) -> float:
-    """The 10 % quantile of the steady steps."""
-    steps = steady_steps(trained(run))
+    """The 10 % quantile of the steady steps, without contended ones."""
+    steps = quiet_steps(run)
     return quantiles(steps, n=10, method="inclusive")[0] if len(steps) > 1 else steps[0]
 
 
 def step_time_median(run: Run) -> float:
-    """Of the steady steps."""
-    return median(steady_steps(trained(run)))
-
-
-def moments(training: Training) -> tuple[float, ...]:
-    """When each step began, and when the last one ended, since the start of the run; NaN in older files."""
-    found: list[float] = []
-    began = {0: nan if training.began_seconds is None else training.began_seconds, **dict(training.resumed)}
-    now = nan
-    for number, seconds in enumerate(training.step_seconds):
-        now = began.get(number, now)
-        found.append(now)
-        now += seconds
-    return (*found, now)
+    """Of the same steps."""
+    return median(quiet_steps(run))
 
 
 def throughput(run: Run) -> float:

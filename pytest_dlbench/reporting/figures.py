@@ -25,8 +25,8 @@ def seconds(value: float) -> str:
 
 
 def figure(metric: str, value: float) -> str:
-    """A metric's value with its unit."""
-    match METRICS[metric].unit:
+    """A metric's value with its unit; of a metric that a hook brought elsewhere the unit is not known."""
+    match METRICS[metric].unit if metric in METRICS else "":
         case "s":
             return seconds(value)
         case "bytes":
@@ -34,7 +34,7 @@ def figure(metric: str, value: float) -> str:
         case "share":
             return f"{100 * value:.2f} %"
         case unit:
-            return f"{significant(value)} {unit}"
+            return f"{significant(value)} {unit}".rstrip()
 
 
 def change(verdict: Verdict) -> str:

@@ -36,11 +36,19 @@ THREAD_VARIABLES = (
 )
 
 
-# One policy of memory allocation for all. By default glibc takes large blocks from the kernel and gives them back at
-# every step, or keeps them: that depends on the largest block that was freed before. PyTorch's step time differs by a
-# quarter between the two (measured: tests/perf), which says nothing of PyTorch. Here blocks below 1 GiB are kept, in
-# one arena: with one for each thread JAX's peak memory differs by 5 % from run to run.
-ALLOCATION = "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1"
+# One policy of memory allocation for all workers, by the name that --dlbench-allocator and records have for it. By
+# itself glibc takes large blocks from the kernel and gives them back at every step, or keeps them: that depends on the
+# largest block that was freed before. Tuned, blocks below 1 GiB are kept, in one arena: with one for each thread JAX's
+# peak memory differs by 5 % from run to run. docs/measurement.md has what the policies do to step times.
+TUNED = "tuned"
+ALLOCATORS: Mapping[str, str] = {
+    TUNED: "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1",
+    "default": "",
+}
+
+# float32 is float32 in every framework: by default some let cuBLAS and cuDNN round what they multiply to 10 binary
+# digits (TF32), others do not. And JAX would take three quarters of a card's memory at once.
+ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
 def command(python: Path) -> list[str]:
@@ -49,18 +57,15 @@ def command(python: Path) -> list[str]:
     return [str(python), "-s", "-m", "dlworker"]
 
 
-def allocation() -> str:
-    """GLIBC_TUNABLES of a worker: the user's own, else ours."""
-    return os.environ.get("GLIBC_TUNABLES", ALLOCATION)
-
-
-def environment(framework: Framework, place: Place, *, device: str, threads: int) -> Mapping[str, str]:
+def environment(
+    framework: Framework, place: Place, *, device: str, threads: int, allocator: str = TUNED
+) -> Mapping[str, str]:
     """All variables that the worker sees. Those of its place are the strongest but for the allocation policy."""
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
     # On the CPU a framework must not find a GPU; JAX is also told not to look for one.
-    hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else {}
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
     # Frameworks keep settings and compiled code at home: keras.json, compiled graphs, kernels. There each has its own.
     home = {
         "HOME": str(place.caches),
@@ -69,7 +74,7 @@ def environment(framework: Framework, place: Place, *, device: str, threads: int
         "TORCHINDUCTOR_CACHE_DIR": str(place.caches / "inductor"),
     }
     own = {
-        "GLIBC_TUNABLES": allocation(),
+        "GLIBC_TUNABLES": ALLOCATORS[allocator],
         "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
         # One folder serves many Pythons, and several at once.
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -22,7 +22,7 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.records import Case, CurvePoint, Evaluation, Inference, Run, RunOutcome, StepCheck, Training
-from pytest_dlbench.running import endings, launch, messages
+from pytest_dlbench.running import compiled, endings, launch, messages, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.joining import joined
@@ -81,6 +81,7 @@ class Plan:
     evaluate_after: tuple[int, ...] = ()
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
+    allocator: str = launch.TUNED
 
 
 class _NotDoneError(Exception):
@@ -102,11 +103,11 @@ def train_once(plan: Plan, index: int) -> Run:
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
         environment = _environment(plan, plan.place, folder.name)
-        kills, on_battery = endings.memory_kills(), is_on_battery()
+        kills, on_battery, code = endings.memory_kills(), is_on_battery(), compiled.files(plan.place.caches)
         started = monotonic()
         with (
             none_survives(folder.name) as survivors,
-            Worker(launch.command(plan.place.python), environment, folder) as worker,
+            _started(plan, plan.place, environment, folder) as worker,
         ):
             dialogue = _Dialogue(worker, started, plan)
             outcome, message = RunOutcome.FINISHED, ""
@@ -135,15 +136,24 @@ def train_once(plan: Plan, index: int) -> Run:
         survivors=tuple(survivors),
         on_battery=on_battery,
         target_accuracy=plan.target_accuracy,
+        compiled=compiled.state(code, compiled.files(plan.place.caches)),
         **dialogue.observed(),
         **dialogue.measured,
     )
 
 
 def _environment(plan: Plan, place: Place, run: str) -> Mapping[str, str]:
-    usual = launch.environment(plan.framework, place, device=plan.case.device, threads=plan.case.threads)
+    usual = launch.environment(
+        plan.framework, place, device=plan.case.device, threads=plan.case.threads, allocator=plan.allocator
+    )
     card = {"CUDA_VISIBLE_DEVICES": plan.card} if plan.card else {}
     return {**usual, **card, VARIABLE: run}
+
+
+def _started(plan: Plan, place: Place, environment: Mapping[str, str], folder: Path) -> Worker:
+    cores = pinning.cores(plan.case.threads) if plan.case.device == "cpu" else frozenset[int]()
+    with pinning.pinned(cores):
+        return Worker(launch.command(place.python), environment, folder)
 
 
 def _not_run(plan: Plan, absent: Absent, index: int, seed: int) -> Run:
@@ -233,13 +243,14 @@ class _Dialogue:
             "environment": environment,
             "kernel": platform.release(),
             "pytest-dlbench": metadata.version("pytest-dlbench"),
-            "GLIBC_TUNABLES": launch.allocation(),
+            "GLIBC_TUNABLES": launch.ALLOCATORS[plan.allocator],
         }
         # What may change a figure beside the worker's own packages.
         self.measured |= {
             "import_seconds": hello.seconds,
             "versions": {**hello.versions, **surroundings},
             "threads": hello.threads,
+            "cores": pinning.in_force(self._worker.pid),
         }
         if hello.threads not in (None, case.threads):
             message = f"{case.threads} threads were asked for, {plan.framework.name} computes with {hello.threads}"

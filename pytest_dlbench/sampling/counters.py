@@ -117,6 +117,11 @@ def read_machine() -> MachineCounters:
     )
 
 
+def busy_seconds() -> float:
+    """What all processors together have worked since the machine's start, for whomever."""
+    return _busy(psutil.cpu_times())
+
+
 def _busy(times: object) -> float:
     """What a processor has worked; what a hypervisor took away counts, too."""
     names = ("user", "system", "nice", "irq", "softirq", "steal")

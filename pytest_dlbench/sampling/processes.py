@@ -13,7 +13,14 @@ import psutil
 
 from pytest_dlbench.records import Timeline, Usage
 from pytest_dlbench.sampling import memory
-from pytest_dlbench.sampling.counters import MachineCounters, TreeCounters, cpu_seconds, read_machine, read_tree
+from pytest_dlbench.sampling.counters import (
+    MachineCounters,
+    TreeCounters,
+    busy_seconds,
+    cpu_seconds,
+    read_machine,
+    read_tree,
+)
 from pytest_dlbench.sampling.timeline import Sample, thinned
 
 CHILDREN_PERIOD_SECONDS = 1.0
@@ -36,6 +43,7 @@ class ProcessTree:
         self._samples: list[Sample] = []
         self._rss_bytes: list[int] = []
         self._pss_bytes: list[int] = []
+        self._busy_before = busy_seconds()
         self._began = self._counters()
 
     def begin(self) -> None:
@@ -55,7 +63,9 @@ class ProcessTree:
         if rss := sum(memory.rss_bytes(process) for process in self._processes):
             self._rss_bytes.append(rss)
             cpu = sum(sum(cpu_seconds(process)) for process in self._processes)
-            self._samples.append(Sample(seconds=now - self._origin, rss_bytes=rss, cpu_seconds=cpu))
+            machine = busy_seconds() - self._busy_before
+            moment = Sample(seconds=now - self._origin, rss_bytes=rss, cpu_seconds=cpu, machine_seconds=machine)
+            self._samples.append(moment)
 
     def end(self) -> Usage:
         """Stop the phase."""

@@ -15,6 +15,7 @@ class Sample:
     seconds: float
     rss_bytes: int
     cpu_seconds: float
+    machine_seconds: float
 
 
 def thinned(samples: Sequence[Sample], limit: int = MAX_SAMPLES) -> Timeline:
@@ -25,4 +26,5 @@ def thinned(samples: Sequence[Sample], limit: int = MAX_SAMPLES) -> Timeline:
         seconds=tuple(round(group[-1].seconds, 4) for group in groups),
         rss_bytes=tuple(max(sample.rss_bytes for sample in group) for group in groups),
         cpu_seconds=tuple(round(group[-1].cpu_seconds, 3) for group in groups),
+        machine_seconds=tuple(round(group[-1].machine_seconds, 3) for group in groups),
     )

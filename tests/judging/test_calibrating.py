@@ -3,7 +3,7 @@
 from math import log
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_dlbench.judging import METRICS, calibrating
@@ -31,12 +31,14 @@ def test_ten_quiet_runs_narrow_what_is_assumed():
     assert measured < assumed / 3
 
 
+@settings(deadline=None)  # The first one loads SciPy.
 @given(st.floats(0.003, 0.2), st.floats(1.01, 3.0))
 def test_what_lies_further_apart_needs_a_wider_tolerance(spread, factor):
     narrow, wide = (calibrating.smallest(STEP_TIME, sd, alpha=0.0025, max_pairs=20) for sd in (spread, factor * spread))
     assert 0 < narrow < wide
 
 
+@settings(deadline=None)
 @given(st.integers(3, 19))
 def test_more_pairs_serve_a_narrower_tolerance(max_pairs):
     fewer, more = (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pytest_dlbench.judging import disturbances
-from pytest_dlbench.records import WarmUp
+from pytest_dlbench.records import Contention, WarmUp
 from tests.doubles.records import run, usage
 
 
@@ -52,3 +52,16 @@ def test_page_faults_are_told_where_the_kernel_takes_much_of_the_time():
 def test_processes_that_were_left_behind_are_named():
     (warning,) = disturbances([replace(run(), survivors=("python3",))])
     assert warning == "workers left processes behind, which were ended: python3"
+
+
+def test_steps_that_were_cut_are_told_with_their_number():
+    runs = [replace(run(), contention=Contention(steps=7, is_cut=is_cut)) for is_cut in (True, True, False)]
+    (warning,) = disturbances(runs)
+    assert warning.startswith("14 steps of 2 runs count for no step time")
+
+
+def test_first_steps_with_and_without_compiling_are_told_apart():
+    cold, warm = (replace(run(), compiled=state) for state in ("cold", "warm"))
+    (warning,) = disturbances([cold, warm, warm])
+    assert warning.startswith("1 of 3 runs compiled what the others found compiled")
+    assert disturbances([cold, cold]) == disturbances([warm, warm]) == ()

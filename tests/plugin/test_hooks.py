@@ -68,3 +68,13 @@ def test_a_name_that_is_taken_is_a_usage_error(metered):
     result = suite.run()
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*there is a metric 'accuracy' already*"])
+
+
+def test_a_metric_of_a_hook_is_in_exports_of_later_processes_without_the_hook(metered):
+    suite = metered(1)
+    suite.run("--dlbench-runs=1", "--dlbench-json=session.json")
+    (suite.path / "conftest.py").unlink()
+    result = suite.pytester.run("dlbench", "export", "csv", "session.json")
+    heading, row = result.outlines
+    assert float(row.rpartition(",")[2]) > 0
+    assert heading.endswith(",plug_energy")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging.readings import moments
+from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running.training import train_once
 from tests.running.plans import BATCH, STEPS, plan
@@ -57,9 +57,9 @@ def test_phases_are_told_once_and_hold_all_their_parts(evaluated):
 def test_steps_know_when_they_began_behind_an_evaluation(evaluated):
     training = evaluated.training
     assert [step for step, _ in training.resumed] == list(BEHIND)
-    began = moments(training)
-    assert list(began) == sorted(began)
-    assert began[BEHIND[0]] == training.resumed[0][1] > training.began_seconds + sum(training.step_seconds[:2])
+    steps = spans(training)
+    assert list(steps) == sorted(steps)
+    assert steps[BEHIND[0]][0] == training.resumed[0][1] > steps[BEHIND[0] - 1][1]
 
 
 def test_a_loss_that_is_not_finite_behind_an_evaluation_is_told_with_its_step(folder):

@@ -1,6 +1,8 @@
 """One run in a real worker process: every way in which it can end, and what is known of it by then."""
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 
@@ -9,7 +11,7 @@ import pytest
 
 from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.running import launch
+from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.training import train_once
 from tests.running.plans import BATCH, CLASSES, STEPS, plan
 
@@ -215,8 +217,24 @@ class TestDriver:
         assert run("numpy_softmax").outcome is RunOutcome.FINISHED
 
 
-def test_the_allocation_policy_is_on_record_and_a_users_own_goes_before_it(monkeypatch):
-    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
-    assert "mmap_threshold" in launch.allocation()
-    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=3")
-    assert launch.allocation() == "glibc.malloc.arena_max=3"
+class TestConditions:
+    @pytest.mark.parametrize("policy", launch.ALLOCATORS)
+    def test_of_memory_are_the_plans_and_not_the_users_own(self, run, monkeypatch, policy):
+        monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=3")
+        told = run("tells_its_surroundings", allocator=policy).versions
+        assert told["GLIBC_TUNABLES"] == told["seen GLIBC_TUNABLES"] == launch.ALLOCATORS[policy]
+
+    def test_of_cores_are_as_many_as_threads_and_those_of_the_driver_stay_what_they_were(self, run):
+        before = os.sched_getaffinity(0)
+        seen = run("tells_its_surroundings")
+        assert seen.cores == tuple(pinning.cores(1)) == tuple(json.loads(seen.versions["seen cores"]))
+        assert len(seen.cores) == 1
+        assert os.sched_getaffinity(0) == before
+
+    def test_of_compiled_code_are_cold_once_and_warm_then(self, run, tmp_path):
+        place = replace(plan("compiles_once", tmp_path).place, caches=tmp_path / "caches")
+        assert [run("compiles_once", place=place).compiled for _ in range(3)] == ["cold", "warm", "warm"]
+
+    def test_of_compiled_code_are_empty_for_a_framework_that_keeps_none(self, run, tmp_path):
+        place = replace(plan("numpy_softmax", tmp_path).place, caches=tmp_path / "caches")
+        assert run("numpy_softmax", place=place).compiled == ""

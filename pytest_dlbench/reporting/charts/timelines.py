@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from pytest_dlbench.judging.readings import moments
+from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import Run, Timeline
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -19,7 +19,14 @@ LEAD = (
     "What the worker's processes used from the start of a run to its end, one line a run. The colour of a dot is the"
     " phase that it was seen in."
 )
-PHASES = {"hello": "import", "build": "build", "load": "load", "train": "train", "evaluate": "evaluate"}
+PHASES = {
+    "hello": "import",
+    "build": "build",
+    "load": "load",
+    "train": "train",
+    "infer": "infer",
+    "evaluate": "evaluate",
+}
 BETWEEN = "between"
 COLUMNS = {
     "case": "case",
@@ -80,12 +87,12 @@ def _interrupted(run: Run, seconds: float) -> str:
     """Where evaluations lie between the steps, which of the two it was; empty where none do, and before the steps."""
     if run.training is None or not run.training.resumed:
         return ""
-    began = moments(run.training)
-    behind = (usage.began_seconds or 0.0 for usage in run.usage.values())
-    if not began[0] <= seconds < min((later for later in behind if later > began[-1]), default=inf):
+    steps = spans(run.training)
+    began = [usage.began_seconds or 0.0 for usage in run.usage.values()]
+    if not steps[0][0] <= seconds < min((later for later in began if later > steps[-1][1]), default=inf):
         return ""
-    step = bisect_right(began[:-1], seconds) - 1
-    return "train" if seconds <= began[step] + run.training.step_seconds[step] else "evaluate"
+    latest = steps[bisect_right(steps, (seconds, inf)) - 1]
+    return "train" if seconds <= latest[1] else "evaluate"
 
 
 def _picture() -> Mapping[str, Any]:

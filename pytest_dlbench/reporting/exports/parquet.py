@@ -9,4 +9,4 @@ from pytest_dlbench.storing.recorded import Recorded
 
 def write(recorded: Sequence[Recorded]) -> bytes:
     """One Parquet file, whose columns are those of CSV."""
-    return tables.encode(rows(recorded), kinds())
+    return tables.encode(rows(recorded), kinds(recorded))

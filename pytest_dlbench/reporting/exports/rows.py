@@ -21,10 +21,15 @@ COMMON = (
 INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
 
 
-def kinds() -> dict[str, str]:
-    """All columns in their order, with names of Arrow's types. A time is text in ISO 8601, which sorts as time does."""
+def kinds(recorded: Sequence[Recorded] = ()) -> dict[str, str]:
+    """All columns in their order, with names of Arrow's types. A time is text in ISO 8601, which sorts as time does.
+
+    Metrics that hooks brought to the session of a record come last.
+    """
+    records = [record for case in recorded for record in (case.old, case.record) if record]
+    hooked = {name: "float64" for record in records for run in record.runs for name in run.hooked}
     common = {name: "int64" if name in INTEGERS else "string" for name in COMMON}
-    return {**common, "wall_seconds": "float64", **dict.fromkeys(METRICS, "float64")}
+    return {**common, "wall_seconds": "float64", **dict.fromkeys(METRICS, "float64"), **hooked}
 
 
 def rows(recorded: Sequence[Recorded]) -> list[Row]:
@@ -33,7 +38,8 @@ def rows(recorded: Sequence[Recorded]) -> list[Row]:
     A case that was run in pairs has the rows of its old side before its own, without an outcome. ``began`` is in UTC.
     ``settings`` and ``versions`` are JSON, for they differ from case to case.
     """
-    return [row for case in recorded for row in _of_case(case)]
+    columns = list(kinds(recorded))
+    return [{name: cells.get(name) for name in columns} for case in recorded for cells in _of_case(case)]
 
 
 def _of_case(recorded: Recorded) -> Iterator[Row]:
@@ -43,7 +49,7 @@ def _of_case(recorded: Recorded) -> Iterator[Row]:
 
 
 def _of_record(record: Record, outcome: str) -> Iterator[Row]:
-    case, context, columns = record.case, record.context, kinds()
+    case, context = record.case, record.context
     shared: Row = {
         "machine": context.machine.name,
         "case": case.id,
@@ -62,8 +68,7 @@ def _of_record(record: Record, outcome: str) -> Iterator[Row]:
         "case_outcome": outcome,
     }
     for run in record.runs:
-        cells = {**shared, **_of_run(run)}
-        yield {name: cells.get(name) for name in columns}
+        yield {**shared, **_of_run(run)}
 
 
 def _of_run(run: Run) -> Row:
@@ -82,9 +87,5 @@ def _of_run(run: Run) -> Row:
 def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
     """Add one session to a history; gives where it is, a file for each machine class."""
     machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
-    return [
-        history.append(
-            rows([case for case in recorded if case.record.context.machine.name == machine]), kinds(), machine=machine
-        )
-        for machine in machines
-    ]
+    on = {machine: [case for case in recorded if case.record.context.machine.name == machine] for machine in machines}
+    return [history.append(rows(cases), kinds(cases), machine=machine) for machine, cases in on.items()]

@@ -1,0 +1,21 @@
+"""The NumPy double, which keeps settings at home, and code that it compiles where it finds none."""
+
+import os
+
+import numpy_softmax
+from numpy_softmax import SUPPORTS, configure, threads, versions
+
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+
+
+class Trainer(numpy_softmax.Trainer):
+    def load(self, inputs, labels, order, rates=None):
+        super().load(inputs, labels, order, rates)
+        folder = os.environ["XDG_CACHE_HOME"]
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "settings.json"), "a") as settings:
+            settings.write("{}")
+        code = os.path.join(folder, "kernel.so")
+        if not os.path.exists(code):
+            with open(code, "w") as file:
+                file.write("code")

@@ -1,0 +1,18 @@
+"""The NumPy double, which tells what it was started with as if that were versions."""
+
+import json
+import os
+
+import numpy_softmax
+from numpy_softmax import SUPPORTS, Trainer, configure, threads
+
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+
+
+def versions():
+    """Those of the double, and what it sees."""
+    seen = {
+        "seen GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", ""),
+        "seen cores": json.dumps(sorted(os.sched_getaffinity(0))),
+    }
+    return dict(numpy_softmax.versions(), **seen)
