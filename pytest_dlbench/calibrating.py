@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 
+from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, calibrating
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
 from pytest_dlbench.model import infer
-from pytest_dlbench.pairing import Terms, judge, next_of, pairs_of
+from pytest_dlbench.pairing import Terms, judge, next_of, pairs_of, terms_of
 from pytest_dlbench.records import Calibration, Case, Fault, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
@@ -157,3 +159,19 @@ def calibrate(
         found = replace(found, faults=(*found.faults, fault))
         keep(found)
     return found
+
+
+def attempt(session: Session, plan_of: Callable[[], Plan], pairs: int, keep: Callable[[Calibration], None]) -> str:
+    """Calibrate a case; gives why that could not be done, if it could not."""
+    try:
+        plan = plan_of()
+        if isinstance(plan.place, Absent):
+            return plan.place.reason
+        calibrate(session, plan, terms_of(session, plan), pairs, keep)
+    except UnfinishedError as error:
+        return messages.unfinished(error.run)
+    except InvalidError as error:
+        return f"the machine was not quiet: {error}; --allow invalid keeps such runs"
+    except DlbenchError as error:
+        return str(error)
+    return ""

@@ -1,27 +1,24 @@
 """``dlbench calibrate``: what the gate can tell on this machine."""
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from pytest_dlbench import calibrating, codec
+from pytest_dlbench import codec
 from pytest_dlbench.cli_answers import Commands, answer, command
 from pytest_dlbench.cli_cases import SETTINGS, Cell, declare_settings, options_of, planner, registry_of, session_of
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.placing import Absent
-from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.errors import OptionError
 from pytest_dlbench.options import Options
-from pytest_dlbench.pairing import terms_of
 from pytest_dlbench.parsing import positive_int
 from pytest_dlbench.records import Calibration
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import calibrations as reporting
-from pytest_dlbench.reporting import messages
-from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
-from pytest_dlbench.running.training import Plan
-from pytest_dlbench.session import Session
 from pytest_dlbench.storing.calibrations import FOLDER, CalibrationStore
+
+if TYPE_CHECKING:
+    from pytest_dlbench.session import Session
 
 WHERE = "dlbench calibrate"
 INTERRUPTED = 130
@@ -60,6 +57,9 @@ def declare(commands: Commands) -> None:
 
 
 def _calibrate(asked: argparse.Namespace) -> int:
+    # Late: what measures is slow to load.
+    from pytest_dlbench import calibrating  # noqa: PLC0415
+
     registry, options = registry_of(asked), options_of(asked)
     pairs = positive_int(asked.pairs, "--pairs")
     if pairs < FEWEST_PAIRS:
@@ -77,7 +77,7 @@ def _calibrate(asked: argparse.Namespace) -> int:
     is_whole = True
     try:
         for framework, cell in product(frameworks or [_first_here(registry, session)], cells):
-            if reason := _one(session, lambda: plans_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
+            if reason := calibrating.attempt(session, lambda: plans_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
                 kept.failed[f"{framework.name}-{cell.model}-{cell.dataset}-{cell.device}"] = reason
     except KeyboardInterrupt:
         is_whole = False
@@ -102,30 +102,14 @@ class _Kept:
         self._store.write(calibration)
 
 
-def _first_here(registry: Registry, session: Session) -> Framework:
+def _first_here(registry: Registry, session: "Session") -> Framework:
     for framework in registry.values["framework"].values():
         if session.settings.places.ready(cast("Framework", framework)):
             return cast("Framework", framework)
     raise OptionError(f"{WHERE}: no framework is here; to build one: dlbench env build pytorch")
 
 
-def _one(session: Session, plan_of: Callable[[], Plan], pairs: int, keep: Callable[[Calibration], None]) -> str:
-    """Calibrate a case; gives why it could not be done, if it could not."""
-    try:
-        plan = plan_of()
-        if isinstance(plan.place, Absent):
-            return plan.place.reason
-        calibrating.calibrate(session, plan, terms_of(session, plan), pairs, keep)
-    except UnfinishedError as error:
-        return messages.unfinished(error.run)
-    except InvalidError as error:
-        return f"the machine was not quiet: {error}; --allow invalid keeps such runs"
-    except DlbenchError as error:
-        return str(error)
-    return ""
-
-
-def _lines(session: Session, kept: _Kept) -> Iterator[str]:
+def _lines(session: "Session", kept: _Kept) -> Iterator[str]:
     for calibration in kept.found.values():
         yield from reporting.lines(calibration, session.options.tolerance)
     if kept.found:

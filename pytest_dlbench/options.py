@@ -4,9 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
@@ -40,6 +38,9 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
+
+if TYPE_CHECKING:
+    import pytest
 
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
@@ -328,7 +329,7 @@ OPTIONS = (
 )
 
 
-def declare(parser: pytest.Parser) -> None:
+def declare(parser: "pytest.Parser") -> None:
     """Add every row of the table to pytest's command line and ini keys."""
     group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
     for option in OPTIONS:
