@@ -83,6 +83,7 @@ class Options:
     journals: Path
     html: Path | None
     plan: bool
+    profile: bool
     json: Path | None
     history: str
     group_by: tuple[str, ...]
@@ -289,6 +290,12 @@ OPTIONS = (
         parse=flag,
         default="false",
         help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
+    ),
+    Option(
+        name="profile",
+        parse=flag,
+        default="false",
+        help="Run what --dlbench-ab found to have regressed once more a side, with the framework's own profiler.",
     ),
     Option(
         name="json",

@@ -19,6 +19,7 @@ from pytest_dlbench.judging.pairs import (
     wants_more,
 )
 from pytest_dlbench.judging.sequential import Decision, Rule
+from pytest_dlbench.profiling import profiled
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, Verdict
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
@@ -66,6 +67,8 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
             pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
             result = _judged(record, pairing, found, pairs.runs, again)
+    if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
+        result = profiled(session, old, new, result)
     session.conclude(record, result)
     return record, result
 

@@ -329,7 +329,8 @@ class Run:
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
     machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
     which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
-    the metrics that hooks added to a session, by name: later readers do not have the hooks.
+    the metrics that hooks added to a session, by name: later readers do not have the hooks. ``operator_seconds`` are of
+    a step, in a run under the framework's own profiler.
     """
 
     case: str
@@ -364,6 +365,7 @@ class Run:
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
     hooked: Mapping[str, float] = field(default_factory=dict)
+    operator_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -450,12 +452,21 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorTime:
+    """Seconds a step in one operator, on the old and the new side, under the framework's own profiler."""
+
+    name: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """A case as it is reported.
 
     ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
-    and ``runs`` are its own only.
+    and ``runs`` are its own only. ``operators`` are those that changed most, where a regression was profiled.
     """
 
     case: Case
@@ -470,6 +481,7 @@ class CaseResult:
     steps: int | None = None
     recipe_steps: int | None = None
     pairing: Pairing | None = None
+    operators: tuple[OperatorTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

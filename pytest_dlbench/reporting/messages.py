@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging.phases import Growth, growths
-from pytest_dlbench.records import Baseline, Pairing, Record, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records import Baseline, OperatorTime, Pairing, Record, Run, RunOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import figures
 
 WAY_OUT = (
@@ -96,6 +96,18 @@ def paired(
     lines += _listed("what takes another time:", [_growth(growth) for growth in growths(old, new)])
     lines += _listed("what differs between the two sides:", judging.changes(old[0].versions, new[0].versions))
     return "\n".join([*lines, f"to run it again: {again}"])
+
+
+def operators(changes: Sequence[OperatorTime]) -> str:
+    """The operators that changed most, with their time a step."""
+    told = [_operator(change) for change in changes]
+    return "\n".join(_listed("operators that changed most, time a step under the framework's own profiler:", told))
+
+
+def _operator(change: OperatorTime) -> str:
+    old, new = (figures.seconds(value) if value else "none" for value in (change.old, change.new))
+    sign = "+" if change.new > change.old else "-"
+    return f"{change.name:<28} {old} → {new}, {sign}{figures.seconds(abs(change.new - change.old))}"
 
 
 def _listed(heading: str, lines: Sequence[str]) -> list[str]:

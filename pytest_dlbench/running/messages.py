@@ -108,6 +108,13 @@ class Inferred:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Profiled:
+    """Seconds of a step by operator, as the framework's own profiler has them."""
+
+    operator_seconds: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -129,6 +136,7 @@ ANSWERS: dict[str, type] = {
     "evaluate": Evaluated,
     "check_steps": Checked,
     "infer": Inferred,
+    "profile": Profiled,
     "close": Closed,
 }
 
