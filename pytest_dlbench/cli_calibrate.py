@@ -1,7 +1,7 @@
 """``dlbench calibrate``: what the gate can tell on this machine."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +10,6 @@ from pytest_dlbench.cli_answers import Commands, answer, command
 from pytest_dlbench.cli_cases import SETTINGS, Cell, declare_settings, options_of, planner, registry_of, session_of
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.options import Options
 from pytest_dlbench.parsing import positive_int
 from pytest_dlbench.records import Calibration
 from pytest_dlbench.registry import Registry
@@ -59,6 +58,7 @@ def declare(commands: Commands) -> None:
 def _calibrate(asked: argparse.Namespace) -> int:
     # Late: what measures is slow to load.
     from pytest_dlbench import calibrating  # noqa: PLC0415
+    from pytest_dlbench.judging.pairs import paired_tolerances  # noqa: PLC0415
 
     registry, options = registry_of(asked), options_of(asked)
     pairs = positive_int(asked.pairs, "--pairs")
@@ -73,7 +73,7 @@ def _calibrate(asked: argparse.Namespace) -> int:
     session, progress = session_of(options, len(cells) * (3 + len(calibrating.SLOWDOWNS)))
     plans_of = {cell: planner(session, registry, cell, WHERE, calibrating.LABEL) for cell in cells}
     frameworks = [cast("Framework", registry.find("framework", name, WHERE)) for name in options.frameworks]
-    kept = _Kept(CalibrationStore(folder=options.baselines))
+    kept, tolerances = _Kept(CalibrationStore(folder=options.baselines)), paired_tolerances(options.tolerance)
     is_whole = True
     try:
         for framework, cell in product(frameworks or [_first_here(registry, session)], cells):
@@ -84,8 +84,8 @@ def _calibrate(asked: argparse.Namespace) -> int:
     finally:
         progress.clear()
     told = {"calibrations": list(kept.found.values()), "failed": kept.failed, "journal": str(session.journal.path)}
-    answer(asked, codec.builtins(told), _lines(session, kept))
-    return _status(kept, options) if is_whole else INTERRUPTED
+    answer(asked, codec.builtins(told), _lines(session, kept, tolerances))
+    return _status(kept, tolerances) if is_whole else INTERRUPTED
 
 
 class _Kept:
@@ -109,9 +109,9 @@ def _first_here(registry: Registry, session: "Session") -> Framework:
     raise OptionError(f"{WHERE}: no framework is here; to build one: dlbench env build pytorch")
 
 
-def _lines(session: "Session", kept: _Kept) -> Iterator[str]:
+def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> Iterator[str]:
     for calibration in kept.found.values():
-        yield from reporting.lines(calibration, session.options.tolerance)
+        yield from reporting.lines(calibration, tolerances)
     if kept.found:
         yield "* of so many that are made of these pairs by exchanging their sides at random"
         yield f"kept for the gate in {session.options.baselines / session.settings.machine.name / FOLDER}"
@@ -119,9 +119,9 @@ def _lines(session: "Session", kept: _Kept) -> Iterator[str]:
     yield f"journal: {session.journal.path}"
 
 
-def _status(kept: _Kept, options: Options) -> int:
+def _status(kept: _Kept, tolerances: Mapping[str, float]) -> int:
     found = kept.found.values()
     if kept.failed or any(verdict.outcome in reporting.CHANGED for one in found for verdict in one.verdicts):
         return 1
-    is_narrow = any(reporting.is_too_narrow(one, name, options.tolerance) for one in found for name in one.smallest)
+    is_narrow = any(reporting.is_too_narrow(one, name, tolerances) for one in found for name in one.smallest)
     return 3 if is_narrow else 0
