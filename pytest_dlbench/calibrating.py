@@ -1,6 +1,6 @@
 """A case run against itself, then against itself with planted faults: what the gate makes of both."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
@@ -21,13 +21,6 @@ from pytest_dlbench.session import Session
 # Times as long; the largest first, for what is smaller than one that is not found would not be found either.
 SLOWDOWNS = (0.10, 0.05, 0.02, 0.01)
 LABEL = "calibration"
-# Of a fault, the first of these that a metric has.
-WORST_FIRST = (
-    VerdictOutcome.REGRESSED,
-    VerdictOutcome.IMPROVED,
-    VerdictOutcome.INCONCLUSIVE,
-    VerdictOutcome.EQUIVALENT,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +117,8 @@ def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fa
             return Fault(name=planted.name, reason=messages.unfinished(error.run))
         except InvalidError as error:
             return Fault(name=planted.name, reason=f"the machine was not quiet: {error}")
-    telling = _telling(found.verdicts)
+    # Of the metric that it was planted in: what is said beside it may be the machine's.
+    (telling,) = (verdict for verdict in found.verdicts if verdict.metric in planted.tolerances)
     return Fault(
         name=planted.name,
         outcome=telling.outcome,
@@ -137,10 +131,6 @@ def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fa
 def _is_bounded(verdict: Verdict) -> bool:
     """Whether its figures are finite: others cannot be kept. A verdict that was held back has no interval yet."""
     return all(isfinite(value) for value in (verdict.change, verdict.lower, verdict.upper))
-
-
-def _telling(verdicts: Sequence[Verdict]) -> Verdict:
-    return min(verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
 
 
 def is_found(fault: Fault) -> bool:

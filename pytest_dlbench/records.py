@@ -537,9 +537,9 @@ class CaseResult:
 class Fault:
     """A fault that was planted on the new side of a case, and what the gate said of it.
 
-    ``outcome`` is that of the metrics it was looked for with, ``pairs`` how many that took, ``verdict`` the one that
-    tells most, None where its interval has no bounds. ``reason`` says why it ended there, or why it was not run, or
-    could not be; ``outcome`` is None then.
+    ``verdict`` is of the metric that it was planted in, None where its interval has no bounds; ``pairs`` are all that
+    the gate ran until every metric was decided. ``reason`` says why it ended there, or why it was not run, or could not
+    be; ``outcome`` is None then.
     """
 
     name: str
