@@ -75,6 +75,13 @@ def test_the_first_example_collects_what_it_says(pytester):
     result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-gatech-lenet-digits28-cpu[]]"])
 
 
+def test_the_table_of_models_is_what_the_code_says():
+    spec = importlib.util.spec_from_file_location("zoo_page", DOCS / "zoo_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (DOCS / "zoo.md").read_text(encoding="utf-8") == module.page(), "python docs/zoo_page.py writes it anew"
+
+
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
 def test_every_file_that_a_page_links_to_is_there(page):
     generated = {f"reference/{name}.md" for name in ("options", "commands", "metrics", "records")}
