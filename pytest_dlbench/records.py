@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
+# Of baselines: version 1 had one session and no name for it; version 2 has several, and an anchor.
+BASELINE_FORMAT = 2
 
 # Among the reasons why a card is slowed, the one that is no trouble.
 POWER_LIMIT = "power limit"
@@ -174,7 +176,9 @@ class Training:
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
     began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
     ``resumed`` has the number of each step that did so, from 0, and when it began. ``input_seconds`` are the part of
-    each step that was waiting for its batch, empty where all data were handed over before.
+    each step that was waiting for its batch, empty where all data were handed over before. ``tokens`` are those that
+    went in, None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its
+    card, None where it does not count them.
     """
 
     step_seconds: tuple[float, ...]
@@ -185,6 +189,8 @@ class Training:
     began_seconds: float | None = None
     resumed: tuple[tuple[int, float], ...] = ()
     input_seconds: tuple[float, ...] = ()
+    tokens: int | None = None
+    device_peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +251,8 @@ class StepCheck:
     """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
 
     Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
-    step before it. Losses are of that batch, before and after all of these steps, to the last digit.
+    step before it. Losses are of that batch, before and after all of these steps, to the last digit, and once more:
+    ``loss_again`` is that of the same weights, empty in files older than it.
     """
 
     steps: int
@@ -256,16 +263,21 @@ class StepCheck:
     behind_single: tuple[float, float]
     behind_double: tuple[float, float]
     alone: tuple[float, float]
+    loss_again: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
-    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions."""
+    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions.
+
+    ``launch_seconds`` is what the smallest operation takes; None in files older than it.
+    """
 
     threads: int
     precision: str
     flops_per_second: float
     copied_bytes_per_second: float
+    launch_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,18 +414,39 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """Accepted figures of one case: each metric's value in every run, in the order of the seeds."""
+class BaselineSession:
+    """What is kept of one session of a case.
 
-    format: int = FORMAT_VERSION
+    ``id`` is the time it was saved, in UTC and unique among the case's sessions. ``medians`` are over the runs, of
+    every metric; ``values`` have every run's, in the order of the ``seeds``, of metrics that are judged run by run.
+    ``accepted`` are metrics that had changed and were saved all the same: a new level begins here. ``commit`` is that
+    of the repository that the benchmark lies in, empty where it is in none.
+    """
+
+    id: str
+    saved: str
+    reason: str
+    commit: str = ""
+    versions: Mapping[str, str]
+    seeds: tuple[int, ...]
+    medians: Mapping[str, float]
+    values: Mapping[str, tuple[float, ...]]
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Accepted sessions of one case, oldest first; ``context`` holds for all of them, ``recipe`` is the newest one's.
+
+    ``anchor`` is the session that later ones are also held against, and is never dropped.
+    """
+
+    format: int = BASELINE_FORMAT
     case: Case
     context: Context
     recipe: Mapping[str, Any]
-    versions: Mapping[str, str]
-    seeds: tuple[int, ...]
-    metrics: Mapping[str, tuple[float, ...]]
-    saved: str
-    reason: str
+    anchor: str
+    sessions: tuple[BaselineSession, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -422,7 +455,9 @@ class Verdict:
 
     ``change`` with its interval ``lower`` to ``upper`` is a ratio new / old for ratio metrics (1.0 is no change) and a
     difference new - old in percentage points for accuracy (0.0 is no change); ``tolerance`` is 0.05 for 5 % and 1.0
-    for 1 pp.
+    for 1 pp. ``sessions`` are the stored ones that it was judged against as such, 0 where runs were compared with runs.
+    ``is_corrected`` says that the machine's own speed in each session was taken out; ``old`` is then what it would be
+    on the machine as it is now.
     """
 
     metric: str
@@ -433,6 +468,8 @@ class Verdict:
     lower: float
     upper: float
     tolerance: float
+    sessions: int = 0
+    is_corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -458,7 +495,9 @@ class CaseResult:
 
     ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
-    and ``runs`` are its own only.
+    and ``runs`` are its own only. ``since_anchor`` holds it against the anchor of its baseline; ``drifting`` are
+    metrics that have crept, with the sessions since it began. ``settled_by`` is the command that would settle what is
+    suspect.
     """
 
     case: Case
@@ -467,6 +506,9 @@ class CaseResult:
     runs: int
     figures: Mapping[str, float]
     verdicts: tuple[Verdict, ...] = ()
+    since_anchor: tuple[Verdict, ...] = ()
+    drifting: Mapping[str, int] = field(default_factory=dict)
+    settled_by: str = ""
     warnings: tuple[str, ...] = ()
     saved: bool = False
     certificate: Certificate | None = None

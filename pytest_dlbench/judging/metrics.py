@@ -20,9 +20,10 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
-    None for a run that has no such figure: then its case has none, whatever other runs have. ``is_shown`` gives it a
-    column in the table; ``purpose`` says which runs have it at all.
+    where a single bad run is the finding. ``is_exact``: figures of another day are as good as today's, however busy the
+    machine is, so that runs are compared with stored runs; else sessions with stored sessions. Without a ``tolerance``
+    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has none,
+    whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -36,8 +37,14 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    is_exact: bool = False
     purpose: Purpose | None = None
     is_shown: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a machine that is twice as fast makes it twice as good."""
+        return self.unit in ("s", "samples/s")
 
     def figure(self, run: Run) -> float:
         """What the run has, NaN for one that has none."""
@@ -100,6 +107,14 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
         Metric(
+            name="token_throughput",
+            unit="tokens/s",
+            better="higher",
+            kind="ratio",
+            value=readings.token_throughput,
+            purpose="training",
+        ),
+        Metric(
             name="first_step",
             unit="s",
             better="lower",
@@ -121,6 +136,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -132,6 +148,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -142,6 +159,7 @@ METRICS: dict[str, Metric] = {
             value=reaching.reached,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -162,6 +180,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.05,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -181,6 +200,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -192,6 +212,7 @@ METRICS: dict[str, Metric] = {
             value=readings.perplexity,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -205,6 +226,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.015,
             session_sd=0.0025,
             is_robust=False,
+            is_exact=True,
         ),
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
         Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
@@ -242,6 +264,14 @@ METRICS: dict[str, Metric] = {
             better="lower",
             kind="ratio",
             value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_allocated",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.allocated_on_card,
+            purpose="training",
         ),
         Metric(
             name="gpu_utilisation",

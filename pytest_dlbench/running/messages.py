@@ -35,7 +35,8 @@ class Built:
 class TrainedOn:
     """Seconds and loss of every step; a loss that is not finite is text, and the last.
 
-    ``began`` is when the first of them did, on the monotonic clock that worker and driver share.
+    ``began`` is when the first of them did, on the monotonic clock that worker and driver share. ``device_peak_bytes``
+    are the most that the framework's own allocator has had on its card, None where it does not count.
     """
 
     began: float
@@ -43,6 +44,7 @@ class TrainedOn:
     losses: tuple[float | str, ...]
     examples: int
     input_seconds: tuple[float, ...] = ()
+    device_peak_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
@@ -89,6 +91,7 @@ class Checked:
 
     loss_before: str
     loss_after: str
+    loss_again: str
     single: tuple[float, float]
     double: tuple[float, float]
     behind_single: tuple[float, float]

@@ -112,7 +112,16 @@ def _trained(session, first, steps):
     seconds, losses = timed_steps(session.stepper, steps, first)
     examples = len(seconds) * session.order.shape[1]
     waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
-    return {"began": began, "step_seconds": seconds, "input_seconds": waits, "losses": losses, "examples": examples}
+    # Only builders of frameworks that count what their own allocator hands out have it.
+    peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
+    return {
+        "began": began,
+        "step_seconds": seconds,
+        "input_seconds": waits,
+        "losses": losses,
+        "examples": examples,
+        "device_peak_bytes": peak,
+    }
 
 
 def evaluate(session, request):
@@ -190,10 +199,11 @@ def check_steps(session, request):
     _, behind_single = _timed(evaluated)
     _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
     after, behind_double = _timed(evaluated)
-    _, again = _timed(evaluated)
+    last, again = _timed(evaluated)
     return {
         "loss_before": repr(float(before)),
         "loss_after": repr(float(after)),
+        "loss_again": repr(float(last)),
         "single": single,
         "double": double,
         "behind_single": behind_single,
