@@ -188,9 +188,9 @@ class Training:
     load_seconds: float | None = None
     began_seconds: float | None = None
     resumed: tuple[tuple[int, float], ...] = ()
-    input_seconds: tuple[float, ...] = ()
     tokens: int | None = None
     device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,8 +43,8 @@ class TrainedOn:
     step_seconds: tuple[float, ...]
     losses: tuple[float | str, ...]
     examples: int
-    input_seconds: tuple[float, ...] = ()
     device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):

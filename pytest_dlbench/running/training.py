@@ -295,9 +295,9 @@ class _Dialogue:
                 batch_size=plan.recipe.batch_size,
                 load_seconds=trained.load_seconds if isinstance(trained, messages.Trained) else None,
                 began_seconds=began,
-                input_seconds=trained.input_seconds,
                 tokens=tokens,
                 device_peak_bytes=trained.device_peak_bytes,
+                input_seconds=trained.input_seconds,
             )
             return
         self.measured["training"] = replace(
@@ -306,10 +306,10 @@ class _Dialogue:
             losses=known.losses + losses,
             examples=known.examples + trained.examples,
             resumed=(*known.resumed, (len(known.step_seconds), began)),
-            input_seconds=known.input_seconds + trained.input_seconds,
             tokens=None if tokens is None else tokens + (known.tokens or 0),
             # Counted since the worker's start: the last is of all steps.
             device_peak_bytes=trained.device_peak_bytes,
+            input_seconds=known.input_seconds + trained.input_seconds,
         )
 
     @staticmethod

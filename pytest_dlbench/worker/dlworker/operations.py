@@ -111,9 +111,9 @@ def _trained(session, first, steps):
     began = monotonic()
     seconds, losses = timed_steps(session.stepper, steps, first)
     examples = len(seconds) * session.order.shape[1]
-    waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
     # Only builders of frameworks that count what their own allocator hands out have it.
     peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
+    waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
     return {
         "began": began,
         "step_seconds": seconds,
