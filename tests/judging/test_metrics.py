@@ -214,6 +214,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_SOME_RECIPES,
         *OF_LONG_RUNS,
         *OF_SOME_MACHINES,
+        *OF_TOKENS,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 
