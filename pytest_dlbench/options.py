@@ -127,7 +127,7 @@ OPTIONS = (
         name="save",
         parse=flag,
         default="false",
-        help="Write the figures of this session as the baselines of the selected cases; needs --dlbench-reason.",
+        help="Add this session to the baselines of the selected cases; needs --dlbench-reason.",
     ),
     Option(
         name="reason", parse=text, default="", metavar="TEXT", help="Why the new baselines are right; kept in them."

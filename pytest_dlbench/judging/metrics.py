@@ -113,6 +113,14 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
         Metric(
+            name="token_throughput",
+            unit="tokens/s",
+            better="higher",
+            kind="ratio",
+            value=readings.token_throughput,
+            purpose="training",
+        ),
+        Metric(
             name="first_step",
             unit="s",
             better="lower",
@@ -146,6 +154,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -156,6 +165,7 @@ METRICS: dict[str, Metric] = {
             value=reaching.reached,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -176,6 +186,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.05,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -240,6 +251,14 @@ METRICS: dict[str, Metric] = {
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
         Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
         Metric(
+            name="input_wait",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.input_wait,
+            purpose="training",
+        ),
+        Metric(
             name="page_faults",
             unit="faults/step",
             better="lower",
@@ -265,6 +284,14 @@ METRICS: dict[str, Metric] = {
             better="lower",
             kind="ratio",
             value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_allocated",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.allocated_on_card,
+            purpose="training",
         ),
         Metric(
             name="gpu_utilisation",

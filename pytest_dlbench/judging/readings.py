@@ -58,6 +58,17 @@ def throughput(run: Run) -> float:
     return training.batch_size * len(timed) / sum(timed)
 
 
+def token_throughput(run: Run) -> float | None:
+    """Tokens that go in a second, of text; the first step left out."""
+    training = trained(run)
+    return None if training.tokens is None else throughput(run) * training.tokens / training.examples
+
+
+def allocated_on_card(run: Run) -> float | None:
+    """The most that the framework's own allocator has had on its card."""
+    return trained(run).device_peak_bytes
+
+
 def timed_batches(run: Run) -> Sequence[float]:
     """Behind the first, which compiles."""
     if run.inference is None:
@@ -146,6 +157,12 @@ def cpu_use(run: Run) -> float:
 def load_time(run: Run) -> float | None:
     """Of handing the data to the framework."""
     return trained(run).load_seconds
+
+
+def input_wait(run: Run) -> float | None:
+    """Of a step, the median behind the warm-up: until its batch was there and handed over."""
+    training = trained(run)
+    return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
 
 
 def page_faults(run: Run) -> float | None:

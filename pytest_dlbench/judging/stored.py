@@ -189,7 +189,7 @@ class _Stored:
         stored = [session.medians[self.metric.name] for session in self.level]
         longest = history[-MOST_SESSIONS:] if len(history) > len(stored) else stored
         figures = [value for value in longest if is_comparable(self.metric, value)]
-        found = drift([badness(self.metric, value) for value in [*figures, new]])
+        found = drift([badness(self.metric, value) for value in [*figures, new]], smallest_spread(self.metric))
         return found.latest if found.is_suspect else 0
 
     @property

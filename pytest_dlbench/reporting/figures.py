@@ -39,9 +39,15 @@ def figure(metric: str, value: float) -> str:
 
 def change(verdict: Verdict) -> str:
     """A change with its interval: ``ratio 1.083 [1.061, 1.106]``, ``-2.31 pp [-2.90, -1.72]``."""
+    shown = size(verdict.metric, verdict.change)
     if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.change:+.2f} pp [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
-    return f"ratio {verdict.change:.3f} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+        return f"{shown} [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
+    return f"{shown} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+
+
+def size(metric: str, change: float) -> str:
+    """A change alone: ``ratio 1.083``, ``-2.31 pp``."""
+    return f"{change:+.2f} pp" if METRICS[metric].kind == "points" else f"ratio {change:.3f}"
 
 
 def tolerance(verdict: Verdict) -> str:
