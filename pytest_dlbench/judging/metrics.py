@@ -22,8 +22,9 @@ class Metric:
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
     where a single bad run is the finding. ``is_exact``: figures of another day are as good as today's, however busy the
     machine is, so that runs are compared with stored runs; else sessions with stored sessions. Without a ``tolerance``
-    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has none,
-    whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at all.
+    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has
+    none, whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at
+    all.
     """
 
     name: str
