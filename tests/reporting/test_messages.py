@@ -134,7 +134,7 @@ def test_an_anchor_that_shows_nothing_is_not_to_be_moved():
 
 
 def test_a_drift_is_told_with_its_length():
-    assert "\nstep_time has crept up for 3 sessions" in told(drifting={"step_time": 3})
+    assert "\nstep_time has crept to the worse for 3 sessions" in told(drifting={"step_time": 3})
     assert "pairs would tell" in told(drifting={"step_time": 3})
 
 
