@@ -175,7 +175,9 @@ class Training:
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
     began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
-    ``resumed`` has the number of each step that did so, from 0, and when it began.
+    ``resumed`` has the number of each step that did so, from 0, and when it began. ``tokens`` are those that went in,
+    None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its card, None
+    where it does not count them.
     """
 
     step_seconds: tuple[float, ...]
@@ -185,6 +187,8 @@ class Training:
     load_seconds: float | None = None
     began_seconds: float | None = None
     resumed: tuple[tuple[int, float], ...] = ()
+    tokens: int | None = None
+    device_peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +249,8 @@ class StepCheck:
     """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
 
     Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
-    step before it. Losses are of that batch, before and after all of these steps, to the last digit.
+    step before it. Losses are of that batch, before and after all of these steps, to the last digit, and once more:
+    ``loss_again`` is that of the same weights, empty in files older than it.
     """
 
     steps: int
@@ -256,16 +261,21 @@ class StepCheck:
     behind_single: tuple[float, float]
     behind_double: tuple[float, float]
     alone: tuple[float, float]
+    loss_again: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
-    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions."""
+    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions.
+
+    ``launch_seconds`` is what the smallest operation takes; None in files older than it.
+    """
 
     threads: int
     precision: str
     flops_per_second: float
     copied_bytes_per_second: float
+    launch_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

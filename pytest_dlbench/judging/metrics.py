@@ -22,9 +22,8 @@ class Metric:
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
     where a single bad run is the finding. ``is_exact``: figures of another day are as good as today's, however busy the
     machine is, so that runs are compared with stored runs; else sessions with stored sessions. Without a ``tolerance``
-    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has
-    none, whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at
-    all.
+    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has none,
+    whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -107,6 +106,14 @@ METRICS: dict[str, Metric] = {
             purpose="inference",
         ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
+        Metric(
+            name="token_throughput",
+            unit="tokens/s",
+            better="higher",
+            kind="ratio",
+            value=readings.token_throughput,
+            purpose="training",
+        ),
         Metric(
             name="first_step",
             unit="s",
@@ -249,6 +256,14 @@ METRICS: dict[str, Metric] = {
             better="lower",
             kind="ratio",
             value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_allocated",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.allocated_on_card,
+            purpose="training",
         ),
         Metric(
             name="gpu_utilisation",

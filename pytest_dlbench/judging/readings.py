@@ -58,6 +58,17 @@ def throughput(run: Run) -> float:
     return training.batch_size * len(timed) / sum(timed)
 
 
+def token_throughput(run: Run) -> float | None:
+    """Tokens that go in a second, of text; the first step left out."""
+    training = trained(run)
+    return None if training.tokens is None else throughput(run) * training.tokens / training.examples
+
+
+def allocated_on_card(run: Run) -> float | None:
+    """The most that the framework's own allocator has had on its card."""
+    return trained(run).device_peak_bytes
+
+
 def timed_batches(run: Run) -> Sequence[float]:
     """Behind the first, which compiles."""
     if run.inference is None:

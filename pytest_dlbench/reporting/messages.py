@@ -29,6 +29,8 @@ WAY_OUT = (
     " runs differ by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
 )
 
+SURE_WAY_OUT = "sessions of this machine differ by too much: --dlbench-ab needs none; --dlbench-tolerance can be wider"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:

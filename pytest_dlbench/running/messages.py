@@ -35,13 +35,15 @@ class Built:
 class TrainedOn:
     """Seconds and loss of every step; a loss that is not finite is text, and the last.
 
-    ``began`` is when the first of them did, on the monotonic clock that worker and driver share.
+    ``began`` is when the first of them did, on the monotonic clock that worker and driver share. ``device_peak_bytes``
+    are the most that the framework's own allocator has had on its card, None where it does not count.
     """
 
     began: float
     step_seconds: tuple[float, ...]
     losses: tuple[float | str, ...]
     examples: int
+    device_peak_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not all(seconds > 0 for seconds in self.step_seconds):
@@ -86,6 +88,7 @@ class Checked:
 
     loss_before: str
     loss_after: str
+    loss_again: str
     single: tuple[float, float]
     double: tuple[float, float]
     behind_single: tuple[float, float]

@@ -274,14 +274,16 @@ class _Dialogue:
             else:
                 inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
                 trained = self._ask("train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last)
-            self._add(trained, plan.recipe.batch_size)
+            self._add(trained, plan)
             self._check_trained(plan, trained, first, last)
             if last < plan.steps:
                 self._plot(plan, self._evaluated(plan))
             first = last
 
-    def _add(self, trained: messages.TrainedOn, batch_size: int) -> None:
+    def _add(self, trained: messages.TrainedOn, plan: Plan) -> None:
         """Steps behind those that are known already."""
+        model = plan.network.model
+        tokens = None if model.vocabulary is None else trained.examples * prod(model.input_shape)
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
         began = trained.began - self._started
         known: Training | None = self.measured.get("training")
@@ -290,9 +292,11 @@ class _Dialogue:
                 step_seconds=trained.step_seconds,
                 losses=losses,
                 examples=trained.examples,
-                batch_size=batch_size,
+                batch_size=plan.recipe.batch_size,
                 load_seconds=trained.load_seconds if isinstance(trained, messages.Trained) else None,
                 began_seconds=began,
+                tokens=tokens,
+                device_peak_bytes=trained.device_peak_bytes,
             )
             return
         self.measured["training"] = replace(
@@ -301,6 +305,9 @@ class _Dialogue:
             losses=known.losses + losses,
             examples=known.examples + trained.examples,
             resumed=(*known.resumed, (len(known.step_seconds), began)),
+            tokens=None if tokens is None else tokens + (known.tokens or 0),
+            # Counted since the worker's start: the last is of all steps.
+            device_peak_bytes=trained.device_peak_bytes,
         )
 
     @staticmethod

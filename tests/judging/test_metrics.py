@@ -18,7 +18,9 @@ TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answe
 OF_INFERENCE = ("latency", "latency_median", "latency_p90")
 # tests/judging/test_reaching.py
 OF_A_TARGET = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"}
-OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation"}
+OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated"}
+# Of text.
+OF_TOKENS = {"token_throughput"}
 CARD = GpuUsage(name="Acme", uuid="GPU-1", energy_joules=50.0, memory_peak_bytes=100, utilisation=0.9)
 
 
@@ -112,9 +114,21 @@ def test_every_metric_is_listed_under_its_name(name):
     assert METRICS[name].name == name
 
 
-@pytest.mark.parametrize("name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_A_TARGET - OF_SOME_MACHINES))
+@pytest.mark.parametrize(
+    "name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_A_TARGET - OF_SOME_MACHINES - OF_TOKENS)
+)
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
+
+
+def test_tokens_are_as_many_a_sample_as_went_in():
+    text = replace(records.training(FOURTEEN), tokens=30 * records.training(FOURTEEN).examples)
+    run = records.run(training=text)
+    assert value("token_throughput", run) == pytest.approx(30 * value("throughput", run))
+
+
+def test_what_a_framework_took_of_its_card_is_what_it_says():
+    assert value("gpu_allocated", records.run(training=replace(records.training(), device_peak_bytes=7))) == 7
 
 
 def test_the_latency_of_a_batch_is_read_behind_the_first():

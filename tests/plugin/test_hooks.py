@@ -1,12 +1,15 @@
-"""The example of docs/measurement.md: somebody else's sampler joins the record, the table and the gate."""
+"""The example of docs/adding-a-sampler.md: somebody else's sampler joins the record, the table and the gate."""
 
+import csv
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "measurement.md"
+from pytest_dlbench.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-sampler.md"
 # A meter that always shows 36 watts: as good as the file of a real one.
 METER = """
 from time import monotonic
@@ -52,6 +55,19 @@ def test_a_samplers_figure_is_in_the_record_and_in_the_table(metered):
     (journal,) = (metered(1).path / ".dlbench").glob("*.jsonl")
     train = json.loads(journal.read_text().splitlines()[0])["run"]["usage"]["train"]
     assert train["readings"]["plug_joules"] == pytest.approx(36 * train["wall_seconds"], rel=0.2)
+
+
+def test_a_samplers_figure_is_in_the_exports(metered):
+    suite = metered(1)
+    assert suite.run("--dlbench-runs=1", "--dlbench-json=all.json", "--junitxml=all.xml").ret == 0
+    told = json.loads((suite.path / "all.json").read_text())
+    assert "plug_energy" in json.dumps(told)
+    assert 'name="dlbench_plug_energy"' in (suite.path / "all.xml").read_text()
+    # Outside of the session nobody has loaded the hooks: the reading is there all the same.
+    table = suite.path / "runs.csv"
+    assert main(["export", "csv", str(suite.path / ".dlbench"), "-o", str(table)]) == 0
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert float(row["plug_joules"]) > 0
 
 
 def test_a_metric_with_a_tolerance_is_judged(metered):

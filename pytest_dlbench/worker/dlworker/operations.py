@@ -104,7 +104,15 @@ def _trained(session, first, steps):
     began = monotonic()
     seconds, losses = timed_steps(session.trainer, steps, first)
     examples = len(seconds) * session.order.shape[1]
-    return {"began": began, "step_seconds": seconds, "losses": losses, "examples": examples}
+    # Only builders of frameworks that count what their own allocator hands out have it.
+    peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
+    return {
+        "began": began,
+        "step_seconds": seconds,
+        "losses": losses,
+        "examples": examples,
+        "device_peak_bytes": peak,
+    }
 
 
 def evaluate(session, request):
@@ -182,10 +190,11 @@ def check_steps(session, request):
     _, behind_single = _timed(evaluated)
     _, double = _timed(lambda: timed_steps(session.trainer, 2 * steps))
     after, behind_double = _timed(evaluated)
-    _, again = _timed(evaluated)
+    last, again = _timed(evaluated)
     return {
         "loss_before": repr(float(before)),
         "loss_after": repr(float(after)),
+        "loss_again": repr(float(last)),
         "single": single,
         "double": double,
         "behind_single": behind_single,

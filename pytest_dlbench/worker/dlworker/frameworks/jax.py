@@ -141,6 +141,11 @@ class Trainer:
                 shapes["%s.%s" % (layer, role)] = shape
         return shapes
 
+    def peak_device_bytes(self):
+        # None of a processor's memory, which XLA does not count.
+        counts = self.device.memory_stats()
+        return None if counts is None else counts.get("peak_bytes_in_use")
+
     def describe(self):
         lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
         return "\n".join(lines) + "\n" + str(jax.tree.map(jnp.shape, self.weights))

@@ -138,6 +138,9 @@ class Trainer:
     def describe(self):
         return str(self.model)
 
+    def peak_device_bytes(self):
+        return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
+
     def load(self, inputs, labels, order, rates=None):
         self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
         self.order = torch.from_numpy(np.array(order, dtype=np.int64)).to(self.device)
