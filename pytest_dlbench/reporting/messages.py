@@ -203,8 +203,10 @@ def _undecided(verdicts: Sequence[Verdict], runs: int) -> str:
     names = ", ".join(verdict.metric for verdict in undecided)
     stored = max(verdict.sessions for verdict in undecided)
     known = f"{sessions(stored)} then" if stored else "the runs then"
+    # Sessions that are known to lie far apart are not brought together by more of them.
+    way_out = SURE_WAY_OUT if stored >= KNOWN_SESSIONS else WAY_OUT
     return (
-        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {WAY_OUT}"
+        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {way_out}"
     )
 
 
