@@ -98,7 +98,7 @@ def session_of(options: Options, cases: int) -> tuple[Session, Live]:
     if any(len(values) > 1 for values in options.settings.values()):
         raise OptionError("--set: one value of each setting: this command has no axes")
     progress = Live(_Errors(), lambda: cases)
-    return open_session(options, "", progress, cases=cases), progress
+    return open_session(options, "", progress), progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
