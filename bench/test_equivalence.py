@@ -10,20 +10,21 @@ from pytest_dlbench.judging.equivalence import BOUND, is_equal
 
 pytestmark = pytest.mark.equivalence
 
-# By model and framework, with the reason.
+# By model and framework, with the reason; tests/equivalence/test_looser_bounds.py shows that it is the whole one.
 LOOSER = {
-    # In the second step two values of a pooling window differ by 1e-7 in float64, and the float32 convolutions of
-    # TensorFlow and XLA make the other one the larger; in float64 all agree to 2e-16.
+    # Rounding alone: in float64 all three are within 2e-16, in float32 the losses within 1.5e-5 (and within 4e-9 at the
+    # first step) and the evaluation within 2.9e-5.
     "gatech-lenet": {
-        "tensorflow": 1e-4,
-        "tensorflow-xla": 1e-4,
-        "keras-tensorflow": 1e-4,
-        "caffe2": 5e-3,
+        "tensorflow": 3e-5,
+        "tensorflow-xla": 3e-5,
+        "keras-tensorflow": 3e-5,
+        "caffe2": 2e-3,
     },
     # Where several values of a pooling window are the largest, as in the empty margin of a digit, Caffe2 gives each of
-    # them the whole gradient, and has no other pooling on a CPU.
-    "tartu-mnist-cnn": {"caffe2": 5e-3},
-    "tartu-cifar10-cnn": {"caffe2": 5e-3},
+    # them the whole gradient, and has no other pooling on a CPU. That takes it 6e-4 away from LeNet's losses, 9e-4 and
+    # 1e-3 from these; PyTorch with such a gradient goes the same way, within 2e-7, 7e-7 and 2.4e-5.
+    "tartu-mnist-cnn": {"caffe2": 2e-3},
+    "tartu-cifar10-cnn": {"caffe2": 2e-3},
 }
 
 

@@ -54,7 +54,7 @@ def _of_files(files: Sequence[Path], frameworks: Sequence[str], registry: Regist
     pins = [_pins(file) for file in files]
     known = cast("dict[str, Framework]", registry.values["framework"])
     names = frameworks or [name for name, framework in known.items() if not set(framework.more_marks) & known.keys()]
-    found = [name for name in names if all(_is_pinned(known[name], pinned) for pinned in pins)]
+    found = [name for name in names if all(is_pinned(known[name], pinned) for pinned in pins)]
     if not found:
         asked = f"of {', '.join(frameworks)} " if frameworks else ""
         raise OptionError(f"{WHERE}: no framework {asked}is pinned in both {files[0]} and {files[1]}")
@@ -76,7 +76,7 @@ def _parsed(lines: Iterator[str]) -> Iterator[Requirement]:
             yield Requirement(line)
 
 
-def _is_pinned(framework: Framework, pins: dict[str, Requirement]) -> bool:
+def is_pinned(framework: Framework, pins: dict[str, Requirement]) -> bool:
     """Whether each of its needs is among the pins, in a version that will do."""
     alternatives = ([Requirement(text) for text in need.split(" | ")] for need in framework.needs)
     return bool(framework.environments) and all(any(_fits(need, pins) for need in needs) for needs in alternatives)

@@ -3,31 +3,47 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import shtab
 
 from pytest_dlbench import (
     cli_baseline,
+    cli_bisect,
+    cli_bump,
     cli_compare,
     cli_data,
     cli_doctor,
     cli_environments,
     cli_export,
     cli_history,
+    cli_journals,
+    cli_models,
     cli_published,
     cli_records,
     cli_report,
 )
-from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
-from pytest_dlbench.model import infer
-from pytest_dlbench.reporting import listings, side_by_side
-from pytest_dlbench.storing import Entry, read_journal
-from pytest_dlbench.zoo import MODELS
+from pytest_dlbench.cli_answers import plain_command
+from pytest_dlbench.errors import DlbenchError
+
+MORE = """
+exit status of every command:
+  0    done, and all that was read is sound; compare: nothing is worse
+  1    something that was read is damaged, refused or missing (named; the rest is done); compare: something regressed
+  2    a wrong call: no such command, option, name or file
+  3    compare alone: nothing regressed, but not everything could be concluded
+"dlbench COMMAND --help" says what they mean there, with examples. --json answers with one JSON document.
+"""
+COMPLETION = """
+examples:
+  dlbench completion bash > ~/.local/share/bash-completion/completions/dlbench
+  dlbench completion zsh > ~/.zfunc/_dlbench
+
+exit status: 0 printed, 2 a wrong call
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when all is well, 1 when something that was read is damaged, 2 for a wrong call."""
+    """Run one command, and give its exit status: ``MORE`` says which there are."""
     asked = parser().parse_args(arguments)
     try:
         return int(asked.run(asked))
@@ -40,19 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """All commands with their arguments."""
-    parser = argparse.ArgumentParser(prog="dlbench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="dlbench",
+        description=__doc__,
+        epilog=MORE.strip("\n"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    models = commands.add_parser("models", help="List the models of the zoo with parameters and multiply-adds.")
-    models.set_defaults(run=_models)
-    layers = commands.add_parser("layers", help="Show one model layer by layer.")
-    layers.add_argument("model", metavar="MODEL")
-    layers.set_defaults(run=_layers)
-    journal = commands.add_parser("journal", help="Show what sessions have recorded, damaged or cut short as they be.")
-    journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
-    journal.set_defaults(run=_journal)
-    table = commands.add_parser("table", help="Show frameworks side by side, from journals, as Markdown.")
-    table.add_argument("paths", metavar="FILE", nargs="+", type=Path)
-    table.set_defaults(run=_table)
+    cli_models.declare(commands)
+    cli_journals.declare(commands)
     cli_environments.declare(commands)
     cli_data.declare(commands)
     cli_export.declare(commands)
@@ -63,45 +75,15 @@ def parser() -> argparse.ArgumentParser:
     cli_doctor.declare(commands)
     cli_report.declare(commands)
     cli_published.declare(commands)
-    completion = commands.add_parser("completion", help="Print the script that completes this command in a shell.")
+    cli_bump.declare(commands)
+    cli_bisect.declare(commands)
+    text = "Print the script that completes this command in a shell."
+    completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(run=_completion)
     return parser
 
 
-def _models(_: argparse.Namespace) -> int:
-    _print(listings.models([infer(model) for model in MODELS.values()]))
-    return 0
-
-
-def _layers(asked: argparse.Namespace) -> int:
-    if asked.model not in MODELS:
-        raise OptionError(unknown_name("model", asked.model, "dlbench layers", MODELS))
-    _print(listings.layers(infer(MODELS[asked.model])))
-    return 0
-
-
-def _journal(asked: argparse.Namespace) -> int:
-    entries = [entry for path in asked.paths for entry in read_journal(path)]
-    lines, damages = listings.journal(entries)
-    _print(lines)
-    for damage in damages:
-        print(damage, file=sys.stderr)
-    return 1 if damages else 0
-
-
-def _table(asked: argparse.Namespace) -> int:
-    entries = [entry for path in asked.paths for entry in read_journal(path)]
-    results = [entry.result for entry in entries if isinstance(entry, Entry) and entry.result]
-    _print(side_by_side.markdown(results))
-    return 0 if results else 1
-
-
 def _completion(asked: argparse.Namespace) -> int:
     print(shtab.complete(parser(), shell=asked.shell))
     return 0
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(line)

@@ -14,6 +14,13 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def command(commands: Commands, name: str, *, help_text: str, more: str) -> argparse.ArgumentParser:
     """A command whose help has examples and exit statuses (``more``), and which takes --json."""
+    parser = plain_command(commands, name, help_text=help_text, more=more)
+    parser.add_argument("--json", action="store_true", help="Answer with one JSON document.")
+    return parser
+
+
+def plain_command(commands: Commands, name: str, *, help_text: str, more: str) -> argparse.ArgumentParser:
+    """The same without --json, for a command whose answer has a format of its own."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_text,
@@ -21,7 +28,6 @@ def command(commands: Commands, name: str, *, help_text: str, more: str) -> argp
         epilog=more.strip("\n"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", action="store_true", help="Answer with one JSON document.")
     return parser
 
 

@@ -18,8 +18,9 @@ from pytest_dlbench.storing.recorded import Found, read
 CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 MORE = """
 A is the old side, B the new one: journals, files of --dlbench-json, or folders of them, of which the newest recording
-of each case counts. Each case is judged by the rule of a stored baseline; both sides need three runs that finished.
-Where versions are to be told apart, run them in pairs instead: two sessions differ by more than their runs do.
+of each case counts. Each case is judged by the rule of a stored baseline of one session, by which time that is worse is
+suspect and no more; both sides need three runs that finished. Where versions are to be told apart, run them in pairs
+instead (--dlbench-ab): two sessions differ by more than their runs do.
 
 Two files (or folders) of pytest-benchmark are compared, too: as ratios without a verdict, for all rounds of a file are
 of one process and say nothing of how processes differ.
@@ -30,7 +31,7 @@ examples:
   dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
 
 exit status: 0 all cases of both sides compared, none worse; 1 at least one regressed or did not finish; 2 a wrong call,
-or no case in common; 3 none regressed, but some are inconclusive, invalid, incomparable or on one side only
+or no case in common; 3 none regressed, but some are suspect, inconclusive, invalid, incomparable or on one side only
 """
 
 

@@ -1,32 +1,55 @@
 """``dlbench data``: list, fetch, find, verify and import the files of data sets."""
 
 import argparse
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from pytest_dlbench.cli_answers import Commands, answer, command, complain
 from pytest_dlbench.data import DATASETS, SOURCES, Source
 from pytest_dlbench.data.cache import folder_of, is_here, is_prepared
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.reporting import listings
 
+if TYPE_CHECKING:
+    from pytest_dlbench.data.keeping import Manifest
 
-def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+MORE = """
+examples:
+  {example}
+
+exit status: 0 done, {failed}2 a wrong call, no such data set, or files that are not the official ones
+"""
+
+
+def declare(commands: Commands) -> None:
     """Add ``data`` and what it can do."""
-    parser = commands.add_parser("data", help="List, fetch, find, verify and import the files of data sets.")
+    text = "List, fetch, find, verify and import the files of data sets."
+    parser = commands.add_parser("data", help=text, description=text)
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    for name, run, help_text in (
-        ("list", _list, "List all data sets: what they are, and whether they are here."),
-        ("fetch", _fetch, "Download the files of a data set, check and unpack them."),
-        ("path", _path, "Print the folder that the files of a data set lie in."),
-        ("verify", _verify, "Hash the files of a data set, and compare with what was recorded."),
-        ("import", _import, "Take files that you have: official archives, or what they unpack to."),
+    for name, run, help_text, example in (
+        ("list", _list, "List all data sets: what they are, and whether they are here.", "dlbench data list"),
+        ("fetch", _fetch, "Download the files of a data set, check and unpack them.", "dlbench data fetch mnist"),
+        ("path", _path, "Print the folder that the files of a data set lie in.", "dlbench data path mnist"),
+        (
+            "verify",
+            _verify,
+            "Hash the files of a data set, and compare with what was recorded.",
+            "dlbench data verify mnist",
+        ),
+        (
+            "import",
+            _import,
+            "Take files that you have: official archives, or what they unpack to.",
+            "dlbench data import mnist ~/mnist",
+        ),
     ):
-        action = actions.add_parser(name, help=help_text)
+        failed = "1 a file is not as it was recorded (named), " if name == "verify" else ""
+        action = command(actions, name, help_text=help_text, more=MORE.format(example=example, failed=failed))
         action.set_defaults(run=run)
         if name != "list":
             action.add_argument("name", metavar="NAME", help="A data set, or the files that several are made from.")
@@ -38,11 +61,25 @@ def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
             action.add_argument("--unofficial", action="store_true", help="Take archives of another checksum.")
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list(asked: argparse.Namespace) -> int:
     rows = [(dataset, _state(dataset.source, is_prepared(dataset))) for dataset in DATASETS.values()]
     trained = {dataset.source for dataset in DATASETS.values()}
     others = [(source, _state(source, False)) for source in SOURCES.values() if source not in trained]
-    _print(listings.datasets(rows, others))
+    told = [
+        {
+            "name": dataset.name,
+            "state": state,
+            "task": dataset.task,
+            "shape": list(dataset.shape),
+            "classes": dataset.classes,
+            "vocabulary": dataset.vocabulary,
+            "train_examples": dataset.train_examples,
+            "test_examples": dataset.test_examples,
+        }
+        for dataset, state in rows
+    ]
+    files = [{"name": source.name, "state": state} for source, state in others]
+    answer(asked, {"datasets": told, "files": files}, listings.datasets(rows, others))
     return 0
 
 
@@ -72,16 +109,24 @@ def _fetch(asked: argparse.Namespace) -> int:
 
     source = _named(asked.name, "fetch")
     if is_here(source) and not asked.again:
-        print(f"{source.name} is here; dlbench data verify {source.name} tells whether it is sound")
+        line = f"{source.name} is here; dlbench data verify {source.name} tells whether it is sound"
+        answer(asked, {"name": source.name, "folder": str(folder_of(source)), "fetched": False}, [line])
         return 0
     with _bars() as bars:
         manifest = fetch(source, bars)
-    _print([*manifest.known_by, f"{source.name}: {len(manifest.contents)} files in {folder_of(source)}"])
+    _answer_taken(asked, source, manifest, {"fetched": True})
     return 0
 
 
+def _answer_taken(asked: argparse.Namespace, source: Source, manifest: "Manifest", more: dict[str, Any]) -> None:
+    folder, count = str(folder_of(source)), len(manifest.contents)
+    told = {"name": source.name, "folder": folder, "files": count, "known_by": list(manifest.known_by), **more}
+    answer(asked, told, [*manifest.known_by, f"{source.name}: {count} files in {folder}"])
+
+
 def _path(asked: argparse.Namespace) -> int:
-    print(folder_of(_named(asked.name, "path")))
+    folder = str(folder_of(_named(asked.name, "path")))
+    answer(asked, {"folder": folder}, [folder])
     return 0
 
 
@@ -92,13 +137,10 @@ def _verify(asked: argparse.Namespace) -> int:
     source = _named(asked.name, "verify")
     with _bars() as bars:
         manifest, problems = verify(source, bars)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if problems:
-        print(f"to bring it again: {source.way_here}{' --again' if source.files else ''}", file=sys.stderr)
-        return 1
-    _print([*manifest.known_by, f"{source.name}: {len(manifest.contents)} files are as they were when they came"])
-    return 0
+    sound = [*manifest.known_by, f"{source.name}: {len(manifest.contents)} files are as they were when they came"]
+    answer(asked, {"name": source.name, "problems": list(problems)}, [] if problems else sound)
+    again = f"to bring it again: {source.way_here}{' --again' if source.files else ''}"
+    return complain([*problems, again] if problems else [])
 
 
 def _import(asked: argparse.Namespace) -> int:
@@ -107,7 +149,7 @@ def _import(asked: argparse.Namespace) -> int:
     source = _named(asked.name, "import")
     with _bars() as bars:
         manifest = take(source, asked.path, link=asked.link, unofficial=asked.unofficial, watcher=bars)
-    _print([*manifest.known_by, f"{source.name}: {len(manifest.contents)} files in {folder_of(source)}"])
+    _answer_taken(asked, source, manifest, {})
     return 0
 
 
@@ -136,8 +178,3 @@ def _bars() -> Iterator[_Bars]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield _Bars(progress)
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(line)

@@ -4,7 +4,9 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TextIO
 
+from pytest_dlbench.cli_answers import Commands, answer, command, complain
 from pytest_dlbench.environments import FRAMEWORKS, Environment
 from pytest_dlbench.environments.building import Built, EnvironmentStore
 from pytest_dlbench.environments.interpreters import parse_choices
@@ -23,18 +25,31 @@ ENVIRONMENTS = {
 }
 
 
-def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+MORE = """
+examples:
+  {examples}
+
+exit status: 0 done, {failed}2 a wrong call or no such environment
+"""
+BUILD = """dlbench env build tensorflow mxnet
+  dlbench env build pytorch==2.12.0
+  dlbench env build --all --jobs 4 --python cntk=/opt/python3.6/bin/python"""
+
+
+def declare(commands: Commands) -> None:
     """Add ``env`` and what it can do."""
-    parser = commands.add_parser("env", help="List, build, find and remove the environments of frameworks.")
+    text = "List, build, find and remove the environments of frameworks."
+    parser = commands.add_parser("env", help=text, description=text)
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    for name, run, help_text in (
-        ("list", _list, "List all environments: which Python, which frameworks, built or not."),
-        ("build", _build, "Build environments, by their own name or a framework's, or as NAME==VERSION."),
-        ("remove", _remove, "Take environments off the disk."),
-        ("path", _path, "Print the Python of an environment."),
-        ("where", _where, "Print the folder that all environments lie in."),
+    for name, run, help_text, examples in (
+        ("list", _list, "List all environments: which Python, which frameworks, built or not.", "dlbench env list"),
+        ("build", _build, "Build environments, by their own name or a framework's, or as NAME==VERSION.", BUILD),
+        ("remove", _remove, "Take environments off the disk.", "dlbench env remove --stale"),
+        ("path", _path, "Print the Python of an environment.", "dlbench env path tensorflow"),
+        ("where", _where, "Print the folder that all environments lie in.", "dlbench env where"),
     ):
-        action = actions.add_parser(name, help=help_text)
+        failed = "1 one could not be built (named; the others are), " if name == "build" else ""
+        action = command(actions, name, help_text=help_text, more=MORE.format(examples=examples, failed=failed))
         action.set_defaults(run=run, python=[])
         if name in ("build", "remove"):
             action.add_argument("names", metavar="NAME", nargs="*")
@@ -85,8 +100,23 @@ def _list(asked: argparse.Namespace) -> int:
     ]
     declared = {environment.folder_name for environment in ENVIRONMENTS.values()}
     others = {name: built for name, built in store.all().items() if name not in declared}
-    _print(listings.environments(rows, others))
+    told = [_told(*row) for row in rows]
+    answer(asked, {"environments": told, "others": sorted(others)}, listings.environments(rows, others))
     return 0
+
+
+def _told(environment: Environment, frameworks: Sequence[str], state: Built | str) -> dict[str, Any]:
+    is_built = isinstance(state, Built)
+    return {
+        "name": environment.name,
+        "python": environment.python,
+        "frameworks": list(frameworks),
+        "is_built": is_built,
+        "state": "built" if isinstance(state, Built) else state,
+        "interpreter": str(state.python) if isinstance(state, Built) else None,
+        "bytes": state.bytes if isinstance(state, Built) else None,
+        "installed": list(state.installed) if isinstance(state, Built) else [],
+    }
 
 
 def _frameworks_of(environment: Environment) -> list[str]:
@@ -109,29 +139,33 @@ def _state(store: EnvironmentStore, environment: Environment) -> Built | str:
 class _Lines:
     """Progress as one line each; several environments are built at a time."""
 
+    def __init__(self, target: TextIO) -> None:
+        self._target = target
+
     def building(self, name: str, doing: str) -> None:
-        print(f"{name}: {doing}", flush=True)
+        print(f"{name}: {doing}", flush=True, file=self._target)
 
 
 def _build(asked: argparse.Namespace) -> int:
     """0 when all stand; 1 with the reason of each that does not."""
     store, chosen = _store(asked), _selected(asked, "dlbench env build")
+    lines = _Lines(sys.stderr if asked.json else sys.stdout)
 
     def attempt(environment: Environment) -> str:
         try:
             if store.find(environment):
-                print(f"{environment.name}: is built", flush=True)
+                lines.building(environment.name, "is built")
             else:
-                store.build(environment, _Lines())
+                store.build(environment, lines)
         except (EnvironmentBuildError, EnvironmentMissingError) as error:
             return str(error)
         return ""
 
     with ThreadPoolExecutor(max(1, asked.jobs)) as pool:
-        failures = [failure for failure in pool.map(attempt, chosen) if failure]
-    for failure in failures:
-        print(f"dlbench: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+        errors = dict(zip([environment.name for environment in chosen], pool.map(attempt, chosen), strict=True))
+    told = [{"name": name, "is_built": not error, "error": error or None} for name, error in errors.items()]
+    answer(asked, told, [])
+    return complain([f"dlbench: {error}" for error in errors.values() if error])
 
 
 def _remove(asked: argparse.Namespace) -> int:
@@ -139,8 +173,9 @@ def _remove(asked: argparse.Namespace) -> int:
     folders = [environment.folder_name for environment in _selected(asked, "dlbench env remove")]
     if asked.stale:
         folders += _stale(store)
-    for folder in folders:
-        print(f"{folder}: {'removed' if store.remove(folder) else 'was not there'}")
+    removed = {folder: store.remove(folder) for folder in folders}
+    lines = [f"{folder}: {'removed' if was_there else 'was not there'}" for folder, was_there in removed.items()]
+    answer(asked, {"removed": [folder for folder, was_there in removed.items() if was_there]}, lines)
     return 0
 
 
@@ -152,16 +187,12 @@ def _stale(store: EnvironmentStore) -> Iterable[str]:
 def _path(asked: argparse.Namespace) -> int:
     environment, store = _named(asked.name, "dlbench env path"), _store(asked)
     if built := store.find(environment):
-        print(built.python)
+        answer(asked, {"name": environment.name, "interpreter": str(built.python)}, [str(built.python)])
         return 0
     raise DlbenchError(f"environment {environment.name!r} is not built: dlbench env build {environment.name}")
 
 
 def _where(asked: argparse.Namespace) -> int:
-    print(_store(asked).root)
+    root = str(_store(asked).root)
+    answer(asked, {"folder": root}, [root])
     return 0
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(line)

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from pytest_dlbench.cli_answers import Commands, plain_command
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.reporting.exports import FORMATS, Format
 from pytest_dlbench.reporting.exports.document import published_schema
@@ -23,17 +24,12 @@ exit status: 0 all exported, 1 something that was read is damaged (the rest is e
 """
 
 
-def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def declare(commands: Commands) -> None:
     """Add ``export``."""
     listed = "\n".join(f"  {row.name:<24} {row.help}" for row in FORMATS.values())
     listed += f"\n  {'schema':<24} The JSON schema of our own format; takes no records."
-    parser = commands.add_parser(
-        "export",
-        help="Write what sessions have recorded in the format of another program.",
-        description="Write what sessions have recorded in the format of another program.",
-        epilog=EPILOG.format(formats=listed),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    text = "Write what sessions have recorded in the format of another program."
+    parser = plain_command(commands, "export", help_text=text, more=EPILOG.format(formats=listed))
     parser.add_argument("format", metavar="FORMAT", choices=[*FORMATS, "schema"], help="One of those below.")
     parser.add_argument(
         "paths", metavar="RECORDS", nargs="*", type=Path, help="Journals, files of --dlbench-json, or folders of them."

@@ -6,25 +6,33 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from pytest_dlbench.cli_answers import Commands, command
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.extras import require_report
 from pytest_dlbench.reporting.published import studies, tables
 
+MORE = """
+Without SOURCE: the studies. With one: its figures as they were published, and the known flaws of its cells. With
+--beside: ranks and ratios between frameworks, theirs and ours, and which orders held; never seconds, for those are of
+other machines.
 
-def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+examples:
+  dlbench published
+  dlbench published hkbu
+  dlbench published tartu --beside .dlbench
+
+exit status: 0 shown, 1 no figure has a fitting record beside it, 2 a wrong call or no such study
+"""
+
+
+def declare(commands: Commands) -> None:
     """Add ``published``."""
-    parser = commands.add_parser(
-        "published",
-        help="Show what studies of the field published, and ours beside it.",
-        description="Without SOURCE: the studies. With one: its figures as they were published, and the known flaws of"
-        " its cells. With --beside: ranks and ratios between frameworks, theirs and ours, and which orders held; never"
-        " seconds, for those are of other machines.",
-    )
+    text = "Show what studies of the field published, and ours beside it."
+    parser = command(commands, "published", help_text=text, more=MORE)
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="tartu, hkbu, gatech, rosetta or thesis.")
     parser.add_argument(
         "--beside", metavar="RECORDS", nargs="+", type=Path, help="Journals, or folders of journals, to compare with."
     )
-    parser.add_argument("--json", action="store_true", help="As JSON.")
     parser.set_defaults(run=_published)
 
 

@@ -1,23 +1,36 @@
 """``dlbench report``: one page of what sessions have recorded, and its charts as pictures."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from pytest_dlbench.cli_answers import Commands, answer, command, complain
 from pytest_dlbench.extras import require_report
+from pytest_dlbench.storing.history import History
+
+MORE = """
+report.html is one file, which opens from the disk and needs no network. Beside it every chart is drawn as SVG and PNG.
+
+examples:
+  dlbench report .dlbench
+  dlbench report nightly.json --history history -o nightly
+  dlbench report .dlbench/20261121T*.jsonl --no-pictures
+
+exit status: 0 all shown, 1 something is damaged (named; the rest is shown), 2 a wrong call
+"""
 
 
-def declare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def declare(commands: Commands) -> None:
     """Add ``report``."""
-    parser = commands.add_parser(
-        "report",
-        help="Write a page of what sessions have recorded, with its charts as SVG and PNG.",
-        description="Write report.html, which opens from the disk and needs no network, and each of its charts as SVG"
-        " and PNG. 0 when all is well, 1 when a line of a journal is damaged (it is named, the others are shown).",
+    text = "Write a page of what sessions have recorded, with its charts as SVG and PNG."
+    parser = command(commands, "report", help_text=text, more=MORE)
+    parser.add_argument(
+        "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders."
     )
-    parser.add_argument("paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, or folders of journals.")
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=Path("dlbench-report"), help="Where to [dlbench-report]."
+    )
+    parser.add_argument(
+        "--history", metavar="ADDRESS", help="Show the sessions of this history, too: a folder, or what fsspec knows."
     )
     parser.add_argument("--no-pictures", action="store_true", help="The page alone, without SVG and PNG.")
     parser.set_defaults(run=_report)
@@ -30,12 +43,12 @@ def _report(asked: argparse.Namespace) -> int:
     from pytest_dlbench.reporting.page import page, pictures  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
 
-    gathered = gather(asked.paths)
+    gathered = gather(asked.paths, History(address=asked.history) if asked.history else None)
     shown = page.write(asked.output / "report.html", gathered)
     charts = [] if asked.no_pictures else [chart for chart in shown if isinstance(chart, Chart)]
     for chart in charts:
         pictures.write(chart, gathered.cases, asked.output / "charts")
-    for damage in gathered.damages:
-        print(damage, file=sys.stderr)
-    print(f"{asked.output / 'report.html'}: {len(gathered.cases)} cases, {len(charts)} charts as SVG and PNG")
-    return 1 if gathered.damages else 0
+    path = asked.output / "report.html"
+    told = {"report": str(path), "cases": len(gathered.cases), "charts": [chart.name for chart in shown]}
+    answer(asked, told, [f"{path}: {len(gathered.cases)} cases, {len(charts)} charts as SVG and PNG"])
+    return complain(gathered.damages)

@@ -38,10 +38,15 @@ def decode(text: bytes, kind: type[T], where: str) -> T:
 
 def decode_versioned(text: bytes, kind: type[T], where: str) -> T:
     """The same for a document with a ``format``, which is looked at first: another one may have any shape."""
-    found = decode(text, _Versioned, where).format
+    found = format_of(text, where)
     if found != FORMAT_VERSION:
         raise FileFormatError(f"{where}: format {found}; this version reads {FORMAT_VERSION} @ $.format")
     return decode(text, kind, where)
+
+
+def format_of(text: bytes, where: str) -> int:
+    """The ``format`` of a document, 1 where it has none."""
+    return decode(text, _Versioned, where).format
 
 
 def convert(value: Any, kind: type[T], where: str) -> T:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging.disqualifying import examined
 from pytest_dlbench.judging.impossible import MOST_OF_PEAK, impossible
+from pytest_dlbench.judging.metrics import hooked
 from pytest_dlbench.judging.utilisation import has_convolutions, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
 from pytest_dlbench.running.speed import machine_speed
@@ -32,7 +33,7 @@ class Examiner:
         reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)
         if reason:
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)
-        return examined(measured)
+        return replace(examined(measured), hooked=hooked(measured))
 
     def _placed(self, plan: Plan, run: Run) -> Run:
         """The run with the machine's speed, and the share of it that it used."""

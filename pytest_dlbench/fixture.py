@@ -191,7 +191,7 @@ class Dlbench:
     ) -> Certificate:
         """Train as many steps as there are golden losses, in a fresh process, and say how far it is from them.
 
-        Equal is what differs by no more than ``bound``, relatively, in every loss, and by no more than ten times of it
+        Equal is what differs by no more than ``bound``, relatively, in every loss, and by no more than five times of it
         in the evaluation after them.
 
         The certificate is kept if it is equal, so that later records of the same network and versions bear it; else an

@@ -1,5 +1,6 @@
 """Every --dlbench-* option, as one table. Each is also a key of the ini file, such as dlbench_runs."""
 
+import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,7 +124,7 @@ OPTIONS = (
         name="save",
         parse=flag,
         default="false",
-        help="Write the figures of this session as the baselines of the selected cases; needs --dlbench-reason.",
+        help="Add this session to the baselines of the selected cases; needs --dlbench-reason.",
     ),
     Option(
         name="reason", parse=text, default="", metavar="TEXT", help="Why the new baselines are right; kept in them."
@@ -333,6 +334,13 @@ def declare(parser: pytest.Parser) -> None:
     for option in OPTIONS:
         group.addoption(option.flag, dest=option.key, default=None, help=_help(option), **_action(option))
         parser.addini(option.key, help=option.help, type="string", default=None)
+
+
+def add_to_command(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add a row to a command of ``dlbench``, where it needs no prefix; ``read`` takes what was given."""
+    option = next(option for option in OPTIONS if option.name == name)
+    flag = option.flag.replace("--dlbench-", "--")
+    parser.add_argument(flag, dest=option.key, default=None, help=_help(option), **_action(option))
 
 
 def _action(option: Option) -> dict[str, Any]:

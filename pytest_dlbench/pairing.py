@@ -51,24 +51,10 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in messages."""
     session.claim(new, node)
     terms = terms_of(session, new)
-    pairs = Pairs(
-        old=session.watched(old),
-        new=session.watched(new),
-        keep=session.keep,
-        progress=session.progress,
-        limit=min(terms.max_pairs, many.SCREENING_PAIRS),
-        examine=session.examiner.examine,
-        repeats=session.repeats,
-        keeps_invalid=session.keeps_invalid,
-    )
-
-    def next_pair() -> Pair:
-        before, after = pairs.next()
-        return Pair(old=before, new=after)
-
+    pairs = pairs_of(session, old, new, min(terms.max_pairs, many.SCREENING_PAIRS))
     with pairs.alone():
         try:
-            found = judge(next_pair, terms, lambda: session.has_time)
+            found = judge(lambda: next_of(pairs), terms, lambda: session.has_time)
         except UnfinishedError as error:
             record = _record(session, new, pairs.runs["new"] or [error.run])
             result = _unfinished(record, error.run, old, new)
@@ -82,6 +68,26 @@ def train(session: Session, old: Plan, new: Plan, node: str) -> tuple[Record, Ca
             result = _judged(record, pairing, found, pairs.runs, again)
     session.conclude(record, result)
     return record, result
+
+
+def pairs_of(session: Session, old: Plan, new: Plan, limit: int) -> Pairs:
+    """Pairs of two sides, each run watched, examined and in the journal; ``limit`` is told as their number."""
+    return Pairs(
+        old=session.watched(old),
+        new=session.watched(new),
+        keep=session.keep,
+        progress=session.progress,
+        limit=limit,
+        examine=session.examiner.examine,
+        repeats=session.repeats,
+        keeps_invalid=session.keeps_invalid,
+    )
+
+
+def next_of(pairs: Pairs) -> Pair:
+    """One more pair; raises UnfinishedError and InvalidError."""
+    old, new = pairs.next()
+    return Pair(old=old, new=new)
 
 
 def terms_of(session: Session, plan: Plan) -> Terms:
@@ -98,9 +104,9 @@ def terms_of(session: Session, plan: Plan) -> Terms:
 def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool]) -> Found:
     """Screen all metrics, then confirm on fresh pairs those that may have regressed."""
     full = rules(terms.tolerances, alpha=terms.alpha, max_pairs=terms.max_pairs)
-    screened, first = _until_decided(next_pair, {name: many.screening(rule) for name, rule in full.items()}, has_time)
+    screened, first = until_decided(next_pair, {name: many.screening(rule) for name, rule in full.items()}, has_time)
     again = {key.metric: many.confirming(full[key.metric], 1, terms.alpha) for key in many.candidates(first)}
-    confirmed, second = _until_decided(next_pair, again, has_time) if again and has_time() else ([], {})
+    confirmed, second = until_decided(next_pair, again, has_time) if again and has_time() else ([], {})
     standings = many.settled(first, second)
     decisions = {key.metric: standing.decision for key, standing in standings.items()}
     verdicts = tuple(
@@ -115,7 +121,7 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool]) -> Fo
     return Found(screened=screened, confirmed=confirmed, decisions=decisions, verdicts=verdicts)
 
 
-def _until_decided(
+def until_decided(
     next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
 ) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
     """Pairs, until each metric is decided by its rule or there is no time left."""

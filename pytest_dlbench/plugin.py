@@ -13,7 +13,7 @@ from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planner import Planner
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record
-from pytest_dlbench.registry import KNOWN, Registry
+from pytest_dlbench.registry import KNOWN, Registry, hooked
 from pytest_dlbench.reporter import Reporter
 from pytest_dlbench.reporting import junit
 from pytest_dlbench.running.progress import Silent
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         judging.add_metrics(added)
         config.add_cleanup(lambda: judging.remove_metrics(added))
         asked = options.read(config.getoption, config.getini, config.rootpath)
-        registry = _registry(config)
+        registry = hooked(KNOWN, config.hook, config)
         parametrization.check_names(asked, registry)
         config.stash[ARMS] = arms(asked.ab, asked.frameworks, registry)
     except OptionError as error:
@@ -59,13 +59,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.collectonly |= asked.plan
     for name, meaning in parametrization.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
-
-
-def _registry(config: pytest.Config) -> Registry:
-    hook, registry = config.hook, KNOWN
-    registry = registry.extended("framework", _flat(hook.pytest_dlbench_frameworks(config=config)))
-    registry = registry.extended("model", _flat(hook.pytest_dlbench_models(config=config)))
-    return registry.extended("dataset", _flat(hook.pytest_dlbench_datasets(config=config)))
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
@@ -93,10 +86,12 @@ def session_of(config: pytest.Config) -> "Session":
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    if terminal := config.pluginmanager.get_plugin("terminalreporter"):
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    # A worker of pytest-xdist reports to its controller, which may have no terminal either.
+    if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
-        if config.stash[OPTIONS].plan:
-            config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
+    if terminal and config.stash[OPTIONS].plan:
+        config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
 
 
 # First, so that pytest finds the cells as if the test itself had parametrized them.

@@ -76,7 +76,8 @@ def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
     from pytest_dlbench.reporting.page import page  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
 
-    page.write(path, gather(journal for journal in ended.journals if journal.exists()))
+    history = History(address=ended.options.history) if ended.options.history else None
+    page.write(path, gather((journal for journal in ended.journals if journal.exists()), history))
     return [f"report: {path}"]
 
 

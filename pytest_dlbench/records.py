@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 # Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
 FORMAT_VERSION = 1
+# Of baselines: version 1 had one session and no name for it; version 2 has several, and an anchor.
+BASELINE_FORMAT = 2
 
 # Among the reasons why a card is slowed, the one that is no trouble.
 POWER_LIMIT = "power limit"
@@ -309,7 +311,7 @@ class Certificate:
     """A framework was seen to train a network as the oracle does.
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
-    of the loss on the test split after training; the first was within ``bound``, the second within ten times of it. It
+    of the loss on the test split after training; the first was within ``bound``, the second within five times of it. It
     holds for these versions.
     """
 
@@ -338,7 +340,8 @@ class Run:
     ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
     machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
-    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked.
+    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
+    the metrics that hooks added to a session, by name: later readers do not have the hooks.
     """
 
     case: str
@@ -372,6 +375,7 @@ class Run:
     warm_up: WarmUp | None = None
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,18 +411,39 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """Accepted figures of one case: each metric's value in every run, in the order of the seeds."""
+class BaselineSession:
+    """What is kept of one session of a case.
 
-    format: int = FORMAT_VERSION
+    ``id`` is the time it was saved, in UTC and unique among the case's sessions. ``medians`` are over the runs, of
+    every metric; ``values`` have every run's, in the order of the ``seeds``, of metrics that are judged run by run.
+    ``accepted`` are metrics that had changed and were saved all the same: a new level begins here. ``commit`` is that
+    of the repository that the benchmark lies in, empty where it is in none.
+    """
+
+    id: str
+    saved: str
+    reason: str
+    commit: str = ""
+    versions: Mapping[str, str]
+    seeds: tuple[int, ...]
+    medians: Mapping[str, float]
+    values: Mapping[str, tuple[float, ...]]
+    accepted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Accepted sessions of one case, oldest first; ``context`` holds for all of them, ``recipe`` is the newest one's.
+
+    ``anchor`` is the session that later ones are also held against, and is never dropped.
+    """
+
+    format: int = BASELINE_FORMAT
     case: Case
     context: Context
     recipe: Mapping[str, Any]
-    versions: Mapping[str, str]
-    seeds: tuple[int, ...]
-    metrics: Mapping[str, tuple[float, ...]]
-    saved: str
-    reason: str
+    anchor: str
+    sessions: tuple[BaselineSession, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +452,9 @@ class Verdict:
 
     ``change`` with its interval ``lower`` to ``upper`` is a ratio new / old for ratio metrics (1.0 is no change) and a
     difference new - old in percentage points for accuracy (0.0 is no change); ``tolerance`` is 0.05 for 5 % and 1.0
-    for 1 pp.
+    for 1 pp. ``sessions`` are the stored ones that it was judged against as such, 0 where runs were compared with runs.
+    ``is_corrected`` says that the machine's own speed in each session was taken out; ``old`` is then what it would be
+    on the machine as it is now.
     """
 
     metric: str
@@ -438,6 +465,8 @@ class Verdict:
     lower: float
     upper: float
     tolerance: float
+    sessions: int = 0
+    is_corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -463,7 +492,9 @@ class CaseResult:
 
     ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
-    and ``runs`` are its own only.
+    and ``runs`` are its own only. ``since_anchor`` holds it against the anchor of its baseline; ``drifting`` are
+    metrics that have crept, with the sessions since it began. ``settled_by`` is the command that would settle what is
+    suspect.
     """
 
     case: Case
@@ -472,6 +503,9 @@ class CaseResult:
     runs: int
     figures: Mapping[str, float]
     verdicts: tuple[Verdict, ...] = ()
+    since_anchor: tuple[Verdict, ...] = ()
+    drifting: Mapping[str, int] = field(default_factory=dict)
+    settled_by: str = ""
     warnings: tuple[str, ...] = ()
     saved: bool = False
     certificate: Certificate | None = None

@@ -54,3 +54,14 @@ KNOWN = Registry(
         "device": DEVICES,
     }
 )
+
+
+def hooked(known: Registry, hook: Any, config: Any) -> Registry:
+    """The same with what plugins and a suite's conftest.py add; ``hook`` calls them all and gives them ``config``."""
+    for axis, called in (
+        ("framework", hook.pytest_dlbench_frameworks),
+        ("model", hook.pytest_dlbench_models),
+        ("dataset", hook.pytest_dlbench_datasets),
+    ):
+        known = known.extended(axis, [value for answer in called(config=config) for value in answer])
+    return known

@@ -1,6 +1,7 @@
 """The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,18 +20,21 @@ from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running.progress import Progress, Silent
 
 if TYPE_CHECKING:
-    from pytest_dlbench.publishing import Ended
+    from pytest_dlbench.publishing import Ended, Published
     from pytest_dlbench.session import Session
 
 
 class Reporter:
-    """Registered once a session; ``progress`` is what running tells its steps to."""
+    """Registered once a session; ``progress`` is what running tells its steps to.
 
-    def __init__(self, config: pytest.Config, terminal_reporter: Any, session: "Callable[[], Session]") -> None:
+    Without a terminal reporter (``-p no:terminal``) it prints nothing but errors, and writes what was asked for.
+    """
+
+    def __init__(self, config: pytest.Config, terminal_reporter: Any | None, session: "Callable[[], Session]") -> None:
         self._config, self._terminal, self._session = config, terminal_reporter, session
         self._cases = 0
         # Read now: while a test's output is captured, standard output is no terminal.
-        self.columns = int(terminal_reporter._tw.fullwidth)
+        self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._results: list[CaseResult] = []
         self._told: list[dict[str, Any]] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
@@ -39,16 +43,18 @@ class Reporter:
         self._pytest: pytest.Session | None = None
         self._saw_benchmarks = self._ran_some = False
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
-        is_quiet = config.getoption("verbose") < 0
+        is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, lambda: self._cases)
 
     @property
     def is_rewritable(self) -> bool:
         """Whether lines go to a terminal."""
-        return bool(self._terminal._tw.hasmarkup)
+        return bool(self._terminal and self._terminal._tw.hasmarkup)
 
     def write(self, text: str) -> None:
         """Write in the middle of a test, past pytest's capture."""
+        if self._terminal is None:
+            return
         capture = self._config.pluginmanager.get_plugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture else nullcontext():
             self._terminal.ensure_newline()
@@ -84,28 +90,37 @@ class Reporter:
         self._left_out = codec.convert(output.get("dlbench_left_out", []), list[LeftOut], "left out")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
+    # Last, so that the controller of pytest-xdist has heard its workers out.
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._pytest = session
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing left to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        if self._terminal is None and self._saw_benchmarks:
+            for error in self._publish().errors:
+                print(f"dlbench: {error}", file=sys.stderr)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
             return
-        # Late, because of rich: every pytest session with this plugin installed would wait for it.
-        from pytest_dlbench import publishing  # noqa: PLC0415
-
         terminalreporter.section("dlbench")
-        published = publishing.publish(self._ended(), os.environ)
+        published = self._publish()
         for line in (*self._lines(), *published.lines):
             terminalreporter.write_line(line)
         for error in published.errors:
             terminalreporter.write_line(f"ERROR: {error}", red=True)
-        if published.errors and self._pytest and self._pytest.exitstatus == pytest.ExitCode.OK:
-            self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
         if not self._ran_some:
             terminalreporter.write_line("ERROR: nothing was trained: no case could run, see why above", red=True)
+
+    def _publish(self) -> "Published":
+        # Late, because of rich: every pytest session with this plugin installed would wait for it.
+        from pytest_dlbench import publishing  # noqa: PLC0415
+
+        published = publishing.publish(self._ended(), os.environ)
+        if published.errors and self._pytest and self._pytest.exitstatus == pytest.ExitCode.OK:
+            self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return published
 
     def _ended(self) -> "Ended":
         from pytest_dlbench.publishing import Ended  # noqa: PLC0415 - as above

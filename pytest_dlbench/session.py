@@ -1,25 +1,21 @@
 """One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from time import monotonic
 
 from pytest_dlbench import judging
+from pytest_dlbench.comparing import Comparer, result
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
-from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence
-from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.impossible import suspicion
-from pytest_dlbench.judging.verdicts import compare
 from pytest_dlbench.model import infer
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import (
-    Baseline,
     CaseOutcome,
     CaseResult,
     Certificate,
@@ -28,7 +24,6 @@ from pytest_dlbench.records import (
     Run,
     RunOutcome,
     StepCheck,
-    Verdict,
 )
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.progress import Progress
@@ -50,7 +45,7 @@ class Session:
     options: Options
     settings: Settings
     journal: Journal
-    baselines: BaselineStore
+    comparer: Comparer
     certificates: CertificateStore
     progress: Progress
     samplers: tuple[MakeSampler, ...] = ()
@@ -105,9 +100,9 @@ class Session:
             runs=runs,
             certificate=self.certificate_of(plan, runs[0]),
         )
-        result = self._judge(record, shlex.join(["pytest", node, *self.options.again]))
-        self.conclude(record, result)
-        return record, result
+        judged = self._judge(record, plan, node)
+        self.conclude(record, judged)
+        return record, judged
 
     def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
         """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
@@ -158,53 +153,13 @@ class Session:
                 "  tell them apart: dlbench.train(..., label='big-batch')"
             )
 
-    def _judge(self, record: Record, again: str) -> CaseResult:
+    def _judge(self, record: Record, plan: Plan, node: str) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
-            return _result(record, outcome, messages.unfinished(record.runs[-1]))
+            return result(record, outcome, messages.unfinished(record.runs[-1]))
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
-            return _result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
-        compared = self._compare(record, again)
-        return self._save(record, compared) if self.options.save else compared
-
-    def _compare(self, record: Record, again: str) -> CaseResult:
-        try:
-            baseline = self.baselines.read(record.case, self.settings.machine)
-            return self._against(baseline, record, again) if baseline else self._without_baseline(record, again)
-        except FileFormatError as error:
-            return _result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
-
-    def _without_baseline(self, record: Record, again: str) -> CaseResult:
-        machine = self.settings.machine
-        others = self.baselines.others(record.case, machine)
-        outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
-        return _result(record, outcome, messages.no_baseline(machine.name, others, again))
-
-    def _against(self, baseline: Baseline, record: Record, again: str) -> CaseResult:
-        if obstacles := judging.obstacles(baseline.context, record.context):
-            return _result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, again))
-        if len(record.runs) < FEWEST_RUNS:
-            message = messages.too_few(len(record.runs), FEWEST_RUNS)
-            return _result(record, CaseOutcome.INCONCLUSIVE, message)
-        verdicts = compare(baseline, record.runs, self.options.tolerance)
-        message = messages.compared(baseline, record, verdicts, again)
-        return _result(record, judging.of_verdicts(verdicts), message, verdicts)
-
-    def _save(self, record: Record, compared: CaseResult) -> CaseResult:
-        path = self.baselines.write(
-            Baseline(
-                case=record.case,
-                context=record.context,
-                recipe=record.recipe,
-                versions=record.runs[0].versions,
-                seeds=tuple(run.seed for run in record.runs),
-                metrics=judging.read_all(record.runs),
-                saved=datetime.now(UTC).isoformat(timespec="seconds"),
-                reason=self.options.reason,
-            )
-        )
-        # Saving accepts what was found: the comparison with the old baseline is told, and fails nothing.
-        message = f"saved as the baseline {path} ({self.options.reason})\n{compared.message}"
-        return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
+            return result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
+        compared = self.comparer.compare(record, plan.framework, node)
+        return self.comparer.save(record, compared) if self.options.save else compared
 
 
 def open_session(
@@ -221,29 +176,13 @@ def open_session(
         allocator=options.allocator,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
-    journal, baselines = Journal(options.journals, worker), BaselineStore(folder=options.baselines)
     return Session(
         options=options,
         settings=settings,
-        journal=journal,
-        baselines=baselines,
+        journal=Journal(options.journals, worker),
+        comparer=Comparer(options=options, baselines=BaselineStore(folder=options.baselines)),
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
         samplers=tuple(samplers),
         cases=cases,
-    )
-
-
-def _result(record: Record, outcome: CaseOutcome, message: str, verdicts: tuple[Verdict, ...] = ()) -> CaseResult:
-    return CaseResult(
-        case=record.case,
-        outcome=outcome,
-        message=message,
-        runs=len(record.runs),
-        figures=judging.summarise(record.runs),
-        verdicts=verdicts,
-        warnings=(*judging.disturbances(record.runs), *judging.censored(record.runs)),
-        certificate=record.certificate,
-        steps=record.context.steps,
-        recipe_steps=record.context.recipe_steps,
     )

@@ -1,5 +1,6 @@
 """The ``dlbench`` command, as a user calls it."""
 
+import json
 import subprocess
 import sys
 
@@ -66,3 +67,14 @@ def test_a_journal_that_is_not_there_is_an_error(tmp_path, capsys):
 def test_the_command_runs_without_loading_pytest():
     check = "import sys; from pytest_dlbench.cli import main; main(['models']); sys.exit('pytest' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False, stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_a_journal_in_json_has_its_entries(journal, capsys):
+    assert main(["journal", str(journal), "--json"]) == 0
+    assert [
+        next(iter(entry.keys() - {"format", "context", "recipe"})) for entry in json.loads(capsys.readouterr().out)
+    ] == [
+        *["run"] * 3,
+        "result",
+        "run",
+    ]

@@ -33,10 +33,16 @@ def test_the_same_again_passes(compare):
     assert out.splitlines()[-1] == "1 passed"
 
 
-def test_slower_runs_are_a_regression_with_the_figures(compare):
+def test_slower_runs_are_suspect_with_the_figures_and_no_pass(compare):
     status, out = compare(new=records.runs(steps=(0.02, 0.02, 0.02)))
-    assert status == 1
-    assert "step_time regressed 10.0 ms → 20.0 ms," in " ".join(out.split())
+    assert (status, out.splitlines()[-1]) == (3, "1 suspect")
+    assert "step_time suspect 10.0 ms → 20.0 ms," in " ".join(out.split())
+
+
+def test_less_accurate_runs_are_a_regression_with_the_figures(compare):
+    status, out = compare(new=records.runs(accuracies=(0.9, 0.9, 0.9)))
+    assert (status, out.splitlines()[-1]) == (1, "1 regressed")
+    assert "accuracy regressed 95.00 % → 90.00 %," in " ".join(out.split())
 
 
 def test_a_tolerance_can_be_given(compare):
@@ -100,7 +106,7 @@ def test_verdicts_are_told_as_json(compare):
     _, out = compare("--json", new=records.runs(steps=(0.02, 0.02, 0.02)))
     (case,) = json.loads(out)["cases"]
     found = {verdict["metric"]: verdict["outcome"] for verdict in case["verdicts"]}
-    assert (case["outcome"], found["step_time"], found["accuracy"]) == ("regressed", "regressed", "equivalent")
+    assert (case["outcome"], found["step_time"], found["accuracy"]) == ("suspect", "suspect", "equivalent")
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path, capsys):

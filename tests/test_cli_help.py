@@ -1,7 +1,9 @@
 """What the ``dlbench`` command teaches of itself."""
 
 import argparse
+import json
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -20,9 +22,9 @@ def commands(of, path=()):
 
 
 COMMANDS = commands(parser())
-RECORDS = {"list", "show", "compare", "history", "export", "baseline"}
+# What they print is a file of another program's format.
+WITHOUT_JSON = {("export",), ("completion",)}
 every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-record_commands = pytest.mark.parametrize("words", [w for w in COMMANDS if w[0] in RECORDS], ids=" ".join)
 
 
 @every_command
@@ -33,24 +35,38 @@ def test_every_command_can_be_asked_for_help(words, capsys):
     assert " ".join(("usage: dlbench", *words)) in capsys.readouterr().out
 
 
-@record_commands
-def test_help_on_records_has_examples_that_can_be_read(words):
+@every_command
+def test_help_has_examples_that_can_be_read(words):
     examples = re.findall(r"^  dlbench (.*)$", COMMANDS[words].epilog, re.MULTILINE)
     assert examples
     for example in examples:
-        command = re.split(r"  +|\|", example)[0].replace("'", "").replace('"', "").replace("PyTorch 2.13", "why")
-        assert parser().parse_args(command.split()).run
+        command = re.split(r"  +|\||>", example)[0].replace("'", "").replace("PyTorch 2.13", "why")
+        assert parser().parse_args(shlex.split(command)).run
 
 
-@record_commands
-def test_help_on_records_documents_the_exit_status(words):
+@every_command
+def test_help_documents_the_exit_status(words):
     assert "exit status: 0 " in COMMANDS[words].epilog
 
 
-@record_commands
-def test_every_command_on_records_answers_in_json(words):
-    # An export is a file of its own format.
-    assert words == ("export",) or "--json" in COMMANDS[words].format_help()
+@every_command
+def test_every_command_answers_in_json(words):
+    assert words in WITHOUT_JSON or "--json" in COMMANDS[words].format_help()
+
+
+def test_help_of_the_whole_command_documents_every_exit_status(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert re.findall(r"^  (\d)    ", capsys.readouterr().out, re.MULTILINE) == ["0", "1", "2", "3"]
+
+
+ANSWERS = ("models", "layers gatech-lenet", "env list", "env where", "data list", "published hkbu")
+
+
+@pytest.mark.parametrize("call", ANSWERS)
+def test_an_answer_in_json_is_one_document(call, capsys):
+    assert main([*call.split(), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

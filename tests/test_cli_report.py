@@ -1,5 +1,7 @@
 """``dlbench report``, as a user calls it."""
 
+import json
+
 import pytest
 
 from pytest_dlbench import extras
@@ -40,3 +42,13 @@ def test_without_the_extra_it_says_what_to_install(journal, capsys, monkeypatch)
     monkeypatch.setattr(extras, "REPORT", {"a_module_that_nobody_has": "altair"})
     assert main(["report", str(journal)]) == 2
     assert 'needs altair, not installed here: pip install "pytest-dlbench[report]"' in capsys.readouterr().err
+
+
+def test_a_history_joins_the_page_and_one_that_is_not_there_is_told(journal, tmp_path, capsys):
+    main(["history", "--history", str(tmp_path / "history"), "--add", str(journal)])
+    arguments = ["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures", "--json", "--history"]
+    capsys.readouterr()
+    assert main([*arguments, str(tmp_path / "history")]) == 0
+    assert json.loads(capsys.readouterr().out)["cases"] == 2
+    assert main([*arguments, str(tmp_path / "none")]) == 1
+    assert "there is no history at" in capsys.readouterr().err

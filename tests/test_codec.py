@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import Baseline, CaseResult, Evaluation, Run, RunOutcome, Training, Usage
+from pytest_dlbench.records import Baseline, BaselineSession, CaseResult, Evaluation, Run, RunOutcome, Training, Usage
+from pytest_dlbench.storing import Entry
 from tests.doubles import records
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -51,16 +52,25 @@ runs = st.builds(
         max_size=2,
     ),
 )
+baseline_sessions = st.builds(
+    BaselineSession,
+    id=st.text(),
+    saved=st.text(),
+    reason=st.text(),
+    commit=st.text(),
+    versions=versions,
+    seeds=st.lists(counts, max_size=4).map(tuple),
+    medians=st.dictionaries(st.text(max_size=8), numbers, max_size=3),
+    values=st.dictionaries(st.text(max_size=8), many_numbers, max_size=3),
+    accepted=st.lists(st.text(), max_size=2).map(tuple),
+)
 baselines = st.builds(
     Baseline,
     case=st.just(records.case()),
     context=st.builds(records.context, precision=st.text(), steps=counts),
     recipe=st.dictionaries(st.text(max_size=8), trees, max_size=3),
-    versions=versions,
-    seeds=st.lists(counts, max_size=4).map(tuple),
-    metrics=st.dictionaries(st.text(max_size=8), many_numbers, max_size=3),
-    saved=st.text(),
-    reason=st.text(),
+    anchor=st.text(),
+    sessions=st.lists(baseline_sessions, max_size=2).map(tuple),
 )
 
 
@@ -132,12 +142,13 @@ def test_a_file_is_indented():
 
 def test_numbers_keep_all_their_digits():
     exact = 0.1 + 0.2
-    read = codec.decode(codec.encode_file(records.baseline(metrics={"step_time": (exact,)})), Baseline, "here")
-    assert read.metrics["step_time"] == (exact,)
+    session = records.baseline_session(medians={"step_time": exact})
+    read = codec.decode(codec.encode_file(session), BaselineSession, "here")
+    assert read.medians["step_time"] == exact
 
 
 def test_what_is_no_ascii_stays_readable():
-    assert "größer".encode() in codec.encode_file(records.baseline(reason="größer"))
+    assert "größer".encode() in codec.encode_file(records.baseline_session(reason="größer"))
 
 
 def test_a_wrong_type_is_told_with_the_path_to_it():
@@ -187,14 +198,14 @@ def test_plain_data_of_a_wrong_type_are_told_with_the_path():
 
 def test_another_format_is_told_before_its_shape():
     with pytest.raises(FileFormatError, match=r"here: format 2; this version reads 1"):
-        codec.decode_versioned(b'{"format": 2, "all": "is different"}', Baseline, "here")
+        codec.decode_versioned(b'{"format": 2, "all": "is different"}', Entry, "here")
 
 
 def test_a_format_that_is_no_number_is_told_with_its_path():
     with pytest.raises(FileFormatError, match=r"here: Expected `int`, got `str` - at `\$.format`"):
-        codec.decode_versioned(b'{"format": "1"}', Baseline, "here")
+        codec.decode_versioned(b'{"format": "1"}', Entry, "here")
 
 
 def test_the_own_format_is_read():
-    baseline = records.baseline()
-    assert codec.decode_versioned(codec.encode_file(baseline), Baseline, "here") == baseline
+    entry = Entry(run=records.run())
+    assert codec.decode_versioned(codec.encode_line(entry), Entry, "here") == entry

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,15 +80,30 @@ def _of_file(framework: Framework, path: Path, where: str) -> Environment:
 
 
 def requirements(path: Path, where: str) -> Iterator[str]:
-    """The requirements and options of a file that refers to no other; raises OptionError."""
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
-        text = re.sub(r"(^|\s)#.*", "", line).strip()
+    """The requirements and options of a file that refers to no other; raises OptionError.
+
+    Hashes are left out: an environment is built from its versions, and an installer takes hashes from files alone.
+    """
+    for number, line in _joined(path.read_text().splitlines()):
+        text = re.sub(r"\s--hash[= ]\S+", "", line).strip()
         if text.startswith(REFERRING):
             raise OptionError(
                 f"{where}: {path}:{number}: {text!r} refers to other files; write what they say in this one"
             )
         # An option and its value are two words, a requirement is one whatever blanks it has.
         yield from text.split() if text.startswith("-") else [text] if text else []
+
+
+def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Lines without comments, each with those that a backslash adds to it, and the number of its last one."""
+    begun = ""
+    for number, line in enumerate(lines, start=1):
+        text = begun + re.sub(r"(^|\s)#.*", "", line).rstrip()
+        begun = text.removesuffix("\\") if text.endswith("\\") else ""
+        if not begun:
+            yield number, text
+    if begun:
+        yield len(lines), begun
 
 
 def _short(path: Path) -> str:

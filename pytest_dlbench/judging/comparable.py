@@ -7,6 +7,10 @@ from pytest_dlbench.records import Context
 
 # Two runs say nothing of how far runs lie apart.
 FEWEST_RUNS = 3
+# Fewer sessions say too little of how far sessions lie apart.
+KNOWN_SESSIONS = 5
+# The clean sessions behind which a change of level is looked for.
+CUSUM_REFERENCE = 30
 
 
 def obstacles(old: Context, new: Context) -> tuple[str, ...]:

@@ -7,6 +7,9 @@ from pytest_dlbench.records import Case, Certificate, Context, Golden, Run
 
 # float32 against a float64 oracle: 1.4e-7 was measured, a wrong optimiser shows at 1e-2 from the second or third step.
 BOUND = 1e-5
+# Of the bound, for the evaluation, which comes after one more update: the farthest of 24 frameworks on four networks
+# was 2.1e-5 away (TensorFlow and tartu-cifar10-cnn, whose losses were within 4.4e-6).
+EVALUATION_FACTOR = 5
 # What belongs to the harness and not to the framework: a certificate outlives a change of it.
 SURROUNDINGS = frozenset({"kernel", "pytest-dlbench", "GLIBC_TUNABLES", "environment"})
 
@@ -33,11 +36,11 @@ def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: f
 
 
 def is_equal(found: Certificate) -> bool:
-    """Whether the losses are within the bound, and the evaluation after the last update within ten times of it.
+    """Whether the losses are within the bound, and the evaluation after the last update within a few times of it.
 
     Rounding grows with every update; what evaluation is there to show is a hundred times larger.
     """
-    return found.deviation <= found.bound and found.evaluation_deviation <= 10 * found.bound
+    return found.deviation <= found.bound and found.evaluation_deviation <= EVALUATION_FACTOR * found.bound
 
 
 def of_framework(versions: Mapping[str, str]) -> dict[str, str]:

@@ -87,14 +87,19 @@ def rank(times: Mapping[str, Mapping[str, float]]) -> Ranking | None:
     return Ranking(
         mean_ranks=dict(zip(times, map(float, ranks), strict=True)),
         critical_difference=float(quantile / sqrt(2) * sqrt(count * (count + 1) / (6 * datasets))),
-        p_value=_iman_davenport(float(stats.friedmanchisquare(*table).statistic), count, datasets),
+        p_value=_iman_davenport(table),
         datasets=datasets,
     )
 
 
-def _iman_davenport(statistic: float, frameworks: int, datasets: int) -> float:
+def _iman_davenport(table: Values) -> float:
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
+    frameworks, datasets = table.shape
+    if not np.ptp(table, axis=0).any():
+        # All are alike on every data set: SciPy divides by 0.
+        return 1.0
+    statistic = float(stats.friedmanchisquare(*table).statistic)
     most = datasets * (frameworks - 1)
     if statistic >= most:
         # All data sets agree on all ranks.

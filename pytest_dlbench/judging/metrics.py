@@ -20,9 +20,10 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. Without a ``tolerance`` a metric is reported and not judged. ``value`` gives
-    None for a run that has no such figure: then its case has none, whatever other runs have. ``is_shown`` gives it a
-    column in the table; ``purpose`` says which runs have it at all.
+    where a single bad run is the finding. ``is_exact``: figures of another day are as good as today's, however busy the
+    machine is, so that runs are compared with stored runs; else sessions with stored sessions. Without a ``tolerance``
+    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has none,
+    whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -36,8 +37,14 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    is_exact: bool = False
     purpose: Purpose | None = None
     is_shown: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a machine that is twice as fast makes it twice as good."""
+        return self.unit in ("s", "samples/s")
 
     def figure(self, run: Run) -> float:
         """What the run has, NaN for one that has none."""
@@ -129,6 +136,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -140,6 +148,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -150,6 +159,7 @@ METRICS: dict[str, Metric] = {
             value=reaching.reached,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -170,6 +180,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.05,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -189,6 +200,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -200,6 +212,7 @@ METRICS: dict[str, Metric] = {
             value=readings.perplexity,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -213,6 +226,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.015,
             session_sd=0.0025,
             is_robust=False,
+            is_exact=True,
         ),
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
         Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
@@ -261,6 +275,8 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+BUILT_IN = frozenset(METRICS)
+
 
 def of_purpose(tolerances: Mapping[str, float], purpose: Purpose) -> dict[str, float]:
     """Those whose metrics such runs have."""
@@ -283,9 +299,20 @@ def remove_metrics(metrics: Iterable[Metric]) -> None:
         METRICS.pop(metric.name, None)
 
 
+def hooked(run: Run) -> dict[str, float]:
+    """What the metrics that hooks have added say of a finished run: to be kept with it."""
+    found = {name: metric.read(run) for name, metric in METRICS.items() if name not in BUILT_IN}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    """Every metric that all runs have, of each of them; the runs must have finished."""
+    """Every metric that all runs have, of each of them; the runs must have finished.
+
+    Of a session with hooks that are not here, their metrics are those that were kept with the runs.
+    """
     found = {name: [metric.read(run) for run in runs] for name, metric in METRICS.items()}
+    kept = dict.fromkeys(name for run in runs for name in run.hooked if name not in METRICS)
+    found |= {name: [run.hooked.get(name) for run in runs] for name in kept}
     return {
         name: tuple(value for value in values if value is not None)
         for name, values in found.items()

@@ -3,24 +3,9 @@
 from collections.abc import Mapping
 
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
-from pytest_dlbench.judging.metrics import read_all
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
-from pytest_dlbench.judging.verdicts import compare
-from pytest_dlbench.records import Baseline, CaseOutcome, Record, Verdict
-
-
-def accepted(record: Record, *, reason: str, saved: str) -> Baseline:
-    """The runs of a record as a baseline; they must have finished. ``saved`` is a time in ISO 8601."""
-    return Baseline(
-        case=record.case,
-        context=record.context,
-        recipe=record.recipe,
-        versions=record.runs[0].versions,
-        seeds=tuple(run.seed for run in record.runs),
-        metrics=read_all(record.runs),
-        saved=saved,
-        reason=reason,
-    )
+from pytest_dlbench.judging.stored import appended, compare, session_of
+from pytest_dlbench.records import CaseOutcome, Record, Verdict
 
 
 def refusal(record: Record) -> str:
@@ -44,5 +29,6 @@ def compare_sides(
     reasons = reasons or obstacles(old.context, new.context)
     if reasons:
         return CaseOutcome.INCOMPARABLE, (), reasons
-    verdicts = compare(accepted(old, reason="", saved=old.runs[0].began), new.runs, tolerances)
+    session = session_of(old, name="old", saved=old.runs[0].began, reason="")
+    verdicts = compare(appended(None, old, session), new.runs, tolerances).verdicts
     return of_verdicts(verdicts), verdicts, ()

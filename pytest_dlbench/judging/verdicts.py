@@ -1,62 +1,38 @@
-"""One verdict for each metric: the interval of the change against the tolerance. "Not significant" is never "fine"."""
+"""Runs against runs: the interval of the change against the tolerance. "Not significant" is never "fine"."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log, sqrt
 
 import numpy as np
 
-from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.intervals import Interval, Values, centre, paired, unpaired
-from pytest_dlbench.judging.metrics import METRICS, Metric, read_all
-from pytest_dlbench.records import Baseline, Run, Verdict, VerdictOutcome
+from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 # On either side: a change that is exactly at the tolerance is called a regression in 5 % of sessions.
 ALPHA = 0.05
 
 
-def compare(baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float]) -> tuple[Verdict, ...]:
-    """The runs of this session against a baseline of the same case, one verdict for each metric with a tolerance.
-
-    Raises FileFormatError for a baseline without a figure that is to be judged: it would pass unseen.
-    """
-    figures = read_all(runs)
-    return tuple(
-        _judge(METRICS[name], _accepted(baseline, METRICS[name]), _measured(runs, METRICS[name], figures), tolerance)
-        for name, tolerance in tolerances.items()
-        # Images have no perplexity.
-        if name in figures
-    )
-
-
-def _accepted(baseline: Baseline, metric: Metric) -> Mapping[int, float]:
-    values = baseline.metrics.get(metric.name, ())
-    if not values or not all(_is_comparable(metric, value) for value in values):
-        found = ", ".join(map(str, values)) or "not in it"
-        raise FileFormatError(
-            f"the baseline of {baseline.case.id} cannot be compared with: {metric.name} is {found}\n"
-            "  restore it from version control, or delete it and save a new one with --dlbench-save"
-        )
-    return dict(zip(baseline.seeds, values, strict=True))
-
-
-def _measured(runs: Sequence[Run], metric: Metric, figures: Mapping[str, Sequence[float]]) -> Mapping[int, float]:
+def measured(runs: Sequence[Run], metric: Metric, figures: Mapping[str, Sequence[float]]) -> Mapping[int, float]:
+    """The figures of this session's runs by their seeds; raises DlbenchError for what cannot be compared."""
     if metric.name not in figures:
         raise DlbenchError(
             f"{runs[0].case} cannot be compared: not every run has a {metric.name}; give it no tolerance"
         )
     for run, value in zip(runs, figures[metric.name], strict=True):
-        if not _is_comparable(metric, value):
+        if not is_comparable(metric, value):
             raise DlbenchError(f"{run.case} cannot be compared: {metric.name} is {value} in the run of seed {run.seed}")
     return dict(zip((run.seed for run in runs), figures[metric.name], strict=True))
 
 
-def _is_comparable(metric: Metric, value: float) -> bool:
+def is_comparable(metric: Metric, value: float) -> bool:
     """Neither zero nor a negative number has a ratio."""
     return isfinite(value) and (value > 0 or metric.kind == "points")
 
 
-def _judge(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
-    """``old`` and ``new`` are values by seed."""
+def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
+    """Runs against runs: ``old`` and ``new`` are values by seed."""
     if metric.kind == "points":
         # Runs of one seed belong together. Where every new run has its old one, the old ones without a partner, and
         # with them the luck of their seeds, are left out; otherwise no run of either side is.

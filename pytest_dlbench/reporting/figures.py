@@ -25,8 +25,8 @@ def seconds(value: float) -> str:
 
 
 def figure(metric: str, value: float) -> str:
-    """A metric's value with its unit."""
-    match METRICS[metric].unit:
+    """A metric's value with its unit; of a metric that a hook brought elsewhere the unit is not known."""
+    match METRICS[metric].unit if metric in METRICS else "":
         case "s":
             return seconds(value)
         case "bytes":
@@ -34,21 +34,30 @@ def figure(metric: str, value: float) -> str:
         case "share":
             return f"{100 * value:.2f} %"
         case unit:
-            return f"{significant(value)} {unit}"
+            return f"{significant(value)} {unit}".rstrip()
 
 
 def change(verdict: Verdict) -> str:
     """A change with its interval: ``ratio 1.083 [1.061, 1.106]``, ``-2.31 pp [-2.90, -1.72]``."""
+    shown = size(verdict.metric, verdict.change)
     if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.change:+.2f} pp [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
-    return f"ratio {verdict.change:.3f} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+        return f"{shown} [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
+    return f"{shown} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+
+
+def size(metric: str, change: float) -> str:
+    """A change alone: ``ratio 1.083``, ``-2.31 pp``."""
+    return f"{change:+.2f} pp" if METRICS[metric].kind == "points" else f"ratio {change:.3f}"
 
 
 def tolerance(verdict: Verdict) -> str:
     """A tolerance as it is typed: ``5%``, ``1pp``."""
-    if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.tolerance:g}pp"
-    return f"{100 * verdict.tolerance:g}%"
+    return amount(verdict.metric, verdict.tolerance)
+
+
+def amount(metric: str, tolerance: float) -> str:
+    """The same of a metric that is not judged yet."""
+    return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
 
 
 def count(value: int) -> str:

@@ -1,15 +1,41 @@
 """Why a case is what it is, and what to do: the texts that a test fails, is skipped or is noted with."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pytest_dlbench import judging
+from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.phases import Growth, growths
-from pytest_dlbench.records import Baseline, Pairing, Record, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records import (
+    Baseline,
+    CaseOutcome,
+    Pairing,
+    Record,
+    Run,
+    RunOutcome,
+    Verdict,
+    VerdictOutcome,
+)
 from pytest_dlbench.reporting import figures
 
+if TYPE_CHECKING:
+    # Only the type: it is slow to load.
+    from pytest_dlbench.judging.stored import Judged
+
 WAY_OUT = (
-    "--dlbench-runs N narrows what runs differ by, not what two sessions differ by; --dlbench-tolerance can be wider"
+    "five or more sessions in the baseline (--dlbench-save) tell what sessions differ by, --dlbench-runs N narrows what"
+    " runs differ by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What a user may do about a comparison: run the case again, run it in pairs, move its anchor."""
+
+    again: str
+    pairs: str
+    anchor: str
 
 
 def accept_command(again: str, reason: str = "why the new figure is right") -> str:
@@ -52,30 +78,71 @@ def incomparable(baseline: Baseline, obstacles: Sequence[str], again: str) -> st
     """A baseline of something else."""
     return "\n".join(
         [
-            f"the baseline of {baseline.saved} was measured under other conditions:",
+            f"the baseline of {baseline.sessions[-1].saved} was measured under other conditions:",
             *(f"  {obstacle}" for obstacle in obstacles),
             f"  to replace it: {accept_command(again)}",
         ]
     )
 
 
-def compared(baseline: Baseline, record: Record, verdicts: Sequence[Verdict], again: str) -> str:
-    """Every metric against its baseline, what changed in between, and how to accept it."""
+def compared(baseline: Baseline, record: Record, judged: "Judged", commands: Commands) -> str:
+    """Every metric against its baseline and its anchor, what changed in between, and what to do."""
+    newest, verdicts = baseline.sessions[-1], judged.verdicts
     changes = [
-        *judging.changes(baseline.versions, record.runs[0].versions),
+        *judging.changes(newest.versions, record.runs[0].versions),
         *judging.changes(baseline.recipe, record.recipe),
     ]
+    behind = f" and {sessions(len(baseline.sessions) - 1)} before it" if len(baseline.sessions) > 1 else ""
     lines = [
-        f"against the baseline of {baseline.saved} ({baseline.reason}):",
+        f"against the baseline of {newest.saved} ({newest.reason}){behind}:",
         *(f"  {line(verdict)}" for verdict in verdicts),
+        *_since_anchor(baseline, judged.since_anchor, commands.anchor),
+        *drifted(judged.drifting),
     ]
     lines += ["what changed in between:", *(f"  {change}" for change in changes or ["no version, no recipe setting"])]
     found = {verdict.outcome for verdict in verdicts}
     if VerdictOutcome.INCONCLUSIVE in found:
-        lines.append(_undecided(baseline, record, verdicts))
-    if found & {VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED}:
-        lines.append(f"to accept the new figures: {accept_command(again)}")
+        lines.append(_undecided(verdicts, len(record.runs)))
+    if judged.outcome is CaseOutcome.SUSPECT:
+        lines += [_suspected(judged), f"pairs would tell: {commands.pairs}"]
+    if found & {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}:
+        lines.append(f"to accept the new figures: {accept_command(commands.again)}")
     return "\n".join(lines)
+
+
+def sessions(count: int) -> str:
+    """A number of sessions."""
+    return f"{count} session{'' if count == 1 else 's'}"
+
+
+def _since_anchor(baseline: Baseline, verdicts: Sequence[Verdict], command: str) -> list[str]:
+    if not verdicts:
+        return []
+    anchor = next(session for session in baseline.sessions if session.id == baseline.anchor)
+    lines = [f"since the anchor of {anchor.saved} ({anchor.reason}):", *(f"  {line(verdict)}" for verdict in verdicts)]
+    if any(verdict.outcome is VerdictOutcome.SUSPECT for verdict in verdicts):
+        lines.append(f"  to accept what has added up: {command}")
+    return lines
+
+
+def drifted(drifting: Mapping[str, int]) -> list[str]:
+    """Metrics that crept, a line each."""
+    return [
+        f"{metric} has crept up for {sessions(count)}, each too little to be seen alone; dlbench history shows them"
+        for metric, count in drifting.items()
+    ]
+
+
+def _suspected(judged: "Judged") -> str:
+    """Why it is no more than a suspicion."""
+    few = [verdict for verdict in judged.verdicts if verdict.outcome is VerdictOutcome.SUSPECT]
+    if few:
+        names, known = ", ".join(verdict.metric for verdict in few), sessions(few[0].sessions)
+        return (
+            f"suspect ({names}): {known} cannot tell what two sessions of this machine differ by anyway;"
+            f" from {KNOWN_SESSIONS} on --dlbench-save has made it known"
+        )
+    return "suspect: no single comparison with the newest sessions shows it"
 
 
 def paired(
@@ -114,11 +181,13 @@ def line(verdict: Verdict) -> str:
     return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
-def _undecided(baseline: Baseline, record: Record, verdicts: Sequence[Verdict]) -> str:
-    names = [verdict.metric for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
+def _undecided(verdicts: Sequence[Verdict], runs: int) -> str:
+    undecided = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
+    names = ", ".join(verdict.metric for verdict in undecided)
+    stored = max(verdict.sessions for verdict in undecided)
+    known = f"{sessions(stored)} then" if stored else "the runs then"
     return (
-        f"inconclusive ({', '.join(names)}): {len(baseline.seeds)} runs of one session then and {len(record.runs)} of"
-        f" another now cannot tell the change from its tolerance.\n  {WAY_OUT}"
+        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {WAY_OUT}"
     )
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import messages
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
@@ -17,7 +17,7 @@ EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPOR
 # Of these, the metrics that made them so.
 BY_METRIC = {
     CaseOutcome.REGRESSED: "worse than the tolerance allows; the failure of its test says what changed in between",
-    CaseOutcome.SUSPECT: "it looks worse; a baseline of so few sessions cannot tell",
+    CaseOutcome.SUSPECT: "it looks worse, and a stored baseline alone cannot tell; pairs would",
     CaseOutcome.INCONCLUSIVE: f"neither regressed nor equivalent; {messages.WAY_OUT}",
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
@@ -95,10 +95,15 @@ def _accepted(result: CaseResult) -> list[str]:
 
 def _deciding(result: CaseResult) -> list[str]:
     """The metrics behind an outcome; its message where there are none."""
-    verdicts = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
-    if not verdicts:
-        return [f"  {name(result.case)}: {result.message}"]
-    return [f"  {name(result.case)}: {messages.line(verdict)}" for verdict in verdicts]
+    told = [messages.line(verdict) for verdict in _like(result, result.verdicts)]
+    if result.outcome is CaseOutcome.SUSPECT:
+        told += [f"since the anchor: {messages.line(verdict)}" for verdict in _like(result, result.since_anchor)]
+        told += [*messages.drifted(result.drifting), f"to tell: {result.settled_by}"]
+    return [f"  {name(result.case)}: {line}" for line in told or [result.message]]
+
+
+def _like(result: CaseResult, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.outcome.value == result.outcome.value]
 
 
 def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:

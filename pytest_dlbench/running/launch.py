@@ -46,6 +46,10 @@ ALLOCATORS: Mapping[str, str] = {
     "default": "",
 }
 
+# float32 is float32 in every framework: by default some let cuBLAS and cuDNN round what they multiply to 10 binary
+# digits (TF32), others do not. And JAX would take three quarters of a card's memory at once.
+ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+
 
 def command(python: Path) -> list[str]:
     """The worker's command line, without the two pipe ends."""
@@ -61,7 +65,7 @@ def environment(
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
     # On the CPU a framework must not find a GPU; JAX is also told not to look for one.
-    hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else {}
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
     # Frameworks keep settings and compiled code at home: keras.json, compiled graphs, kernels. There each has its own.
     home = {
         "HOME": str(place.caches),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dlbench.judging import summarise
-from pytest_dlbench.records import CaseOutcome, GpuUsage, MachineSpeed, RunOutcome, Timeline
+from pytest_dlbench.records import CaseOutcome, CurvePoint, GpuUsage, MachineSpeed, RunOutcome, Timeline
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records
@@ -49,8 +49,13 @@ def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any
     usage = {name: records.usage(began_seconds=3.0 * place) for place, name in enumerate(names)}
     usage["train"] = replace(usage["train"], gpus=(GpuUsage(name="Acme G1", uuid="1", utilisation=0.5),))
     whole = records.run(index + 1, accuracy=accuracy, case=case, usage=usage)
+    curve = tuple(
+        CurvePoint(step=share * steps // 2, epoch=share / 2, seconds=share * steps * step / 2, accuracy=value, loss=0.3)
+        for share, value in ((1, accuracy / 2), (2, accuracy))
+    )
     return replace(
         whole,
+        curve=curve,
         training=records.training(seconds),
         timeline=Timeline(
             seconds=(1.0, 2.5, 7.0),
@@ -60,6 +65,34 @@ def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any
         speed=MachineSpeed(threads=2, precision="float32", flops_per_second=2e11, copied_bytes_per_second=1e10),
         flop_utilisation=0.25,
     )
+
+
+def inferred(framework: str = "pytorch", model: str = "thesis-resnet-50", *, batch: float = 0.1) -> Judged:
+    """A case that applied a network in three runs."""
+    of = records.case(f"inference-{framework}-{model}-synthetic-cpu", framework=framework, model=model)
+    found = tuple(
+        replace(records.inferred((0.5, batch, 1.1 * batch)), case=of.id, index=index, seed=index + 1)
+        for index in range(3)
+    )
+    result = records.case_result(case=of, figures=summarise(found))
+    return Judged(session=SESSION, result=result, runs=found, context=records.context())
+
+
+def workloads(count: int, frameworks: Iterable[str] = ("jax", "mxnet", "pytorch")) -> list[Judged]:
+    """So many networks, on which each framework takes longer than the one before it."""
+    return [
+        judged(framework, f"net-{number}", step=0.01 * (1 + place), runs=1, steps=12)
+        for number in range(count)
+        for place, framework in enumerate(frameworks)
+    ]
+
+
+def session(number: int, step: float = 0.01, *, versions: Mapping[str, str] | None = None) -> Judged:
+    """The same case, measured on another day."""
+    found = judged(session=f"session-{number}", step=step)
+    began = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T02:00:00+00:00"
+    runs = tuple(replace(run, began=began, versions=versions or run.versions) for run in found.runs)
+    return replace(found, runs=runs)
 
 
 def unfinished(framework: str = "jax", model: str = "tartu-mnist-cnn", message: str = "the loss became nan") -> Judged:

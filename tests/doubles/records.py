@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_dlbench.judging import read_all
+from pytest_dlbench.judging import stored
 from pytest_dlbench.records import (
     Baseline,
+    BaselineSession,
     Case,
     CaseOutcome,
     CaseResult,
@@ -142,19 +143,20 @@ def record(of: Sequence[Run] = (), **changes: Any) -> Record:
     return replace(Record(case=case(), context=context(), recipe=RECIPE, runs=tuple(of) or runs()), **changes)
 
 
-def baseline(of: Sequence[Run] = (), **changes: Any) -> Baseline:
-    of = tuple(of) or runs()
-    usual = Baseline(
-        case=case(),
-        context=context(),
-        recipe=RECIPE,
-        versions=VERSIONS,
-        seeds=tuple(run.seed for run in of),
-        metrics=read_all(of),
-        saved="2026-11-20T10:00:00+00:00",
-        reason="first baseline",
-    )
+def baseline_session(of: Sequence[Run] = (), name: str = "20261120T100000", **changes: Any) -> BaselineSession:
+    usual = stored.session_of(record(of), name=name, saved="2026-11-20T10:00:00+00:00", reason="first baseline")
     return replace(usual, **changes)
+
+
+def baseline(of: Sequence[Run] = (), **changes: Any) -> Baseline:
+    """Of one session, its own anchor."""
+    return replace(stored.appended(None, record(of), baseline_session(of)), **changes)
+
+
+def baseline_of(*sessions: Sequence[Run], **changes: Any) -> Baseline:
+    """Of several sessions, the first of them the anchor."""
+    named = tuple(baseline_session(of, name=f"202611{day:02}T100000") for day, of in enumerate(sessions, start=1))
+    return replace(baseline(sessions[-1]), **{"sessions": named, "anchor": named[0].id, **changes})
 
 
 def verdict(**changes: Any) -> Verdict:

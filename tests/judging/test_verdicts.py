@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import METRICS, parse_tolerances, read_all
-from pytest_dlbench.judging.verdicts import compare
+from pytest_dlbench.judging.stored import compare
 from pytest_dlbench.records import VerdictOutcome
 from tests.doubles import records
 
 DEFAULTS = parse_tolerances([], "--dlbench-tolerance")
-REGRESSED, IMPROVED, EQUIVALENT, INCONCLUSIVE = (
+REGRESSED, SUSPECT, IMPROVED, EQUIVALENT, INCONCLUSIVE = (
     VerdictOutcome.REGRESSED,
+    VerdictOutcome.SUSPECT,
     VerdictOutcome.IMPROVED,
     VerdictOutcome.EQUIVALENT,
     VerdictOutcome.INCONCLUSIVE,
@@ -22,7 +23,7 @@ REGRESSED, IMPROVED, EQUIVALENT, INCONCLUSIVE = (
 
 def judged(old, new, tolerances=DEFAULTS):
     """Verdicts by metric, of runs against the baseline of other runs."""
-    return {verdict.metric: verdict for verdict in compare(records.baseline(old), new, tolerances)}
+    return {verdict.metric: verdict for verdict in compare(records.baseline(old), new, tolerances).verdicts}
 
 
 def outcome(metric, old, new, tolerances=DEFAULTS):
@@ -30,15 +31,17 @@ def outcome(metric, old, new, tolerances=DEFAULTS):
 
 
 def with_metric(name, *values):
-    plain = records.baseline()
-    return replace(plain, metrics={**plain.metrics, name: values})
+    session = records.baseline_session()
+    medians = {**session.medians, name: values[len(values) // 2]}
+    kept = {**session.values, name: values} if METRICS[name].is_exact else session.values
+    return replace(records.baseline(), sessions=(replace(session, medians=medians, values=kept),))
 
 
 # Worse
 
 
-def test_half_slower_is_a_regression():
-    assert outcome("step_time", records.runs(), records.runs(steps=(0.015,) * 3)) is REGRESSED
+def test_half_slower_than_one_session_is_suspect():
+    assert outcome("step_time", records.runs(), records.runs(steps=(0.015,) * 3)) is SUSPECT
 
 
 def test_five_points_less_accuracy_with_every_seed_is_a_regression():
@@ -51,9 +54,9 @@ def test_a_fifth_more_memory_is_a_regression():
     assert outcome("peak_rss", records.runs(), records.runs(peaks_mib=(600, 600, 600))) is REGRESSED
 
 
-def test_half_the_throughput_is_a_regression():
+def test_half_the_throughput_of_one_session_is_suspect():
     tolerances = {"throughput": 0.05}
-    assert outcome("throughput", records.runs(), records.runs(steps=(0.02,) * 3), tolerances) is REGRESSED
+    assert outcome("throughput", records.runs(), records.runs(steps=(0.02,) * 3), tolerances) is SUSPECT
 
 
 # Better
@@ -183,16 +186,16 @@ def test_every_metric_with_a_tolerance_has_a_verdict():
 
 
 def test_a_latency_is_judged_as_a_step_time_is():
-    old = replace(records.baseline(), metrics={**records.baseline().metrics, "latency": (0.1, 0.1, 0.1)})
-    slower = [replace(records.inferred((0.5, 0.2, 0.2)), seed=seed) for seed in old.seeds]
-    (verdict,) = compare(old, slower, {"latency": 0.05, "step_time": 0.05})
-    assert verdict.outcome is REGRESSED
+    old = with_metric("latency", 0.1, 0.1, 0.1)
+    slower = [replace(records.inferred((0.5, 0.2, 0.2)), seed=seed) for seed in old.sessions[0].seeds]
+    (verdict,) = compare(old, slower, {"latency": 0.05, "step_time": 0.05}).verdicts
+    assert verdict.outcome is SUSPECT
 
 
 def test_the_tolerance_decides():
     slower = records.runs(steps=(0.012,) * 3)
     found = [outcome("step_time", records.runs(), slower, {"step_time": amount}) for amount in (0.05, 0.5)]
-    assert found == [REGRESSED, EQUIVALENT]
+    assert found == [SUSPECT, EQUIVALENT]
 
 
 @given(
@@ -237,9 +240,17 @@ def test_a_baseline_with_an_accuracy_that_is_none_cannot_be_compared_with(bad):
 
 
 def test_a_baseline_without_a_judged_metric_cannot_be_compared_with():
-    plain = records.baseline()
-    without = replace(plain, metrics={name: values for name, values in plain.metrics.items() if name != "step_time"})
+    session = records.baseline_session()
+    medians = {name: value for name, value in session.medians.items() if name != "step_time"}
+    without = replace(records.baseline(), sessions=(replace(session, medians=medians),))
     with pytest.raises(FileFormatError, match="step_time"):
+        compare(without, records.runs(), DEFAULTS)
+
+
+def test_a_baseline_without_the_runs_of_an_exact_metric_cannot_be_compared_with():
+    session = records.baseline_session()
+    without = replace(records.baseline(), sessions=(replace(session, values={}),))
+    with pytest.raises(FileFormatError, match="accuracy"):
         compare(without, records.runs(), DEFAULTS)
 
 
@@ -270,4 +281,4 @@ def test_every_ratio_metric_of_all_models_can_be_judged(name):
 
 
 def test_a_metric_that_the_runs_do_not_have_is_not_judged():
-    assert compare(records.baseline(), records.runs(), {"perplexity": 0.1}) == ()
+    assert compare(records.baseline(), records.runs(), {"perplexity": 0.1}).verdicts == ()

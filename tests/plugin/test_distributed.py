@@ -25,9 +25,9 @@ def test_two_workers_never_measure_at_once_and_everything_is_gathered(suite):
 def test_a_failure_in_a_worker_is_a_failure_here(suite):
     suite.save()
     suite.write(builder="slowed")
-    result = suite.run("-n2", "--dlbench-tolerance=step_time:40%")
+    result = suite.run("-n2", "--dlbench-tolerance=step_time:40%", "--dlbench-compare")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["regressed: training-numpy-softmax-digits-cpu-smoke", "*step_time *regressed*"])
+    result.stdout.fnmatch_lines(["suspect: training-numpy-softmax-digits-cpu-smoke", "*step_time *suspect*"])
 
 
 def test_nothing_left_to_run_is_an_error_there_too(suite):

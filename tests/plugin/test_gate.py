@@ -6,6 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pytest_dlbench.cli import main
+
 # Interpreters differ by a millisecond here and there, whoever else is on the machine: what is staged is twice that.
 WIDE = "--dlbench-tolerance=step_time:40%"
 
@@ -19,9 +21,18 @@ def test_without_a_baseline_the_case_passes_and_says_so(suite):
 def test_a_saved_baseline_is_one_sorted_file_with_its_reason(suite):
     suite.save()
     content = json.loads(suite.baseline().read_text())
-    assert content["reason"] == "first"
+    (session,) = content["sessions"]
+    assert (session["reason"], session["seeds"]) == ("first", [1, 2, 3])
+    assert content["anchor"] == session["id"]
     assert list(content) == sorted(content)
-    assert content["seeds"] == [1, 2, 3]
+
+
+def test_saving_again_adds_a_session_and_keeps_the_anchor(suite):
+    suite.save()
+    suite.save()
+    content = json.loads(suite.baseline().read_text())
+    first, _ = content["sessions"]
+    assert content["anchor"] == first["id"]
 
 
 def test_the_same_again_does_not_fail(suite):
@@ -34,7 +45,6 @@ def test_the_same_again_does_not_fail(suite):
 @pytest.mark.parametrize(
     ("builder", "line"),
     [
-        ("slowed", "*step_time *regressed *ms → *ms, ratio [12].* tolerance 40%"),
         ("forgetful", "*accuracy *regressed *% → *%, -*pp [[]-*[]], tolerance 1pp"),
         ("hungry", "*peak_rss *regressed *MiB → *MiB, ratio 1.*, tolerance 2%"),
     ],
@@ -57,6 +67,48 @@ def test_a_worse_worker_fails_its_test(suite, builder, line):
     assert "regressed" in failure.get("message", "")
 
 
+SLOWER = "step_time *suspect *ms → *ms, ratio [12].* tolerance 40%"
+PAIRS = "pytest test_suite.py::test_training --dlbench-models=softmax --dlbench-datasets=digits * --dlbench-ab=*"
+
+
+def test_a_slower_worker_than_one_session_is_a_notice_with_the_command_that_settles_it(suite):
+    suite.save()
+    suite.write(builder="slowed")
+    result = suite.run(WIDE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["suspect: *", f"  numpy-softmax-digits-cpu: {SLOWER}", f"  numpy-softmax-digits-cpu: to tell: {PAIRS}"]
+    )
+
+
+def test_a_slower_worker_than_one_session_fails_the_gate_unless_that_is_allowed(suite):
+    suite.save()
+    suite.write(builder="slowed")
+    result = suite.run(WIDE, "--dlbench-compare")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["suspect: training-numpy-softmax-digits-cpu-smoke", f"*{SLOWER}", f"pairs would tell: {PAIRS}"]
+    )
+    assert suite.run(WIDE, "--dlbench-compare", "--dlbench-allow=suspect").ret == 0
+
+
+def with_sessions(path, count):
+    """The only session of a baseline so many times."""
+    content = json.loads(path.read_text())
+    (session,) = content["sessions"]
+    more = [session | {"id": f"{session['id']}-{number}"} for number in range(2, count + 1)]
+    path.write_text(json.dumps(content | {"sessions": [session, *more]}))
+
+
+def test_a_slower_worker_than_five_sessions_fails_its_test(suite):
+    suite.save()
+    with_sessions(suite.baseline(), 5)
+    suite.write(builder="slowed")
+    result = suite.run(WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["regressed: *", "*step_time *regressed *", "since the anchor of *(first):"])
+
+
 def test_an_edited_recipe_that_unlearns_fails_and_is_named(suite):
     suite.save()
     suite.write(rate=0.0001)
@@ -77,15 +129,25 @@ def accept_command(result):
 def test_the_command_of_the_message_accepts_the_new_figures(suite):
     suite.save()
     suite.write(builder="slowed")
-    arguments = accept_command(suite.run(WIDE))
+    arguments = accept_command(suite.run(WIDE, "--dlbench-compare"))
     assert suite.pytester.runpytest_subprocess(*arguments).ret == 0
-    assert suite.run(WIDE).ret == 0
+    relaxed = suite.run(WIDE)
+    relaxed.stdout.fnmatch_lines(["  numpy-softmax-digits-cpu: since the anchor: step_time *suspect *"])
+    relaxed.stdout.no_fnmatch_line("  numpy-softmax-digits-cpu: step_time *suspect *")
+
+
+def test_what_was_accepted_is_no_longer_suspect_once_it_is_the_anchor(suite):
+    suite.save()
+    suite.write(builder="slowed")
+    suite.save()
+    assert main(["baseline", "anchor", suite.baseline().stem, "--last"]) == 0
+    suite.run(WIDE).stdout.no_fnmatch_line("*since the anchor: *")
 
 
 def test_the_command_of_the_message_repeats_the_flags_that_decide_what_the_case_is(suite):
     suite.save("--dlbench-baselines=figures")
     suite.write(builder="slowed")
-    arguments = accept_command(suite.run(WIDE, "--dlbench-baselines=figures"))
+    arguments = accept_command(suite.run(WIDE, "--dlbench-baselines=figures", "--dlbench-compare"))
     assert {"--dlbench-scale=smoke", "--dlbench-baselines=figures"} <= set(arguments)
 
 

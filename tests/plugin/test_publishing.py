@@ -63,3 +63,16 @@ def test_on_github_the_summary_and_the_annotation_of_a_failed_test_are_told(suit
 def test_elsewhere_than_on_github_nothing_of_it_is_told(suite):
     suite.write(test="def test_it(dlbench):\n    assert False\n")
     suite.run().stdout.no_fnmatch_line("*::error*")
+
+
+def test_without_a_terminal_everything_is_written_and_nothing_printed(suite):
+    result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "--dlbench-json=session.json")
+    assert (result.ret, result.outlines, result.errlines) == (0, [], [])
+    assert len(document(suite.path / "session.json")["cases"]) == 1
+
+
+def test_without_a_terminal_what_could_not_be_written_is_told_and_fails(suite):
+    (suite.path / "taken").write_text("a file, no folder")
+    result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "--dlbench-json=taken/session.json")
+    assert result.ret == 1
+    result.stderr.fnmatch_lines(["dlbench: json not written: *; the journal has it all"])

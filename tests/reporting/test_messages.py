@@ -2,21 +2,29 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging import parse_tolerances
-from pytest_dlbench.judging.verdicts import compare
+from pytest_dlbench.judging import parse_tolerances, stored
 from pytest_dlbench.records import RunOutcome, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from tests.doubles import records
 
 AGAIN = "pytest 'bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]' --dlbench-scale=smoke"
 ACCEPT = f"{AGAIN} --dlbench-save --dlbench-reason"
+PAIRS = "pytest bench/test_training.py::test_training --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0"
+ANCHOR = "dlbench baseline anchor training-pytorch-mnist-cnn-digits28-cpu-quick --last"
+COMMANDS = messages.Commands(again=AGAIN, pairs=PAIRS, anchor=ANCHOR)
 
 
 def judged(new, baseline=None, **changes):
     """What is said of new runs against a baseline."""
     baseline = baseline or records.baseline()
-    verdicts = compare(baseline, new, parse_tolerances([], "--dlbench-tolerance"))
-    return messages.compared(baseline, records.record(new, **changes), verdicts, AGAIN)
+    found = stored.compare(baseline, new, parse_tolerances([], "--dlbench-tolerance"))
+    return messages.compared(baseline, records.record(new, **changes), found, COMMANDS)
+
+
+def told(*verdicts, **more):
+    """What is said of these verdicts."""
+    found = stored.Judged(verdicts=verdicts, **more)
+    return messages.compared(records.baseline(), records.record(), found, COMMANDS)
 
 
 def line_of(metric, text):
@@ -36,7 +44,7 @@ def test_a_comparison_says_with_what():
 
 
 def test_a_metric_is_told_with_its_verdict():
-    assert line_of("step_time", judged(SLOWER)).split()[1] == "regressed"
+    assert line_of("step_time", judged(SLOWER)).split()[1] == "suspect"
 
 
 def test_a_metric_is_told_with_both_figures():
@@ -84,24 +92,50 @@ def test_an_improvement_is_told_how_to_accept_it():
 
 @pytest.mark.parametrize("outcome", [VerdictOutcome.EQUIVALENT, VerdictOutcome.INCONCLUSIVE])
 def test_what_is_no_finding_is_told_no_command(outcome):
-    text = messages.compared(records.baseline(), records.record(), [records.verdict(outcome=outcome)], AGAIN)
-    assert "--dlbench-save" not in text
+    text = told(records.verdict(outcome=outcome))
+    assert "to accept" not in text
+    assert "pairs would tell" not in text
 
 
 @pytest.fixture
 def undecided():
     """What is said where nothing can be concluded."""
-    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
-    return messages.compared(records.baseline(), records.record(), [verdict], AGAIN)
+    return told(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=2))
 
 
-def test_what_is_inconclusive_is_told_with_the_number_of_runs_on_both_sides(undecided):
-    assert "\ninconclusive (step_time): 3 runs of one session then and 3 of another now cannot tell" in undecided
+def test_what_is_inconclusive_is_told_with_what_stood_on_both_sides(undecided):
+    assert "\ninconclusive (step_time): 2 sessions then and 3 runs now cannot tell" in undecided
 
 
-def test_what_is_inconclusive_is_told_what_helps_and_what_does_not(undecided):
-    assert "--dlbench-runs N narrows what runs differ by, not what two sessions differ by" in undecided
+def test_what_is_inconclusive_is_told_what_helps(undecided):
+    assert "five or more sessions in the baseline (--dlbench-save) tell what sessions differ by" in undecided
     assert undecided.endswith("--dlbench-tolerance can be wider")
+
+
+# Suspected
+
+
+def test_a_suspicion_is_told_with_the_sessions_that_it_rests_on():
+    assert "\nsuspect (step_time): 1 session cannot tell what two sessions of this machine differ by" in judged(SLOWER)
+
+
+def test_a_suspicion_is_told_what_would_settle_it():
+    assert f"\npairs would tell: {PAIRS}\n" in judged(SLOWER)
+
+
+def test_the_anchor_is_told_with_its_date_and_how_to_move_it():
+    text = told(since_anchor=(records.verdict(outcome=VerdictOutcome.SUSPECT),))
+    assert "\nsince the anchor of 2026-11-20T10:00:00+00:00 (first baseline):\n  step_time        suspect" in text
+    assert f"\n  to accept what has added up: {ANCHOR}\n" in text
+
+
+def test_an_anchor_that_shows_nothing_is_not_to_be_moved():
+    assert ANCHOR not in told(since_anchor=(records.verdict(outcome=VerdictOutcome.EQUIVALENT),))
+
+
+def test_a_drift_is_told_with_its_length():
+    assert "\nstep_time has crept up for 3 sessions" in told(drifting={"step_time": 3})
+    assert "pairs would tell" in told(drifting={"step_time": 3})
 
 
 def test_too_few_runs_are_told_with_both_numbers_and_the_flag():

@@ -9,6 +9,7 @@ import pytest
 from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.storing import BaselineStore
+from pytest_dlbench.storing.baselines import session_name
 from pytest_dlbench.storing.files import write_whole
 from tests.doubles import records
 
@@ -41,6 +42,13 @@ def spoiled(store, **changes):
     return complaint(store)
 
 
+def with_session(store, **changes):
+    """What is said of one whose session was."""
+    path = written(store)
+    (session,) = json.loads(path.read_text())["sessions"]
+    return spoiled(store, sessions=[session | changes])
+
+
 # Writing
 
 
@@ -64,7 +72,7 @@ def test_a_baseline_of_another_machine_is_not_read(store):
 
 def test_writing_replaces(store):
     written(store)
-    newer = records.baseline(reason="torch 2.13 is slower")
+    newer = records.baseline_of(records.runs(), records.runs(steps=(0.02,) * 3))
     written(store, newer)
     assert store.read(CASE, MACHINE) == newer
 
@@ -96,6 +104,67 @@ def test_nothing_but_the_file_is_left(store):
 
 def test_the_file_can_be_read_by_others(store):
     assert written(store).stat().st_mode & 0o777 == 0o644
+
+
+def test_every_session_is_one_line_so_that_one_more_is_one_line_more(store):
+    one = records.baseline_of(records.runs())
+    two = records.baseline_of(records.runs(), records.runs(steps=(0.02,) * 3))
+    before, after = (written(store, baseline).read_text().splitlines() for baseline in (one, two))
+    assert len(after) == len(before) + 1
+
+
+# Format 1: one session, every metric of every run
+
+FIRST_FORMAT = {
+    "format": 1,
+    "case": codec.builtins(CASE),
+    "context": codec.builtins(records.context()),
+    "recipe": dict(records.RECIPE),
+    "versions": records.VERSIONS,
+    "seeds": [1, 2, 3],
+    "metrics": {"step_time": [0.010, 0.012, 0.011], "accuracy": [0.95, 0.96, 0.94]},
+    "saved": "2026-11-20T10:00:00+00:00",
+    "reason": "first baseline",
+}
+
+
+def of_first_format(store, **changes):
+    path = store.path(CASE, MACHINE)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(FIRST_FORMAT | changes))
+
+
+def test_a_baseline_of_the_first_format_is_read_as_one_session(store):
+    of_first_format(store)
+    baseline = store.read(CASE, MACHINE)
+    (session,) = baseline.sessions
+    assert (session.id, baseline.anchor, session.reason) == ("20261120T100000", "20261120T100000", "first baseline")
+    assert session.medians == {"step_time": 0.011, "accuracy": 0.95}
+    assert session.values["accuracy"] == (0.95, 0.96, 0.94)
+
+
+def test_a_baseline_of_the_first_format_is_written_in_the_present_one(store):
+    of_first_format(store)
+    store.write(store.read(CASE, MACHINE))
+    assert json.loads(store.path(CASE, MACHINE).read_text())["format"] == 2
+
+
+@pytest.mark.parametrize("changes", [{"metrics": {"step_time": []}}, {"seeds": [1, 1, 2]}, {"metrics": {}}])
+def test_a_damaged_baseline_of_the_first_format_is_refused(store, changes):
+    of_first_format(store, **changes)
+    assert "restore it from version control" in complaint(store)
+
+
+# Names of sessions
+
+
+def test_a_session_is_named_by_when_it_was_saved():
+    assert session_name("2026-11-20T10:00:00+00:00") == "20261120T100000"
+
+
+def test_sessions_of_one_second_have_names_of_their_own():
+    taken = records.baseline()
+    assert session_name("2026-11-20T10:00:00+00:00", taken) == "20261120T100000-2"
 
 
 # Whole or not at all
@@ -136,7 +205,7 @@ def test_a_target_that_cannot_be_replaced_leaves_no_litter(tmp_path):
 def test_whoever_has_the_old_file_open_keeps_it(store):
     path = written(store)
     with path.open("rb") as before:
-        written(store, records.baseline(reason="newer"))
+        written(store, records.baseline_of(records.runs(), records.runs()))
         assert codec.decode(before.read(), type(records.baseline()), "here") == records.baseline()
 
 
@@ -158,7 +227,7 @@ def test_a_truncated_file_is_refused(store, share):
 
 
 def test_a_file_that_is_not_utf8_is_refused(store):
-    path = written(store, records.baseline(reason="größer"))
+    path = written(store, records.baseline(sessions=(records.baseline_session(reason="größer"),)))
     path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
     assert str(path) in complaint(store)
 
@@ -172,15 +241,18 @@ def test_json_of_another_kind_is_refused(store, content):
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
-        ({"metrics": {"step_time": [0.1, "fast", 0.1]}}, "$.metrics[...][1]"),
-        ({"metrics": {"step_time": [0.1, None, 0.1]}}, "$.metrics[...][1]"),
-        ({"seeds": [1, 2.5, 3]}, "$.seeds[1]"),
-        ({"case": "training"}, "$.case"),
-        ({"saved": 20261120}, "$.saved"),
+        ({"medians": {"step_time": "fast"}}, "$.sessions[0].medians[...]"),
+        ({"values": {"accuracy": [0.9, None, 0.9]}}, "$.sessions[0].values[...][1]"),
+        ({"seeds": [1, 2.5, 3]}, "$.sessions[0].seeds[1]"),
+        ({"saved": 20261120}, "$.sessions[0].saved"),
     ],
 )
-def test_a_wrong_type_is_told_with_its_place(store, changes, place):
-    assert place in spoiled(store, **changes)
+def test_a_wrong_type_of_a_session_is_told_with_its_place(store, changes, place):
+    assert place in with_session(store, **changes)
+
+
+def test_a_wrong_type_is_told_with_its_place(store):
+    assert "$.case" in spoiled(store, case="training")
 
 
 def test_another_case_is_refused(store):
@@ -190,38 +262,49 @@ def test_another_case_is_refused(store):
     assert re.search(r"is of the case 'training-jax-mnist-cnn' @ \$\.case\.id", complaint(store))
 
 
-@pytest.mark.parametrize("number", [0, 2, 99])
+@pytest.mark.parametrize("number", [0, 3, 99])
 def test_another_format_is_refused(store, number):
-    assert f"format {number}; this version reads 1" in spoiled(store, format=number)
+    assert f"format {number}; this version reads 1 and 2" in spoiled(store, format=number)
 
 
 def test_another_format_is_told_even_where_all_else_is_different(store):
-    written(store).write_text('{"format": 2, "figures": []}')
-    assert "format 2; this version reads 1" in complaint(store)
+    written(store).write_text('{"format": 3, "figures": []}')
+    assert "format 3; this version reads 1 and 2" in complaint(store)
 
 
 def test_fewer_values_than_seeds_are_refused(store):
-    assert "2 values for 3 seeds @ $.metrics.step_time" in spoiled(store, metrics={"step_time": [0.1, 0.1]})
-
-
-def test_more_values_than_seeds_are_refused(store):
-    assert "1 values for 0 seeds @ $.metrics.step_time" in spoiled(store, metrics={"step_time": [0.1]}, seeds=[])
+    said = with_session(store, values={"accuracy": [0.9, 0.9]})
+    assert "2 values for 3 seeds @ $.sessions[0].values.accuracy" in said
 
 
 def test_a_metric_without_values_is_refused(store):
-    assert "0 values for 0 seeds @ $.metrics.step_time" in spoiled(store, metrics={"step_time": []}, seeds=[])
+    assert "0 values for 0 seeds" in with_session(store, values={"accuracy": []}, seeds=[])
 
 
-def test_a_baseline_without_figures_is_refused(store):
-    assert "@ $.metrics" in spoiled(store, metrics={})
+def test_a_session_without_figures_is_refused(store):
+    assert "@ $.sessions[0].medians" in with_session(store, medians={})
 
 
 def test_a_seed_that_is_there_twice_is_refused(store):
-    assert "@ $.seeds" in spoiled(store, seeds=[1, 1, 2])
+    assert "@ $.sessions[0].seeds" in with_session(store, seeds=[1, 1, 2])
 
 
 def test_a_figure_below_zero_is_refused(store):
-    assert "-0.1 @ $.metrics.step_time" in spoiled(store, metrics={"step_time": [0.1, -0.1, 0.1]})
+    assert "-0.1 @ $.sessions[0].medians.step_time" in with_session(store, medians={"step_time": -0.1})
+
+
+def test_a_baseline_without_sessions_is_refused(store):
+    assert "no session @ $.sessions" in spoiled(store, sessions=[])
+
+
+def test_two_sessions_of_one_name_are_refused(store):
+    path = written(store)
+    (session,) = json.loads(path.read_text())["sessions"]
+    assert "two sessions have one id" in spoiled(store, sessions=[session, session])
+
+
+def test_an_anchor_that_is_not_there_is_refused(store):
+    assert "no session 'gone' @ $.anchor" in spoiled(store, anchor="gone")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
@@ -232,10 +315,10 @@ def test_a_figure_that_is_no_number_is_refused(store, number):
 
 
 def test_a_complaint_names_the_file(store):
-    assert spoiled(store, format=2).startswith(f"{store.path(CASE, MACHINE)}: ")
+    assert spoiled(store, format=3).startswith(f"{store.path(CASE, MACHINE)}: ")
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"seeds": "1"}, {"metrics": {}}])
+@pytest.mark.parametrize("changes", [{"format": 3}, {"anchor": "gone"}, {"sessions": []}])
 def test_a_complaint_says_what_to_do(store, changes):
     advice = "restore it from version control, or delete it and save a new one with --dlbench-save"
     assert spoiled(store, **changes).endswith(f"\n  {advice}")

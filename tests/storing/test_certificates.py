@@ -91,7 +91,8 @@ def test_the_largest_relative_difference_of_a_loss_counts():
 def test_one_loss_or_the_evaluation_beyond_the_bound_is_not_equal():
     assert not equivalence.is_equal(certify(losses=(2.0, 1.00002)))
     assert not equivalence.is_equal(certify(evaluation_loss=0.5001))
-    assert equivalence.is_equal(certify(evaluation_loss=0.50004))
+    assert equivalence.is_equal(certify(evaluation_loss=0.50002))
+    assert not equivalence.is_equal(certify(evaluation_loss=0.50003))
 
 
 def test_the_versions_of_a_certificate_are_the_frameworks_own():

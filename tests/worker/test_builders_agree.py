@@ -98,8 +98,10 @@ LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
 # Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
-# Batch norms of 16 samples make rounding grow from step to step, with nesterov to 0.1 at the tenth: of float32 only the
-# first six steps are looked at, and the evaluation less closely.
+# Batch norms of 16 samples make rounding grow from step to step: of float32 only the first six steps are looked at, and
+# the evaluation less closely. It is rounding: PyTorch in float32, with the examples of each batch in 300 orders, is
+# mostly within 4e-5 of float64 at the tenth step, and in 1 % of them 7e-2 away with nesterov, 2e-2 with plain SGD, on
+# the very course that MLX takes (9e-2, 2e-2, evaluation 5.5e-2). At the sixth step no framework is farther than 6e-5.
 COMPARED_STEPS = {"float64": STEPS, "float32": 6}
 BOUNDS = {"float64": 1e-9, "float32": 1e-4}
 EVALUATION_BOUNDS = {"float64": 1e-9, "float32": 0.1}
@@ -249,8 +251,9 @@ class TestEveryLayer:
 
 class TestOneFramework:
     def test_pads_as_the_oracle(self, asked, oracle):
-        # Where several values of a window are the largest, Caffe2 gives each of them the whole gradient.
-        bound = 1e-2 if asked.framework == "caffe2" else BOUNDS[asked.precision]
+        # Where several values of a window are the largest, Caffe2 gives each of them the whole gradient, and is 2e-3
+        # away; PyTorch with such a gradient is as well (tests/equivalence/test_looser_bounds.py).
+        bound = 5e-3 if asked.framework == "caffe2" else BOUNDS[asked.precision]
         ours, theirs = asked.paddings, oracle.paddings
         assert ours.trained.losses == pytest.approx(theirs.trained.losses, rel=bound, abs=0)
         assert float(ours.evaluated.loss) == pytest.approx(float(theirs.evaluated.loss), rel=bound, abs=0)

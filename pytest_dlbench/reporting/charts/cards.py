@@ -1,10 +1,11 @@
-"""What graphics cards did while a model was trained."""
+"""What graphics cards did while a model was trained, or applied."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
+from pytest_dlbench.judging.readings import phase
 from pytest_dlbench.records import GpuUsage, Run
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -12,8 +13,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "cards", "Graphics cards"
 LEAD = (
-    "Each card of each run while it trained, one figure at a time. Utilisation is the share of time in which anything"
-    " ran on the card, not how much of it was busy."
+    "Each card of each run while it trained or inferred, one figure at a time. Utilisation is the share of time in"
+    " which anything ran on the card, not how much of it was busy."
 )
 COLUMNS = {"case": "case", "figure": "figure", "card": "card", "run": "run", "value": "value"}
 MIB = 2**20
@@ -23,7 +24,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Every figure that a card told; one at a time."""
     rows = tuple(row for number, case in enumerate(cases) for run in case.finished for row in _rows(number, run))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no graphics card was read while a model was trained")
+        return Nothing(name=NAME, title=TITLE, because="no graphics card was read beside a run")
     return Chart(
         name=NAME,
         title=TITLE,
@@ -37,7 +38,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def _rows(number: int, run: Run) -> Iterator[Row]:
-    for card in run.usage["train"].gpus if "train" in run.usage else ():
+    for card in phase(run).gpus:
         for figure, value in _figures(card):
             if value is not None:
                 yield (number, figure, card.name, run.index + 1, value)

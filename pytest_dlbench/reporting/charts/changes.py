@@ -40,14 +40,25 @@ COLOURS = ("#d1495b", "#b5438f", "#d98f1e", "#2a9d8f", "#8290a3")
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """A forest plot, what regressed first."""
-    found = [(number, verdict) for number, case in enumerate(cases) for verdict in case.result.verdicts]
+    told = [(number, verdict) for number, case in enumerate(cases) for verdict in case.result.verdicts]
+    found = [(number, verdict) for number, verdict in told if verdict.metric in METRICS]
+    unknown = dict.fromkeys(verdict.metric for _, verdict in told if verdict.metric not in METRICS)
     if not found:
         because = "no case here was compared with a baseline; --dlbench-save --dlbench-reason TEXT saves one"
         return Nothing(name=NAME, title=TITLE, because=because)
     found.sort(key=lambda pair: (ORDER.index(pair[1].outcome), pair[0]))
     rows = tuple(_row(number, verdict) for number, verdict in found)
     return Chart(
-        name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(), choose="metric", limit="case"
+        name=NAME,
+        title=TITLE,
+        lead=LEAD,
+        columns=COLUMNS,
+        rows=rows,
+        # Whether its changes are ratios or points, only its hook says.
+        notes=tuple(f"{name}, which a hook brought to another session, is not drawn." for name in unknown),
+        picture=_picture(),
+        choose="metric",
+        limit="case",
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric
 from pytest_dlbench.judging.intervals import Interval, unpaired
 from pytest_dlbench.judging.verdicts import ALPHA
 from pytest_dlbench.reporting.charts import look
@@ -15,9 +15,9 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "frameworks", "Frameworks side by side"
 LEAD = (
-    "Time of a step relative to the quickest framework of the same cell, network, data and session; 1 is the quickest,"
-    " lines are 90 % intervals. Where the interval of a framework reaches 1, it is not shown to be slower. A"
-    " diamond: nothing certifies that it trains the same network."
+    "Time of a step, or of a batch of inference, relative to the quickest framework of the same cell, network, data and"
+    " session; 1 is the quickest, lines are 90 % intervals. Where the interval of a framework reaches 1, it is not"
+    " shown to be slower. A diamond: nothing certifies that it trains the same network."
 )
 COLUMNS = {
     "case": "case",
@@ -30,7 +30,6 @@ COLUMNS = {
     "quickest": "the quickest",
     "equality": "equality with the oracle",
 }
-STEP_TIME = METRICS["step_time"]
 CERTIFIED, NOT_CERTIFIED = "certified equal", "not certified"
 
 
@@ -38,7 +37,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Ratios with their intervals, one row a framework within each cell."""
     rows = [row for group in groups(cases) for row in _rows(group, cases)]
     if not rows:
-        because = "no two frameworks trained the same network on the same data in one session, undisturbed"
+        because = "no two frameworks ran the same network on the same data in one session, undisturbed"
         return Nothing(name=NAME, title=TITLE, because=because)
     return Chart(
         name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(cases), limit="cell"
@@ -56,18 +55,23 @@ def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
 
 
 def step_seconds(case: Measured) -> list[float]:
-    """The judged time of a step in every run that may be compared."""
-    return [STEP_TIME.figure(run) for run in case.sound]
+    """The judged time of a step, or of a batch of inference, in every run that may be compared."""
+    return [_judged(case).figure(run) for run in case.sound]
+
+
+def _judged(case: Measured) -> Metric:
+    return METRICS["latency" if case.sound[0].inference else "step_time"]
 
 
 def ratio(case: Measured, to: Measured) -> Interval:
     """How much longer a step takes than that of another case of the same session."""
+    metric = _judged(case)
     change = unpaired(
         np.log(step_seconds(to)),
         np.log(step_seconds(case)),
-        run_sd=STEP_TIME.run_sd,
-        session_sd=STEP_TIME.session_sd,
-        is_robust=STEP_TIME.is_robust,
+        run_sd=metric.run_sd,
+        session_sd=metric.session_sd,
+        is_robust=metric.is_robust,
         alpha=ALPHA,
     )
     return Interval(**{side: float(np.exp(getattr(change, side))) for side in ("estimate", "lower", "upper")})

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pytest_dlbench.judging.readings import phase
 from pytest_dlbench.reporting.charts.chart import Nothing, Table
 from pytest_dlbench.reporting.charts.measured import Measured
 
@@ -16,7 +17,7 @@ COLUMNS = {
     "os": "system",
     "gpus": "graphics processors",
     "cases": "cases",
-    "foreign": "others' processors while training (median)",
+    "foreign": "others' processors while measured (median)",
 }
 
 
@@ -28,9 +29,7 @@ def chart(cases: Sequence[Measured]) -> Table | Nothing:
     rows = []
     for machine, count in counts.items():
         here = [case for case in cases if case.context.machine == machine]
-        foreign = sorted(
-            run.usage["train"].foreign_cpus for case in here for run in case.finished if "train" in run.usage
-        )
+        foreign = sorted(phase(run).foreign_cpus for case in here for run in case.finished)
         rows.append(
             (
                 machine.name,

@@ -57,12 +57,17 @@ class Measured:
 
     @property
     def finished(self) -> tuple[Run, ...]:
-        """The runs that have figures."""
-        return tuple(run for run in self.judged.runs if run.training and run.evaluation)
+        """The runs that have figures, of training or of inference."""
+        return tuple(run for run in self.judged.runs if run.inference or (run.training and run.evaluation))
+
+    @property
+    def trained(self) -> tuple[Run, ...]:
+        """Of these, the runs that trained and evaluated."""
+        return tuple(run for run in self.finished if run.training)
 
     @property
     def sound(self) -> tuple[Run, ...]:
-        """Of these, the runs whose times are the framework's and not the machine's troubles: what may be compared."""
+        """The finished runs whose times are the framework's and not the machine's troubles: what may be compared."""
         return tuple(run for run in self.finished if not run.invalid)
 
 

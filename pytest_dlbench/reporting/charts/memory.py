@@ -16,7 +16,14 @@ LEAD = (
     " framework alone takes; the last dot to the right is what a machine must have."
 )
 # By the worker's operations. Ending it needs nothing of its own.
-PHASES = {"hello": "import", "build": "build", "load": "load", "train": "train", "evaluate": "evaluate"}
+PHASES = {
+    "hello": "import",
+    "build": "build",
+    "load": "load",
+    "train": "train",
+    "infer": "infer",
+    "evaluate": "evaluate",
+}
 COLUMNS = {"case": "case", "phase": "phase", "peak": "peak (MiB)", "mean": "mean (MiB)"}
 MIB = 2**20
 

@@ -14,7 +14,7 @@ from pytest_dlbench.reporting.charts.measured import Measured
 NAME, TITLE = "phases", "Where the time goes"
 LEAD = (
     "Seconds of each phase of a run, medians over the runs: importing the framework, building the network, the first"
-    " step, which holds the compilation, the other steps, and the evaluation."
+    " step (or batch of inference), which holds the compilation, the others, and the evaluation."
 )
 COLUMNS = {"case": "case", "phase": "phase", "order": "order", "seconds": "seconds"}
 PHASES = ("import", "build", "first step", "other steps", "evaluation")
@@ -29,7 +29,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
             if known := [of_run[phase] for of_run in told if phase in of_run]:
                 rows.append((number, phase, order, median(known)))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run was trained and evaluated to its end")
+        return Nothing(name=NAME, title=TITLE, because="no run came to its end")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(), limit="case")
 
 
@@ -41,6 +41,9 @@ def _seconds(run: Run) -> Iterator[tuple[str, float]]:
     if run.training:
         yield "first step", run.training.step_seconds[0]
         yield "other steps", sum(run.training.step_seconds[1:])
+    if run.inference:
+        yield "first step", run.inference.batch_seconds[0]
+        yield "other steps", sum(run.inference.batch_seconds[1:])
     if run.evaluation:
         yield "evaluation", run.evaluation.seconds
 

@@ -23,7 +23,7 @@ POINTS = 80
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """The series of every finished run; one case at a time."""
-    rows = tuple(row for number, case in enumerate(cases) for run in case.finished for row in _rows(number, run))
+    rows = tuple(row for number, case in enumerate(cases) for run in case.trained for row in _rows(number, run))
     if not rows:
         return Nothing(name=NAME, title=TITLE, because="no run was trained to its end")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(), choose="case")

@@ -29,7 +29,7 @@ COLUMNS = {
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Quantiles of every finished run."""
-    rows = tuple(row for number, case in enumerate(cases) for row in _rows(number, case.finished))
+    rows = tuple(row for number, case in enumerate(cases) for row in _rows(number, case.trained))
     if not rows:
         return Nothing(name=NAME, title=TITLE, because="no run trained two steps behind its warm-up")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), limit="case")

@@ -54,9 +54,10 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 def _rows(metric: str, subject: str, setting: str, series: str, group: Sequence[tuple[int, Measured]]) -> list[Row]:
     unit, factor, form = FIGURES[metric]
+    group = [(number, case) for number, case in group if metric in case.result.figures]
     ordered = sorted(group, key=lambda pair: _order(pair[1].case.settings[setting]))
     figures = [factor * fmean(METRICS[metric].figure(run) for run in case.finished) for _, case in ordered]
-    best = max(figures) or 1.0
+    best = max(figures, default=1.0) or 1.0
     sweep = f"{setting} of {subject}: {unit}"
     return [
         (

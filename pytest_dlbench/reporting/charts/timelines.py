@@ -19,7 +19,14 @@ LEAD = (
     "What the worker's processes used from the start of a run to its end, one line a run. The colour of a dot is the"
     " phase that it was seen in."
 )
-PHASES = {"hello": "import", "build": "build", "load": "load", "train": "train", "evaluate": "evaluate"}
+PHASES = {
+    "hello": "import",
+    "build": "build",
+    "load": "load",
+    "train": "train",
+    "infer": "infer",
+    "evaluate": "evaluate",
+}
 BETWEEN = "between"
 COLUMNS = {
     "case": "case",

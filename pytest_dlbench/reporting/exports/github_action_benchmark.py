@@ -19,6 +19,7 @@ class _Series:
 
 SERIES: Mapping[str, _Series] = {
     "step_time": _Series(title="step time", unit="ms", convert=lambda seconds: 1e3 * seconds),
+    "latency": _Series(title="latency of a batch", unit="ms", convert=lambda seconds: 1e3 * seconds),
     "peak_rss": _Series(title="peak memory", unit="MiB", convert=lambda count: count / 2**20),
     "accuracy": _Series(title="test error", unit="%", convert=lambda share: 100 * (1 - share)),
 }

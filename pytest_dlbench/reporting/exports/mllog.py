@@ -13,6 +13,7 @@ from pytest_dlbench.storing.recorded import Recorded
 
 # The operations that a worker does before the timed region.
 INITIALISING = ("hello", "build")
+TIMED = ("train", "infer")
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
@@ -24,9 +25,10 @@ def write(recorded: Sequence[Recorded]) -> bytes:
 def _lines(record: Record, run: Run) -> Iterator[bytes]:
     began = datetime.fromisoformat(run.began).timestamp()
     initialised = began + sum(run.usage[op].wall_seconds for op in INITIALISING if op in run.usage)
-    training, evaluating = (run.usage[op].wall_seconds if op in run.usage else 0.0 for op in ("train", "evaluate"))
+    timed = sum(run.usage[op].wall_seconds for op in TIMED if op in run.usage)
+    evaluating = run.usage["evaluate"].wall_seconds if "evaluate" in run.usage else 0.0
     each = evaluating / max(1, len(run.curve))
-    trained = initialised + training + each * max(0, len(run.curve) - 1)
+    trained = initialised + timed + each * max(0, len(run.curve) - 1)
     status = "success" if run.outcome is RunOutcome.FINISHED else "aborted"
     for key, value in _settings(record, run):
         yield _line(began, "POINT_IN_TIME", key, value, {})
@@ -37,7 +39,7 @@ def _lines(record: Record, run: Run) -> Iterator[bytes]:
     for number, point in enumerate(run.curve, start=1):
         if point.step == record.context.steps:
             yield ended
-        evaluated = initialised + training * point.step / record.context.steps + each * number
+        evaluated = initialised + timed * point.step / record.context.steps + each * number
         yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", point.accuracy, {"step_num": point.step})
     if not run.curve or run.curve[-1].step != record.context.steps:
         yield ended
@@ -54,6 +56,8 @@ def _settings(record: Record, run: Run) -> Iterator[tuple[str, Any]]:
         yield "train_samples", run.training.examples
     if run.evaluation:
         yield "eval_samples", run.evaluation.examples
+    if run.inference:
+        yield "eval_samples", run.inference.examples
     if optimizer := recipe.get("optimizer"):
         yield "opt_name", optimizer["kind"]
         yield "opt_base_learning_rate", optimizer["learning_rate"]

@@ -1,26 +1,39 @@
-"""From journals and documents to the cases of a report."""
+"""From journals, documents and a history to the cases of a report."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.equivalence import of_framework
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import recorded
+from pytest_dlbench.storing.history import History, Remembered
+
+CONDITIONS = ("network_digest", "dataset_digest", "steps", "batch_size", "precision")
+SESSION = ("session", "case", "machine", *CONDITIONS)
+OF_A_RUN = ("began", "run_outcome", "invalid", "versions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What the files hold: judged cases by session, and what could not be read."""
+    """What the files hold: judged cases by session, their past as a history has it, and what could not be read."""
 
     cases: tuple[Measured, ...]
     sessions: tuple[str, ...]
+    past: tuple[Past, ...] = ()
     damages: tuple[str, ...] = ()
 
 
-def gather(paths: Iterable[Path]) -> Gathered:
+def gather(paths: Iterable[Path], history: History | None = None) -> Gathered:
     """All judged cases of these journals, documents, and folders of them; each file is a session.
 
-    Raises FileFormatError for a path that is not there, and for a folder without any.
+    Raises FileFormatError for a path that is not there, and for a folder without any. A history that cannot be read is
+    a damage.
     """
     files = [file for path in paths for file in recorded.files(path)]
     found = [(file.stem, recorded.read([file])) for file in files]
@@ -29,8 +42,39 @@ def gather(paths: Iterable[Path]) -> Gathered:
         for session, part in found
         for case in part.cases
     ]
+    past, damages = _remembered(history, [case.result.case.id for case in judged]) if history else ((), ())
     return Gathered(
         cases=named(judged),
         sessions=tuple(file.stem for file in files),
-        damages=tuple(damage for _, part in found for damage in part.damages),
+        past=past,
+        damages=(*(damage for _, part in found for damage in part.damages), *damages),
     )
+
+
+def _remembered(history: History, cases: Sequence[str]) -> tuple[tuple[Past, ...], tuple[str, ...]]:
+    try:
+        remembered = history.read(columns=(*SESSION, *OF_A_RUN, *METRICS))
+    except DlbenchError as error:
+        # The session's own figures are worth a page all the same.
+        return (), (str(error),)
+    return tuple(_past(remembered, cases)), remembered.damages
+
+
+def _past(remembered: Remembered, cases: Sequence[str]) -> Iterator[Past]:
+    """The sessions of these cases, of runs that finished undisturbed."""
+    rows = remembered.rows
+    if rows.empty:
+        return
+    sound = rows["case"].isin(cases) & (rows["run_outcome"] == RunOutcome.FINISHED.value) & (rows["invalid"] == "")
+    for _, group in rows[sound].groupby(list(SESSION)):
+        first = group.iloc[0]
+        known = {name: group[name] for name in METRICS if name in group}
+        yield Past(
+            case=first["case"],
+            machine=first["machine"],
+            began=group["began"].min(),
+            runs=len(group),
+            figures={name: float(values.median()) for name, values in known.items() if values.notna().all()},
+            versions=of_framework(json.loads(first["versions"])),
+            conditions=tuple(first[name] for name in CONDITIONS),
+        )

@@ -3,6 +3,7 @@
 import os
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - the name it has everywhere
 from dlworker.frameworks import pytorch
 from dlworker.frameworks.pytorch import SUPPORTS, configure, threads, versions
 from torch import nn
@@ -41,6 +42,42 @@ def batch_norm_momentum(trainer):
             module.momentum = 1 - module.momentum
 
 
+class EveryMaximum(torch.autograd.Function):
+    """Max pooling whose gradient goes to each of several equal maxima, whole: what Caffe2 does."""
+
+    @staticmethod
+    def forward(context, x, window, stride):
+        y = F.max_pool2d(x, window, stride)
+        context.save_for_backward(x, y)
+        context.window, context.stride = window, stride
+        return y
+
+    @staticmethod
+    def backward(context, gradient):
+        x, y = context.saved_tensors
+        images, size = x.shape[0] * x.shape[1], x.shape[2:]
+        values = F.unfold(x.reshape(images, 1, *size), context.window, stride=context.stride)
+        is_largest = (values == y.reshape(images, 1, -1)).to(x.dtype)
+        parts = is_largest * gradient.reshape(images, 1, -1)
+        return F.fold(parts, size, context.window, stride=context.stride).view_as(x), None, None
+
+
+def _pool(module):
+    rows, columns = (module.padding, module.padding) if isinstance(module.padding, int) else module.padding
+
+    def pool(x):
+        padded = F.pad(x, (columns, columns, rows, rows), value=-float("inf"))
+        return EveryMaximum.apply(padded, module.kernel_size, module.stride)
+
+    return pool
+
+
+def every_maximum(trainer):
+    for module in trainer.model.modules():
+        if isinstance(module, nn.MaxPool2d):
+            module.forward = _pool(module)
+
+
 FAULTS = {
     fault.__name__: fault
     for fault in (
@@ -50,6 +87,7 @@ FAULTS = {
         no_weight_decay,
         padding_on_the_other_side,
         batch_norm_momentum,
+        every_maximum,
     )
 }
 

@@ -10,7 +10,7 @@ from pytest_dlbench.reporting.charts import CHARTS, Chart, Nothing
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.page.pictures import VEGA_LITE, specification
 from tests.doubles import records
-from tests.doubles.judged import judged, measured, unfinished
+from tests.doubles.judged import inferred, judged, measured, session, unfinished, workloads
 
 every = pytest.mark.parametrize("draw", CHARTS, ids=lambda draw: draw.__module__.rpartition(".")[2])
 
@@ -26,6 +26,10 @@ def full():
         judged("mxnet", "gatech-lenet", settings={"batch_size": 16}, threads=1),
         judged("mxnet", "gatech-lenet", settings={"batch_size": 64}, threads=1),
         unfinished(),
+        inferred(),
+        session(1),
+        session(2),
+        *workloads(8),
     )
 
 
@@ -59,7 +63,7 @@ def test_every_row_has_its_columns_and_the_chosen_ones_are_among_them(draw, full
 def test_every_field_of_a_picture_is_a_column(draw, full):
     chart = draw(full)
     if isinstance(chart, Chart):
-        made = {"cut", "one", "min_peak", "max_peak", "roof"}
+        made = {"aim", "cut", "one", "min_peak", "max_peak", "roof"}
         assert set(_fields(chart.picture)) <= {*joined(chart, full)[0], *made}
 
 

@@ -8,7 +8,7 @@ from pytest_dlbench.records import VerdictOutcome
 from pytest_dlbench.reporting.charts import Nothing, changes, frameworks, sweeps, threads
 from pytest_dlbench.reporting.charts.chart import joined
 from tests.doubles import records
-from tests.doubles.judged import judged, measured
+from tests.doubles.judged import inferred, judged, measured
 
 
 def rows(chart, *cases):
@@ -84,3 +84,15 @@ def test_a_sweep_s_values_stand_in_their_order_and_share_the_row_s_best():
 
 def test_a_setting_with_one_value_is_no_sweep():
     assert isinstance(sweeps.chart(measured(judged(settings={"batch_size": 5}))), Nothing)
+
+
+def test_frameworks_are_compared_by_the_latency_of_inference():
+    quick, slow = rows(frameworks.chart, inferred("jax", batch=0.2), inferred("pytorch", batch=0.1))
+    assert (quick["framework"], slow["ratio"]) == ("pytorch", pytest.approx(2.0))
+
+
+def test_a_metric_of_a_hook_that_is_not_here_is_named_and_not_drawn():
+    verdicts = (records.verdict(metric="plug_energy"), records.verdict())
+    chart = changes.chart(measured(judged(result={"verdicts": verdicts})))
+    assert len(chart.rows) == 1
+    assert "plug_energy" in chart.notes[0]

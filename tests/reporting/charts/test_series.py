@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.reporting.charts import (
+    Nothing,
     accuracy,
     cards,
     environments,
+    latencies,
     machines,
     memory,
     phases,
@@ -19,7 +21,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import joined
 from pytest_dlbench.reporting.charts.thinning import EXACT, thinned
 from tests.doubles import records
-from tests.doubles.judged import judged, measured
+from tests.doubles.judged import inferred, judged, measured
 
 series = st.lists(st.floats(0.001, 10), max_size=400)
 
@@ -111,3 +113,19 @@ def test_each_class_of_machine_is_told_once():
         ("linux-acme-2cores-8gib", 2, 2),
         ("another", 64, 1),
     ]
+
+
+def test_inference_is_told_by_its_batches_and_the_first_apart():
+    first, *_ = rows(latencies.chart, inferred(batch=0.1))
+    assert (first["run"], first["first"], first["batch_size"]) == (1, 500.0, 8)
+    assert first["median"] == pytest.approx(105)
+
+
+def test_phases_of_inference_are_its_batches():
+    told = {row["phase"]: row["seconds"] for row in rows(phases.chart, inferred(batch=0.1))}
+    assert (told["first step"], told["other steps"]) == (0.5, pytest.approx(0.21))
+
+
+def test_a_run_of_inference_is_no_training():
+    for draw in (accuracy.chart, step_series.chart, step_times.chart):
+        assert isinstance(draw(measured(inferred())), Nothing)

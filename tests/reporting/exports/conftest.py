@@ -1,5 +1,6 @@
 import pytest
 
+from pytest_dlbench.judging import summarise
 from pytest_dlbench.records import CaseOutcome, RunOutcome
 from pytest_dlbench.storing.recorded import Recorded
 from tests.doubles import records
@@ -23,3 +24,12 @@ def unfinished():
     run = records.unfinished(RunOutcome.TIMEOUT, case=case.id)
     result = records.case_result(case=case, outcome=CaseOutcome.TIMEOUT, figures={}, runs=1)
     return Recorded(record=records.record([run], case=case), result=result)
+
+
+@pytest.fixture
+def applied():
+    """Three runs of a network that is applied, whose batches take 0.1 s."""
+    run = records.inferred()
+    case = records.case("inference-pytorch-mnist-cnn-digits28-cpu-quick")
+    result = records.case_result(case=case, figures=summarise([run]))
+    return Recorded(record=records.record([run] * 3, case=case), result=result)

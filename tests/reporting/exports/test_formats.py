@@ -112,3 +112,21 @@ def test_mllog_has_the_timed_region_as_an_interval(sound):
 def test_mllog_tells_a_run_that_did_not_finish_as_aborted(unfinished):
     (stop,) = (event for event in events(unfinished) if event["key"] == "run_stop")
     assert stop["metadata"] == {"status": "aborted"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_inference_can_be_exported(name, applied):
+    assert export(name, applied)
+
+
+def test_of_inference_pytest_benchmark_has_the_latency(applied):
+    (benchmark,) = json.loads(export("pytest-benchmark", applied))["benchmarks"]
+    assert benchmark["extra_info"]["metric"] == "latency"
+    assert benchmark["stats"]["median"] == pytest.approx(0.1)
+
+
+def test_a_metric_of_a_hook_that_is_not_here_is_exported_run_by_run(sound):
+    runs = tuple(replace(run, hooked={"plug_energy": 10.0 * run.seed}) for run in sound.record.runs)
+    hooked = replace(sound, record=replace(sound.record, runs=runs))
+    assert [row["plug_energy"] for row in table(hooked)] == ["10.0", "20.0", "30.0"]
+    assert pd.read_parquet(BytesIO(export("parquet", hooked)))["plug_energy"].median() == 20.0

@@ -2,11 +2,14 @@
 
 import pytest
 
+from pytest_dlbench.reporting import charts
 from pytest_dlbench.reporting.exports import document
+from pytest_dlbench.reporting.exports.rows import remember
 from pytest_dlbench.reporting.page.gathering import gather
 from pytest_dlbench.storing import Entry, Journal, recorded
+from pytest_dlbench.storing.history import History
 from tests.doubles import records
-from tests.doubles.judged import judged, write
+from tests.doubles.judged import judged, session, write
 
 
 @pytest.fixture
@@ -46,3 +49,16 @@ def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):
     found = gather([journal.path])
     assert [case.case.framework for case in found.cases] == ["pytorch"]
     assert "line 8" in found.damages[0]
+
+
+def test_a_history_gives_the_sessions_of_the_report_s_cases_once_each(tmp_path):
+    history = History(address=str(tmp_path / "history"))
+    for number, name in enumerate(("first", "second")):
+        write(journal := Journal(tmp_path / name), [session(number), judged("jax")])
+        remember(history, recorded.read([journal.path]).cases)
+    write(other := Journal(tmp_path / "other"), [session(0)])
+    found = gather([other.path], history)
+    assert sorted(past.began for past in found.past) == [f"2026-01-0{day}T02:00:00+00:00" for day in (1, 2)]
+    assert {(past.case, past.runs) for past in found.past} == {(found.cases[0].case.id, 3)}
+    # One of them is the report's own.
+    assert len({row[2] for row in charts.history.chart(found.cases, found.past).rows}) == 2

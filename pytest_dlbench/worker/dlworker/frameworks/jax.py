@@ -11,6 +11,7 @@ import optax
 
 from dlworker.frameworks.jax_layers import apply
 from dlworker.frameworks.jax_weights import first_states, own_weights, to_native
+from dlworker.protocol import RequestError
 
 SUPPORTS = {
     "adadelta",
@@ -115,8 +116,10 @@ class Trainer:
         self.dtype = np.dtype("float32" if mixed else recipe["precision"])
         compute = partial(_in_bfloat16, apply) if mixed else apply
         self.network, self.layers = network, network["layers"]
-        platform, _, number = device.partition(":")
-        self.device = jax.devices(platform)[int(number or 0)]
+        self.device = _find(device)
+        if device != "cpu" and not mixed:
+            # By default XLA may round what it multiplies on a GPU to 10 binary digits.
+            jax.config.update("jax_default_matmul_precision", "float32")
         self.key = jax.random.key(seed)
         native = own_weights(self.layers, self.key) if weights is None else to_native(self.layers, weights)
         # All of a step is put on the device here: what was not would make the second step compile anew.
@@ -175,6 +178,14 @@ class Trainer:
         inputs = self._inputs(inputs)
         for first in range(0, len(inputs), batch_size):
             yield np.asarray(self._apply(self.weights, self.states, inputs[first : first + batch_size], self.key))
+
+
+def _find(device):
+    platform, _, number = device.partition(":")
+    try:
+        return jax.devices(platform)[int(number or 0)]
+    except (RuntimeError, IndexError) as error:
+        raise RequestError("unsupported", "JAX finds no %s: %s" % (device, error))
 
 
 def _in_bfloat16(apply, layers, weights, states, x, key, training):

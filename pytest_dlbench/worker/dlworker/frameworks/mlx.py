@@ -264,6 +264,8 @@ class Trainer:
 
 def _device(device):
     kind, _, index = device.partition(":")
+    if kind != "cpu" and not mx.is_available(mx.gpu):
+        raise RequestError("unsupported", "MLX finds no GPU")
     return mx.Device(mx.cpu if kind == "cpu" else mx.gpu, int(index or 0))
 
 

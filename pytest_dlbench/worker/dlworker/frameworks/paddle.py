@@ -26,6 +26,7 @@ from dlworker.frameworks.paddle_layers import (
     sides,
 )
 from dlworker.graph import is_chain
+from dlworker.protocol import RequestError
 
 SUPPORTS = {
     "adadelta",
@@ -237,6 +238,8 @@ class Trainer:
     """The network, its optimiser and the examples, on one device."""
 
     def __init__(self, network, recipe, weights, device, seed):
+        if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
+            raise RequestError("unsupported", "Paddle finds no GPU")
         paddle.set_device(device)
         self.precision = recipe["precision"]
         paddle.set_default_dtype(self.precision)

@@ -99,6 +99,8 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         torch.manual_seed(seed)
         self.device = torch.device(device.replace("gpu", "cuda"))
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise RequestError("unsupported", "PyTorch %s finds no GPU" % torch.__version__)
         self.dtype = DTYPES.get(recipe["precision"], torch.float32)
         self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
         self.network = network

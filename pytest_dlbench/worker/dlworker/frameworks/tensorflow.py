@@ -219,6 +219,8 @@ def _use(device):
     tf.config.set_visible_devices(gpus[number], "GPU")
     # By default TensorFlow takes all of the GPU's memory at once.
     tf.config.experimental.set_memory_growth(gpus[number], True)
+    # By default it rounds what it multiplies to 10 binary digits.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
 class Trainer:

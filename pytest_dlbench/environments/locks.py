@@ -1,0 +1,200 @@
+"""Lock files as they are found in repositories: what is pinned, for which Python, and which package needs which.
+
+Requirement files as pip-compile and uv write them, pylock.toml (PEP 751), uv.lock and poetry.lock.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from pytest_dlbench.environments.specification import requirements
+from pytest_dlbench.errors import OptionError
+
+FORMS = "a requirements file, pylock.toml, uv.lock or poetry.lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One version of one package, by its canonical name; ``version`` may be an address.
+
+    ``needs`` are the packages that it needs, as far as the file tells. ``index`` is where it comes from, if it is told.
+    """
+
+    name: str
+    version: str
+    marker: str = ""
+    needs: frozenset[str] = frozenset()
+    index: str = ""
+
+    @property
+    def requirement(self) -> str:
+        """As pip takes it."""
+        pinned = f"{self.name} @ {self.version}" if "://" in self.version else f"{self.name}=={self.version}"
+        return f"{pinned} ; {self.marker}" if self.marker else pinned
+
+    def is_for(self, python: str) -> bool:
+        """Whether this machine installs it for a Python such as "3.11"."""
+        version = {"python_version": python, "python_full_version": f"{python}.0"}
+        return not self.marker or Marker(self.marker).evaluate(version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """What a lock file pins. ``options`` are pip's, such as a further index."""
+
+    pins: tuple[Pin, ...]
+    options: tuple[str, ...] = ()
+
+    @property
+    def tells_needs(self) -> bool:
+        """Whether it says which package needs which."""
+        return any(pin.needs for pin in self.pins)
+
+    def versions(self, python: str) -> dict[str, str]:
+        """The version of every package that is installed for a Python such as "3.11"."""
+        return {pin.name: pin.version for pin in self.pins if pin.is_for(python)}
+
+    def as_requirements(self) -> str:
+        """The same as a requirements file."""
+        return "".join(f"{line}\n" for line in (*self.options, *(pin.requirement for pin in self.pins)))
+
+
+def read(path: Path, where: str) -> Lock:
+    """The lock of a file; raises OptionError for one that is not there, or is none."""
+    if not path.is_file():
+        raise OptionError(f"{where}: there is no file {path}; expected {FORMS}")
+    try:
+        found = _of_toml(path, where) if path.suffix in (".toml", ".lock") else _of_requirements(path, where)
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidRequirement) as error:
+        raise OptionError(f"{where}: {path} cannot be read as {FORMS}: {error}") from None
+    if not found.pins:
+        raise OptionError(f"{where}: {path} pins no version; expected {FORMS}")
+    return found
+
+
+def _of_requirements(path: Path, where: str) -> Lock:
+    lines = list(requirements(path, where))
+    parsed = [Requirement(line) for line in lines if _is_pin(line)]
+    needs = _needs_of_comments(path.read_text().splitlines())
+    pins = (
+        Pin(
+            name=(name := canonicalize_name(one.name)),
+            version=one.url or _pinned(one),
+            marker=str(one.marker or ""),
+            needs=needs.get(name, frozenset()),
+        )
+        for one in parsed
+    )
+    return Lock(pins=tuple(pins), options=tuple(_options(lines)))
+
+
+def _is_pin(line: str) -> bool:
+    return not line.startswith("-") and ("==" in line or " @ " in line)
+
+
+def _options(lines: Iterable[str]) -> Iterator[str]:
+    """Each option with its value, which is the word behind it."""
+    begun = ""
+    for line in lines:
+        if begun and (line.startswith("-") or _is_pin(line)):
+            yield begun
+            begun = ""
+        if line.startswith("-"):
+            begun = line
+        elif begun:
+            yield f"{begun} {line}"
+            begun = ""
+    if begun:
+        yield begun
+
+
+def _pinned(requirement: Requirement) -> str:
+    return ",".join(one.version if one.operator == "==" else str(one) for one in requirement.specifier)
+
+
+def _needs_of_comments(lines: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Who needs whom, from comments such as "# via torch", which stand at the package that is needed."""
+    found: dict[str, set[str]] = {}
+    package, is_via = "", False
+    for line in lines:
+        text, _, comment = line.partition("#")
+        if named := re.match(r"[A-Za-z0-9][\w.-]*", text):
+            package, is_via = canonicalize_name(named.group()), False
+        told = comment.strip()
+        if told == "via" or told.startswith("via "):
+            told, is_via = told.removeprefix("via").strip(), True
+        for who in told.split(",") if is_via and package else ():
+            if asker := re.match(r"\s*([A-Za-z0-9][\w.-]*)", who):
+                found.setdefault(canonicalize_name(asker.group(1)), set()).add(package)
+    return {name: frozenset(needed) for name, needed in found.items()}
+
+
+def _of_toml(path: Path, where: str) -> Lock:
+    content = tomllib.loads(path.read_text())
+    if "packages" in content and "lock-version" in content:
+        pins = [_of_pylock(package) for package in content["packages"] if _is_published(package)]
+    elif "package" in content and "metadata" in content:
+        pins = [_of_poetry(package) for package in content["package"]]
+    elif "package" in content and "version" in content:
+        pins = [_of_uv(package) for package in content["package"] if _is_published(package)]
+    else:
+        raise OptionError(f"{where}: {path} is no lock file that is known; expected {FORMS}")
+    return Lock(pins=tuple(pins), options=tuple(_indexes(pins)))
+
+
+def _is_published(package: Mapping[str, Any]) -> bool:
+    """Not the project itself, nor a folder beside it."""
+    source = {**package, **package.get("source", {})}
+    return "version" in package and not source.keys() & {"directory", "editable", "virtual", "path"}
+
+
+def _of_pylock(package: Mapping[str, Any]) -> Pin:
+    needed = package.get("dependencies", ())
+    address = package.get("archive", {}).get("url") or package["version"]
+    return Pin(
+        name=canonicalize_name(package["name"]),
+        version=address,
+        marker=package.get("marker", ""),
+        needs=frozenset(canonicalize_name(one["name"]) for one in needed),
+        index=package.get("index", ""),
+    )
+
+
+def _of_uv(package: Mapping[str, Any]) -> Pin:
+    further = (one for ones in package.get("optional-dependencies", {}).values() for one in ones)
+    markers = [f"({marker})" for marker in package.get("resolution-markers", ())]
+    return Pin(
+        name=canonicalize_name(package["name"]),
+        version=package["source"].get("url") or package["version"],
+        marker=" or ".join(markers),
+        needs=frozenset(canonicalize_name(one["name"]) for one in (*package.get("dependencies", ()), *further)),
+        index=package["source"].get("registry", ""),
+    )
+
+
+def _of_poetry(package: Mapping[str, Any]) -> Pin:
+    source, marker = package.get("source", {}), package.get("markers", "")
+    return Pin(
+        name=canonicalize_name(package["name"]),
+        version=package["version"],
+        # One for each group of dependencies where they differ.
+        marker=" or ".join(f"({one})" for one in marker.values()) if isinstance(marker, dict) else marker,
+        needs=frozenset(canonicalize_name(name) for name in package.get("dependencies", {})),
+        index=source.get("url", "") if source.get("type") == "legacy" else "",
+    )
+
+
+def _indexes(pins: Iterable[Pin]) -> Iterator[str]:
+    """A further index for what does not come from the usual one, which pip's own settings name."""
+    counts = Counter(pin.index for pin in pins)
+    for address, _ in counts.most_common()[1:]:
+        if address:
+            yield f"--extra-index-url={address}"

@@ -1,0 +1,99 @@
+"""Which frameworks are told apart over many workloads: mean ranks and the critical difference."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+
+from pytest_dlbench.judging.frameworks import ALPHA, RANKED_DATASETS, Ranking, rank
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
+from pytest_dlbench.reporting.charts.frameworks import groups, step_seconds
+from pytest_dlbench.reporting.charts.measured import Measured
+
+NAME, TITLE = "ranks", "Ranks over all workloads"
+LEAD = (
+    "Each framework's mean rank by the time of a step, 1 for the quickest, with half a critical difference to either"
+    " side: two whose lines overlap are not told apart (Nemenyi, 5 %)."
+)
+COLUMNS = {
+    "device": "device",
+    "framework": "framework",
+    "rank": "mean rank",
+    "lower": "from",
+    "upper": "to",
+    "difference": "critical difference",
+    "workloads": "workloads",
+    "p_value": "p (Friedman)",
+}
+Times = Mapping[str, Mapping[str, float]]
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """Mean ranks by device; a workload is a network with its data, and counts once."""
+    devices = dict.fromkeys(case.case.device for case in cases)
+    ranked = {device: found for device in devices if (found := rank(_times(cases, device)))}
+    if not ranked:
+        because = f"three frameworks must have run {RANKED_DATASETS} workloads or more; ranks over fewer say nothing"
+        return Nothing(name=NAME, title=TITLE, because=because)
+    rows = tuple(row for device, found in ranked.items() for row in _rows(device, found))
+    notes = tuple(_note(device, found) for device, found in ranked.items())
+    return Chart(
+        name=NAME,
+        title=TITLE,
+        lead=LEAD,
+        columns=COLUMNS,
+        rows=rows,
+        notes=notes,
+        picture=_picture(cases),
+        choose="device",
+    )
+
+
+def _times(cases: Sequence[Measured], device: str) -> Times:
+    """Seconds of a step by framework and workload, of frameworks with enough workloads.
+
+    Of several sessions or settings of a workload the one counts that most frameworks were in: two votes for one
+    workload would make it look like more evidence than it is.
+    """
+    chosen: dict[str, Mapping[str, float]] = {}
+    for group in groups(cases):
+        case = group[0][1].case
+        if case.device == device:
+            label, *_ = case.id.partition(f"-{case.framework}-")
+            workload = f"{label} {case.model} {case.dataset}"
+            times = {member.case.framework: median(step_seconds(member)) for _, member in group}
+            chosen[workload] = max(chosen.get(workload, {}), times, key=len)
+    counts = Counter(framework for times in chosen.values() for framework in times)
+    return {
+        framework: {workload: times[framework] for workload, times in chosen.items() if framework in times}
+        for framework, count in counts.items()
+        if count >= RANKED_DATASETS
+    }
+
+
+def _rows(device: str, found: Ranking) -> Iterator[Row]:
+    half = found.critical_difference / 2
+    for framework, mean in sorted(found.mean_ranks.items(), key=lambda item: item[1]):
+        told = (found.critical_difference, found.datasets, found.p_value)
+        yield (device, framework, mean, mean - half, mean + half, *told)
+
+
+def _note(device: str, found: Ranking) -> str:
+    said = "these ranks do not show that any two differ" if found.p_value >= ALPHA else "some differ"
+    return (
+        f"{device}: {found.datasets} workloads; frameworks that are alike rank so with p {found.p_value:.2g}: {said}."
+    )
+
+
+def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
+    title, scale = "mean rank, 1 is the quickest", alt.Scale(zero=False, nice=False, padding=12)
+    base = alt.Chart(look.ROWS).encode(y=look.label("framework"), color=look.framework(cases))
+    line = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=title, scale=scale), x2="upper:Q")
+    hint = look.hint(("framework:N", "framework"), ("rank:Q", "mean rank"), ("workloads:Q", "workloads"))
+    dot = base.mark_point(filled=True, size=75, opacity=1).encode(
+        x=alt.X("rank:Q", title=title, scale=scale), tooltip=hint
+    )
+    return look.specification(alt.layer(line, dot), alt.Step(look.WIDE_ROW))

@@ -1,0 +1,20 @@
+"""paced.py in several versions: which one is said by the environment that it runs in."""
+
+import os
+
+import paced
+from paced import SUPPORTS, configure, threads
+
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+
+VERSION = os.environ["DOUBLE_VERSION"]
+if VERSION == "broken":
+    raise ModuleNotFoundError("this version cannot be imported")
+
+
+def versions():
+    return {"versioned": VERSION}
+
+
+class Trainer(paced.Trainer):
+    step_seconds = paced.Trainer.step_seconds * float(os.environ["DOUBLE_FACTOR"])

@@ -1,0 +1,171 @@
+"""Lock files of four kinds, and what is read of them."""
+
+import pytest
+
+from pytest_dlbench.environments.locks import read
+from pytest_dlbench.errors import OptionError
+
+COMPILED = """
+--extra-index-url https://wheels.example/cpu
+numpy==2.4.6 \\
+    --hash=sha256:aa \\
+    --hash=sha256:bb
+    # via
+    #   -r requirements.in
+    #   torch
+sympy==1.14.0  # via torch
+torch==2.13.0+cpu ; python_version >= "3.10" \\
+    --hash=sha256:cc
+    # via -r requirements.in
+torch==2.2.2 ; python_version < "3.10"
+    # via -r requirements.in
+"""
+PYLOCK = """
+lock-version = "1.0"
+created-by = "uv"
+[[packages]]
+name = "numpy"
+version = "2.4.6"
+index = "https://usual.example/simple"
+[[packages]]
+name = "jax"
+version = "0.10.2"
+marker = "python_version >= '3.10'"
+index = "https://usual.example/simple"
+dependencies = [{name = "numpy"}]
+[[packages]]
+name = "jaxlib"
+version = "0.10.2"
+index = "https://wheels.example/simple"
+[[packages]]
+name = "ours"
+directory = {path = "."}
+"""
+UV = """
+version = 1
+requires-python = ">=3.11"
+[[package]]
+name = "app"
+version = "0.1.0"
+source = {virtual = "."}
+dependencies = [{name = "torch"}]
+[[package]]
+name = "numpy"
+version = "2.4.6"
+source = {registry = "https://usual.example/simple"}
+[[package]]
+name = "torch"
+version = "2.13.0"
+source = {registry = "https://usual.example/simple"}
+dependencies = [{name = "numpy"}, {name = "Typing_Extensions", marker = "sys_platform == 'linux'"}]
+resolution-markers = ["sys_platform == 'linux'", "sys_platform == 'darwin'"]
+[package.optional-dependencies]
+opt = [{name = "opt-einsum"}]
+"""
+POETRY = """
+[[package]]
+name = "numpy"
+version = "2.4.6"
+markers = "python_version >= '3.11'"
+[[package]]
+name = "torch"
+version = "2.13.0"
+[package.dependencies]
+numpy = {version = ">=1", markers = "x"}
+[package.source]
+type = "legacy"
+url = "https://wheels.example/simple"
+[metadata]
+lock-version = "2.1"
+"""
+
+
+@pytest.fixture
+def lock(tmp_path):
+    """A lock file of this name and text, read."""
+
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return read(tmp_path / name, "dlbench bump")
+
+    return write
+
+
+def test_compiled_requirements_tell_versions_without_hashes(lock):
+    assert [pin.requirement for pin in lock("requirements.txt", COMPILED).pins] == [
+        "numpy==2.4.6",
+        "sympy==1.14.0",
+        'torch==2.13.0+cpu ; python_version >= "3.10"',
+        'torch==2.2.2 ; python_version < "3.10"',
+    ]
+
+
+def test_a_marker_decides_by_the_python_of_the_framework(lock):
+    found = lock("requirements.txt", COMPILED)
+    assert found.versions("3.9")["torch"] == "2.2.2"
+    assert found.versions("3.11")["torch"] == "2.13.0+cpu"
+
+
+def test_comments_behind_a_pin_tell_who_needs_it(lock):
+    needs = {pin.name: pin.needs for pin in lock("requirements.txt", COMPILED).pins}
+    assert needs["torch"] == {"numpy", "sympy"}
+    assert needs["numpy"] == set()
+
+
+def test_requirements_without_such_comments_tell_no_needs(lock):
+    assert not lock("requirements.txt", "torch==2.13.0\nnumpy==2.4.6\n").tells_needs
+
+
+def test_options_of_requirements_are_kept(lock):
+    found = lock("requirements.txt", COMPILED)
+    assert found.as_requirements().startswith("--extra-index-url https://wheels.example/cpu\nnumpy==2.4.6\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "versions", "needs"),
+    [
+        ("pylock.toml", PYLOCK, {"numpy": "2.4.6", "jax": "0.10.2", "jaxlib": "0.10.2"}, ("jax", {"numpy"})),
+        (
+            "uv.lock",
+            UV,
+            {"numpy": "2.4.6", "torch": "2.13.0"},
+            ("torch", {"numpy", "typing-extensions", "opt-einsum"}),
+        ),
+        ("poetry.lock", POETRY, {"numpy": "2.4.6", "torch": "2.13.0"}, ("torch", {"numpy"})),
+    ],
+    ids=["pylock", "uv", "poetry"],
+)
+def test_versions_and_needs_of_a_lock_file(lock, name, text, versions, needs):
+    found = lock(name, text)
+    assert found.versions("3.11") == versions
+    assert needs in [(pin.name, pin.needs) for pin in found.pins]
+
+
+def test_an_index_that_few_packages_come_from_is_an_option(lock):
+    assert lock("pylock.toml", PYLOCK).options == ("--extra-index-url=https://wheels.example/simple",)
+
+
+def test_what_a_lock_becomes_as_requirements_reads_the_same(lock):
+    found = lock("uv.lock", UV)
+    again = lock("again.txt", found.as_requirements())
+    assert again.versions("3.11") == found.versions("3.11")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("empty.txt", "# nothing\n", "pins no version"),
+        ("loose.txt", "torch>=2\n", "pins no version"),
+        ("broken.toml", "[[package", "cannot be read as"),
+        ("other.toml", "[project]\nname = 'x'\n", "is no lock file that is known"),
+        ("uv.lock", "version = 1\npackage = [{version = '1'}]\n", "cannot be read as"),
+    ],
+)
+def test_what_is_no_lock_is_refused_with_what_would_be_one(lock, name, text, told):
+    with pytest.raises(OptionError, match=f"{told}.*expected|{told} a requirements file"):
+        lock(name, text)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(OptionError, match=r"there is no file .*uv\.lock"):
+        read(tmp_path / "uv.lock", "dlbench bump")

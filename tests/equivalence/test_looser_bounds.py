@@ -1,0 +1,81 @@
+"""Where bench/test_equivalence.py has a looser bound, the reason beside it is the whole reason."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.test_equivalence import LOOSER
+from fixtures import golden_losses, make_golden
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.placing import CURRENT, Absent, Place
+from pytest_dlbench.judging.equivalence import BOUND
+from pytest_dlbench.model import infer
+from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.running.training import Plan, train_once
+from tests.worker.test_builders_agree import PADDINGS, PRECISE
+
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+ROUNDED = sorted({name for bounds in LOOSER.values() for name in bounds} - {"caffe2"})
+
+
+def figures(plan: Plan) -> list[float]:
+    """Ten losses and that of the test split after them."""
+    if isinstance(plan.place, Absent):
+        if plan.framework.name in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
+            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {plan.place.reason}")
+        pytest.skip(plan.place.reason)
+    run = train_once(plan, 0)
+    assert run.training, run.message
+    assert run.evaluation, run.message
+    return [*run.training.losses, run.evaluation.loss]
+
+
+def golden(model: str, framework: str) -> Plan:
+    """What golden losses are of, in float64."""
+    return make_golden.plan(framework, model, "digits28")
+
+
+def single(plan: Plan) -> Plan:
+    return replace(plan, recipe=replace(plan.recipe, precision="float32"))
+
+
+def with_every_maximum(plan: Plan, tmp_path: Path) -> Plan:
+    """By PyTorch in float64, with Caffe2's gradient of max pooling."""
+    double = Framework(name="every-maximum", builder="faulty_pytorch", folders=(BUILDERS,))
+    variables = {"FAULT": "every_maximum"}
+    place = Place(python=Path(sys.executable), environment=CURRENT, caches=tmp_path / "caches", variables=variables)
+    return replace(plan, framework=double, place=place, recipe=replace(plan.recipe, precision="float64"))
+
+
+def test_bounds_are_looser_for_two_reasons_and_both_are_shown_here():
+    assert {(model, name) for model, bounds in LOOSER.items() for name in bounds} == {
+        *(("gatech-lenet", name) for name in ROUNDED),
+        *((model, "caffe2") for model in LOOSER),
+    }
+
+
+@pytest.mark.parametrize("framework", ROUNDED)
+def test_without_the_rounding_of_single_precision_the_golden_losses_are_met(framework):
+    stored = golden_losses.read("gatech-lenet", "digits28")
+    expected = [*stored.losses, stored.evaluation_loss]
+    assert figures(golden("gatech-lenet", framework)) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_caffe2_trains_as_pytorch_does_with_its_gradient_of_max_pooling(tmp_path):
+    caffe2 = figures(single(golden("gatech-lenet", "caffe2")))
+    expected = figures(with_every_maximum(golden("gatech-lenet", "pytorch"), tmp_path))
+    # Measured: 2e-7 here, 7e-7 with tartu-mnist-cnn, 2.4e-5 with tartu-cifar10-cnn, where other frameworks' float32 is
+    # up to 2.1e-5 off the golden figures, too. Those two would take a minute.
+    assert caffe2 == pytest.approx(expected, rel=BOUND, abs=0)
+
+
+def test_caffe2_pads_as_pytorch_does_with_its_gradient_of_max_pooling(tmp_path):
+    data = prepare(synthetic_for(PADDINGS), tmp_path)
+    changes = {"network": infer(PADDINGS), "recipe": PRECISE, "data": data}
+    caffe2, pytorch = (replace(golden("gatech-lenet", name), **changes) for name in ("caffe2", "pytorch"))
+    expected = figures(with_every_maximum(pytorch, tmp_path))
+    assert figures(single(caffe2)) == pytest.approx(expected, rel=BOUND, abs=0)

@@ -1,0 +1,50 @@
+"""Whatever a step computes with is on the device that was asked for, shown without a card: on unusual devices.
+
+PyTorch has one whose arrays have a shape and no numbers, XLA can make two of one processor.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Places
+from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.running import launch
+from pytest_dlbench.running.messages import Failed
+from tests.worker.sessions import BUILDERS, session
+from tests.worker.test_mixed_precision import NETWORK, RECIPE
+
+ELSEWHERE = {
+    "pytorch": ("placed_pytorch", "meta"),
+    "jax": ("placed_jax", "cpu:1"),
+    "keras-jax": ("placed_keras", "cpu:1"),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_weights_slots_examples_and_loss_are_on_the_device_that_was_asked_for(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+    place = Places().find(FRAMEWORKS[name])
+    if isinstance(place, Absent):
+        pytest.skip(place.reason)
+    builder, device = ELSEWHERE[name]
+    framework = replace(FRAMEWORKS[name], builder=builder, folders=(BUILDERS,))
+    data = prepare(synthetic_for(NETWORK.model), tmp_path)
+    with session(framework, tmp_path / name) as asked:
+        asked.hello(device=device)
+        for answer in (asked.build(NETWORK, RECIPE), asked.train(data, RECIPE, 2)):
+            assert not isinstance(answer, Failed), answer.traceback
+
+
+def test_on_a_card_single_precision_is_not_rounded_and_memory_is_taken_as_it_is_needed(tmp_path):
+    place = Places().find(FRAMEWORKS["pytorch"])
+    of = {
+        device: launch.environment(FRAMEWORKS["pytorch"], replace(place, caches=tmp_path), device=device, threads=1)
+        for device in ("cpu", "gpu")
+    }
+    assert of["gpu"]["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert of["gpu"]["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+    assert "CUDA_VISIBLE_DEVICES" not in of["gpu"]
+    assert of["cpu"]["CUDA_VISIBLE_DEVICES"] == ""
