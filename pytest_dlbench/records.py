@@ -175,9 +175,10 @@ class Training:
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
     began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
-    ``resumed`` has the number of each step that did so, from 0, and when it began. ``tokens`` are those that went in,
-    None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its card, None
-    where it does not count them.
+    ``resumed`` has the number of each step that did so, from 0, and when it began. ``input_seconds`` are the part of
+    each step that was waiting for its batch, empty where all data were handed over before. ``tokens`` are those that
+    went in, None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its
+    card, None where it does not count them.
     """
 
     step_seconds: tuple[float, ...]
@@ -189,6 +190,7 @@ class Training:
     resumed: tuple[tuple[int, float], ...] = ()
     tokens: int | None = None
     device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,6 +398,7 @@ class Context:
     precision: str
     init: str
     recipe_steps: int | None = None
+    input: str = "memory"
     allocator: str = "tuned"
 
 

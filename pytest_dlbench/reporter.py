@@ -73,6 +73,8 @@ class Reporter:
         result = codec.convert(told["result"], CaseResult, report.nodeid) if "result" in told else None
         if isinstance(self.progress, Live):
             self.progress.clear()
+            if result and report.when == "call":
+                self.progress.case_judged(result.outcome)
             if self._is_distributed and result and report.when == "call":
                 self.progress.case_finished(result)
         if report.failed:
@@ -154,8 +156,8 @@ class Reporter:
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
         lines += terminal.notes(self._results)
-        is_verbose = self._config.getoption("verbose") > 0
-        lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
+        asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
+        lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)
         return [*lines, *terminal.journals(self._written())]
 
 

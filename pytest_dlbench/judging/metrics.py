@@ -231,6 +231,14 @@ METRICS: dict[str, Metric] = {
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
         Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
         Metric(
+            name="input_wait",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.input_wait,
+            purpose="training",
+        ),
+        Metric(
             name="page_faults",
             unit="faults/step",
             better="lower",

@@ -151,6 +151,12 @@ def load_time(run: Run) -> float | None:
     return trained(run).load_seconds
 
 
+def input_wait(run: Run) -> float | None:
+    """Of a step, the median behind the warm-up: until its batch was there and handed over."""
+    training = trained(run)
+    return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
+
+
 def page_faults(run: Run) -> float | None:
     """Minor ones a step."""
     faults = run.usage["train"].minor_faults

@@ -112,7 +112,7 @@ def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:
     reasons = Counter(reason for _, reason in {(cell.id, cell.reason) for cell in cells})
     if not reasons or is_listed:
         return [f"left out: {count} × {reason}" for reason, count in sorted(reasons.items())]
-    return [f"left out: {reasons.total()} cells of the matrix, for {len(reasons)} reasons; -v lists them"]
+    return [f"left out: {reasons.total()} cells of the matrix, for {len(reasons)} reasons; -rs lists them"]
 
 
 def journals(paths: Iterable[str]) -> list[str]:

@@ -191,6 +191,11 @@ class TestOthers:
         assert ended.outcome is RunOutcome.MISSING_FRAMEWORK
         assert ended.message.endswith("cannot import the framework: No module named 'a_framework_that_nobody_has'")
 
+    def test_a_framework_that_lacks_a_library_of_the_system_has_failed_and_names_it(self, run):
+        ended = run("lacks_a_library")
+        assert ended.outcome is RunOutcome.FAILED
+        assert ended.message.startswith("OSError: libnobody-has-this.so.6: cannot open shared object file")
+
     def test_fewer_steps_than_were_asked_for_break_the_protocol(self, run):
         ended = run("skips_steps")
         assert ended.outcome is RunOutcome.BROKEN_PROTOCOL

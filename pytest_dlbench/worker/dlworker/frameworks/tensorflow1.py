@@ -229,6 +229,7 @@ class Trainer:
         index, rate = (tf.gather(self.resident[name], self.number) for name in ("order", "rates"))
         inputs, labels = (tf.gather(self.resident[name], index) for name in ("inputs", "labels"))
         rate.set_shape([])
+        index.set_shape([recipe["batch_size"]])  # Else its size is asked for in every step.
         inputs.set_shape(self.fed["inputs"].shape)
         labels.set_shape(self.fed["labels"].shape)
         logits, self.built = build(self.network, inputs, True)
