@@ -249,6 +249,8 @@ class _Dialogue:
             "environment": environment,
             "kernel": platform.release(),
             "pytest-dlbench": metadata.version("pytest-dlbench"),
+            # Whose text the data sets of pydoc are.
+            "driver-python": platform.python_version(),
             "GLIBC_TUNABLES": launch.ALLOCATORS[plan.allocator],
         }
         # What may change a figure beside the worker's own packages.

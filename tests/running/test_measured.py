@@ -1,5 +1,6 @@
 """What a finished run tells of time and of what it left behind."""
 
+import platform
 import threading
 from time import monotonic
 
@@ -26,6 +27,10 @@ def test_the_steps_lie_within_their_phase_on_one_clock(paced):
 def test_loading_comes_before_the_first_step(paced):
     training = paced.training
     assert 0 < training.load_seconds < training.began_seconds - paced.usage["train"].began_seconds + 0.01
+
+
+def test_the_python_that_prepares_data_is_among_the_versions(paced):
+    assert paced.versions["driver-python"] == platform.python_version()
 
 
 def test_the_time_line_covers_all_phases(paced):

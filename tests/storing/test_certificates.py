@@ -96,5 +96,6 @@ def test_one_loss_or_the_evaluation_beyond_the_bound_is_not_equal():
 
 
 def test_the_versions_of_a_certificate_are_the_frameworks_own():
-    versions = {"torch": "2.13.0", "numpy": "2.4.6", "kernel": "6.1", "environment": "current", "GLIBC_TUNABLES": "x"}
-    assert certify(versions=versions).versions == {"torch": "2.13.0", "numpy": "2.4.6"}
+    own = {"torch": "2.13.0", "numpy": "2.4.6"}
+    others = {"kernel": "6.1", "environment": "current", "GLIBC_TUNABLES": "x", "driver-python": "3.11.7"}
+    assert certify(versions={**own, **others}).versions == own
