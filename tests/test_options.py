@@ -293,3 +293,9 @@ def test_files_are_relative_to_the_root():
 
 def test_an_address_of_a_history_stays_as_it_is():
     assert read({"history": "s3://bucket/history"}).history == "s3://bucket/history"
+
+
+def test_a_typed_tolerance_leaves_the_others_of_the_ini_file():
+    found = read({"tolerance": ["step_time:1%"]}, {"tolerance": "accuracy:3pp, step_time:8%"})
+    assert (found.tolerance["step_time"], found.tolerance["accuracy"]) == (0.01, 3.0)
+    assert found.typed_tolerance == {"step_time": 0.01}

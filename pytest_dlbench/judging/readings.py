@@ -1,7 +1,7 @@
 """From a run to its figures, one function each; None where a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp
+from math import exp, isnan
 from statistics import median, quantiles
 
 from pytest_dlbench.judging.contention import contended
@@ -133,6 +133,14 @@ def perplexity(run: Run) -> float | None:
 def peak_rss(run: Run) -> float:
     """The largest of any phase."""
     return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
+
+
+def leak(run: Run) -> float | None:
+    """By what share the resident set grows with the steps, 0 where it shrinks; None of a run hardly sampled."""
+    from pytest_dlbench.judging.leaks import growth  # noqa: PLC0415 - of NumPy
+
+    found = growth(run)
+    return None if isnan(found) else max(0.0, found)
 
 
 def phase(run: Run) -> Usage:

@@ -60,7 +60,7 @@ def test_a_metric_is_told_with_its_tolerance():
 
 
 def test_accuracy_is_told_in_points():
-    assert "95.00 % → 90.00 %, -5.00 pp [-5.36, -4.64], tolerance 1pp" in line_of("accuracy", judged(LESS_ACCURATE))
+    assert "95.00 % → 90.00 %, -5.00 pp [-5.37, -4.63], tolerance 1pp" in line_of("accuracy", judged(LESS_ACCURATE))
 
 
 def test_every_judged_metric_has_a_line():
