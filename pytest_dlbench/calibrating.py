@@ -8,6 +8,7 @@ from math import isfinite
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, calibrating
+from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
 from pytest_dlbench.model import infer
 from pytest_dlbench.pairing import Terms, judge, next_of, pairs_of, terms_of
@@ -37,25 +38,27 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
 
     Raises UnfinishedError and InvalidError.
     """
-    both = pairs_of(session, plan, plan, max(pairs, terms.max_pairs))
+    both, alpha = pairs_of(session, plan, plan, max(pairs, terms.max_pairs)), _alpha(session, terms)
     with both.alone():
-        found = judge(lambda: next_of(both), terms, lambda: session.has_time)
+        found = judge(lambda: next_of(both), terms, lambda: session.has_time, lambda: alpha)
         while len(both.new_first) < pairs and session.has_time:
             both.next()
     used = [Pair(old=old, new=new) for old, new in zip(both.runs["old"], both.runs["new"], strict=True)]
-    full = rules(terms.tolerances, alpha=terms.alpha, max_pairs=terms.max_pairs)
+    full = {
+        name: replace(rule, alpha=alpha) for name, rule in rules(terms.tolerances, max_pairs=terms.max_pairs).items()
+    }
     spreads = calibrating.spreads(calibrating.in_order(used, both.new_first), tuple(full))
     return Calibration(
         case=_plain(plan),
         context=session.settings.context(plan),
         versions=used[0].new.versions,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        alpha=terms.alpha,
+        alpha=alpha,
         max_pairs=terms.max_pairs,
         pairs=len(used),
         spreads=spreads,
         smallest={
-            name: calibrating.smallest(METRICS[name], spread, alpha=terms.alpha, max_pairs=terms.max_pairs)
+            name: calibrating.smallest(METRICS[name], spread, alpha=alpha, max_pairs=terms.max_pairs)
             for name, spread in spreads.items()
         },
         verdicts=tuple(filter(_is_bounded, found.verdicts)),
@@ -66,6 +69,11 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
             for name, rule in full.items()
         },
     )
+
+
+def _alpha(session: Session, terms: Terms) -> float:
+    """What each metric may err with: the session's budget in equal shares, for a case is judged as if it were alone."""
+    return session.options.false_alarms / len(terms.tolerances)
 
 
 def _plain(plan: Plan) -> Case:
@@ -101,9 +109,10 @@ def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fa
         return Fault(name=planted.name, reason=planted.reason)
     pairs = pairs_of(session, plan, planted.plan, terms.max_pairs)
     own = replace(terms, tolerances=paired_tolerances(planted.tolerances))
+    alpha = _alpha(session, terms)
     with pairs.alone():
         try:
-            found = judge(lambda: next_of(pairs), own, lambda: session.has_time)
+            found = judge(lambda: next_of(pairs), own, lambda: session.has_time, lambda: alpha)
         except UnfinishedError as error:
             return Fault(name=planted.name, reason=messages.unfinished(error.run))
         except InvalidError as error:
@@ -157,7 +166,9 @@ def attempt(session: Session, plan_of: Callable[[], Plan], pairs: int, keep: Cal
         plan = plan_of()
         if isinstance(plan.place, Absent):
             return plan.place.reason
-        calibrate(session, plan, terms_of(session, plan), pairs, keep)
+        tolerances = paired_tolerances(of_purpose(session.options.tolerance, plan.purpose))
+        terms = terms_of(tolerances, session.options.max_runs, session.reference(plan))
+        calibrate(session, plan, terms, pairs, keep)
     except UnfinishedError as error:
         return messages.unfinished(error.run)
     except InvalidError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
     accuracy,
@@ -89,6 +90,8 @@ class Options:
     group_by: tuple[str, ...]
     columns: tuple[str, ...]
     sort: str
+    typed_tolerance: Mapping[str, float]
+    """Those of the command line alone, which also come before the marks of a test."""
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -336,6 +339,9 @@ OPTIONS = (
 )
 
 
+TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
+
+
 def declare(parser: "pytest.Parser") -> None:
     """Add every row of the table to pytest's command line and ini keys."""
     group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
@@ -368,7 +374,10 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
     Both callables give the text of a key or None.
     """
     values = {option.name: _value(option, command_line, ini) for option in OPTIONS}
-    options = Options(**values, again=tuple(_again(values["runs"], command_line)))
+    typed = _typed_tolerance(command_line)
+    # One metric on the command line leaves the ini file's others as they are.
+    values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini), **typed}
+    options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
     if options.save and not options.reason:
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
     if options.save and options.ab:
@@ -385,6 +394,10 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
     )
+
+
+def _typed_tolerance(command_line: Callable[[str], Any]) -> Mapping[str, float]:
+    return given_tolerances(names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag), TOLERANCE.flag)
 
 
 def _is_folder(address: str) -> bool:

@@ -175,9 +175,10 @@ class Training:
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
     began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
-    ``resumed`` has the number of each step that did so, from 0, and when it began. ``tokens`` are those that went in,
-    None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its card, None
-    where it does not count them.
+    ``resumed`` has the number of each step that did so, from 0, and when it began. ``input_seconds`` are the part of
+    each step that was waiting for its batch, empty where all data were handed over before. ``tokens`` are those that
+    went in, None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its
+    card, None where it does not count them.
     """
 
     step_seconds: tuple[float, ...]
@@ -189,6 +190,7 @@ class Training:
     resumed: tuple[tuple[int, float], ...] = ()
     tokens: int | None = None
     device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,6 +400,7 @@ class Context:
     precision: str
     init: str
     recipe_steps: int | None = None
+    input: str = "memory"
     allocator: str = "tuned"
 
 
@@ -476,8 +479,10 @@ class Pairing:
     """How a case was run on two sides, one pair of runs after the other.
 
     ``old`` is the case of the other side. The first ``screened`` pairs were judged on all metrics, the ``confirmed``
-    ones behind them on those that were not cleared, each at the level ``alpha``. ``new_first`` says of each pair which
-    side ran first, ``reasons`` why each metric was decided when it was.
+    ones behind them on those that were not cleared; ``alpha`` is what this second pass may err with, its part of the
+    session's budget of false alarms. ``new_first`` says of each pair which side ran first, ``reasons`` why each metric
+    was decided when it was. ``spreads`` are how far two runs in a row were expected to lie apart (log units, or
+    points), measured in ``reference_runs`` of an earlier session, or assumed where these are 0.
     """
 
     old: Case
@@ -486,6 +491,8 @@ class Pairing:
     alpha: float
     new_first: tuple[bool, ...]
     reasons: Mapping[str, str]
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    reference_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

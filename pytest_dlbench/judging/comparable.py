@@ -23,6 +23,7 @@ def obstacles(old: Context, new: Context) -> tuple[str, ...]:
         "steps": (old.steps, new.steps),
         "precision": (old.precision, new.precision),
         "initial weights": (old.init, new.init),
+        "input": (old.input, new.input),
         "memory allocator": (old.allocator, new.allocator),
     }
     return _differences(pairs)

@@ -1,7 +1,7 @@
 """From a run to its figures, one function each; None where a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp
+from math import exp, isnan
 from statistics import median, quantiles
 
 from pytest_dlbench.judging.contention import contended
@@ -135,6 +135,14 @@ def peak_rss(run: Run) -> float:
     return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
 
 
+def leak(run: Run) -> float | None:
+    """By what share the resident set grows with the steps, 0 where it shrinks; None of a run hardly sampled."""
+    from pytest_dlbench.judging.leaks import growth  # noqa: PLC0415 - of NumPy
+
+    found = growth(run)
+    return None if isnan(found) else max(0.0, found)
+
+
 def phase(run: Run) -> Usage:
     """What is used while the network is trained, or applied."""
     return run.usage["train" if run.inference is None else "infer"]
@@ -149,6 +157,12 @@ def cpu_use(run: Run) -> float:
 def load_time(run: Run) -> float | None:
     """Of handing the data to the framework."""
     return trained(run).load_seconds
+
+
+def input_wait(run: Run) -> float | None:
+    """Of a step, the median behind the warm-up: until its batch was there and handed over."""
+    training = trained(run)
+    return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
 
 
 def page_faults(run: Run) -> float | None:

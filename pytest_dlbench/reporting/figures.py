@@ -60,6 +60,16 @@ def amount(metric: str, tolerance: float) -> str:
     return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
 
 
+def enough(metric: str, value: float) -> str:
+    """A tolerance with two digits, rounded up so that it is enough: ``1.3%``, ``0.41pp``."""
+    is_points = METRICS[metric].kind == "points"
+    shown = value if is_points else 100 * value
+    step = 10.0 ** (math.floor(math.log10(shown)) - 1)
+    # What has two digits already stays as it is, in spite of binary fractions.
+    rounded = step * math.ceil(shown / step - 1e-6)
+    return f"{rounded:.12g}{'pp' if is_points else '%'}"
+
+
 def count(value: int) -> str:
     """A number of things in thousands (K), millions (M) or milliards (G): ``2.29 M``; exact below a thousand."""
     for limit, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):

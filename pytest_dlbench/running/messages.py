@@ -44,8 +44,11 @@ class TrainedOn:
     losses: tuple[float | str, ...]
     examples: int
     device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
+            raise ValueError(f"{len(self.input_seconds)} waits for input in {len(self.step_seconds)} steps")
         if not all(seconds > 0 for seconds in self.step_seconds):
             raise ValueError("the seconds of every step must be above 0")
         if any(isinstance(loss, float) and not isfinite(loss) for loss in self.losses):

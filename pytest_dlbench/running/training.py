@@ -309,6 +309,7 @@ class _Dialogue:
                 began_seconds=began,
                 tokens=tokens,
                 device_peak_bytes=trained.device_peak_bytes,
+                input_seconds=trained.input_seconds,
             )
             return
         self.measured["training"] = replace(
@@ -320,6 +321,7 @@ class _Dialogue:
             tokens=None if tokens is None else tokens + (known.tokens or 0),
             # Counted since the worker's start: the last is of all steps.
             device_peak_bytes=trained.device_peak_bytes,
+            input_seconds=known.input_seconds + trained.input_seconds,
         )
 
     @staticmethod

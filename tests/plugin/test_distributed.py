@@ -34,3 +34,11 @@ def test_nothing_left_to_run_is_an_error_there_too(suite):
     result = suite.run("-n2", "--dlbench-models=gatech-lenet")
     assert result.ret == 4
     result.stdout.fnmatch_lines(["left out: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
+
+
+def test_workers_share_the_budget_of_false_alarms(suite):
+    suite.write(more={"slow": "slowed"})
+    wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
+    result = suite.run("-n2", "--dlbench-ab=numpy,slow", *wide)
+    # Two metrics of one case, a half and a sixth of the 0.5 % that its worker has.
+    assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.33% of 1% used"

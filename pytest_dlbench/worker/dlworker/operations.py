@@ -9,6 +9,7 @@ from time import monotonic, process_time
 import numpy as np
 
 from dlworker.evaluation import TOP, judge
+from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
 from dlworker.profiling import profiler_of
 from dlworker.protocol import VERSION, RequestError, encode, required
@@ -23,7 +24,9 @@ class Session:
         self.device = None
         self.trainer = None
         self.network = None
+        self.recipe = None
         self.order = None
+        self.stepper = None
         self.slowdown = 0.0
 
 
@@ -51,14 +54,14 @@ def hello(session, request):
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # Should this one fail, nothing may be trained that was built before.
-    session.trainer = session.order = None
+    session.trainer = session.order = session.stepper = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
     _refuse_unsupported(session.builder, network, recipe)
     began = monotonic()
     session.trainer = session.builder.Trainer(network, recipe, weights, session.device, required(request, "seed"))
-    session.network = network
+    session.network, session.recipe = network, recipe
     seconds = monotonic() - began
     parameters = {name: list(shape) for name, shape in session.trainer.parameters().items()}
     return {"seconds": seconds, "parameters": parameters, "description": session.trainer.describe()}
@@ -75,7 +78,7 @@ def needs(network, recipe):
     """What a builder must have for it: kinds of layers, the loss, the optimiser, and features of a recipe."""
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
-    features |= {recipe["precision"]} & {"bfloat16", "float16"}
+    features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
     return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
 
@@ -91,7 +94,11 @@ def train(session, request):
     path = request.get("rates")
     rates = () if path is None else (np.load(path, allow_pickle=False),)
     began = monotonic()
-    session.trainer.load(inputs, labels, order, *rates)
+    if session.recipe.get("input") == "pipeline":
+        session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates)
+    else:
+        session.trainer.load(inputs, labels, order, *rates)
+        session.stepper = session.trainer
     load_seconds = monotonic() - began
     session.order, session.slowdown = order, request.get("slowdown", 0.0)
     return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
@@ -105,13 +112,15 @@ def train_on(session, request):
 def _trained(session, first, steps):
     # The driver's clock is the same one: its samples can be laid beside the steps.
     began = monotonic()
-    seconds, losses = timed_steps(slowed(session.trainer, session.slowdown), steps, first)
+    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), steps, first)
     examples = len(seconds) * session.order.shape[1]
     # Only builders of frameworks that count what their own allocator hands out have it.
     peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
+    waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
     return {
         "began": began,
         "step_seconds": seconds,
+        "input_seconds": waits,
         "losses": losses,
         "examples": examples,
         "device_peak_bytes": peak,
@@ -189,9 +198,9 @@ def check_steps(session, request):
         return _judged(session, inputs, labels, batch_size)[1][2] / _answers(labels, session.network.get("ignored"))
 
     before, alone = _timed(evaluated)
-    _, single = _timed(lambda: timed_steps(session.trainer, steps))
+    _, single = _timed(lambda: timed_steps(session.stepper, steps))
     _, behind_single = _timed(evaluated)
-    _, double = _timed(lambda: timed_steps(session.trainer, 2 * steps))
+    _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
     after, behind_double = _timed(evaluated)
     last, again = _timed(evaluated)
     return {
@@ -216,12 +225,14 @@ def _timed(call):
 def profile(session, request):
     """Take the first ``steps`` again under the framework's own profiler: seconds of a step by operator."""
     steps, profiler = required(request, "steps"), profiler_of(session.builder)
-    found = profiler(lambda: timed_steps(session.trainer, steps), session.device)
+    found = profiler(lambda: timed_steps(session.stepper, steps), session.device)
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 
 def close(session, request):
     """Nothing more is to come."""
+    if isinstance(session.stepper, Pipeline):
+        session.stepper.stop()
     return {}
 
 

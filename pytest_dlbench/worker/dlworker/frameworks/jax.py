@@ -36,6 +36,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -151,11 +152,14 @@ class Trainer:
         return "\n".join(lines) + "\n" + str(jax.tree.map(jnp.shape, self.weights))
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs = self._inputs(inputs)
-        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
+        self.feed(inputs, labels)
         rates = np.full(len(order), self.rate) if rates is None else rates
         places = np.array(order, dtype=np.int32), np.array(rates, dtype=self.dtype)
         self.order, self.rates = jax.device_put(places, self.device)
+
+    def feed(self, inputs, labels):
+        self.inputs = self._inputs(inputs)
+        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
 
     def _inputs(self, inputs):
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
