@@ -47,7 +47,8 @@ def test_a_case_is_calibrated_and_kept_where_the_gate_reads_it(here, capsys):
     assert not told["failed"]
     (found,) = (codec.convert(one, Calibration, "the answer") for one in told["calibrations"])
     assert found.case.id == f"training{CASE}"
-    assert {"step_time", "step_time_median", "accuracy", "peak_rss"} == found.spreads.keys() == found.smallest.keys()
+    assert {"step_time", "step_time_median", "accuracy", "peak_rss"} <= found.spreads.keys()
+    assert found.spreads.keys() == found.smallest.keys()
     assert CalibrationStore(folder=here / "baselines").read(found.case, found.context.machine) == found
     names = ["10 % slower", "5 % slower", "2 % slower", "1 % slower", "half the learning rate", "dropout off"]
     assert [fault.name for fault in found.faults] == names
