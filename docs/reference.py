@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import EnumMeta
-from inspect import cleandoc, getmembers, getmodule
+from inspect import cleandoc, getmembers, getmodule, isfunction, signature
 from pathlib import Path
 
-from pytest_dlbench import cli, records
+from pytest_dlbench import cli, hookspecs, judging, parametrization, plugin, records
+from pytest_dlbench.fixture import Dlbench
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
 from pytest_dlbench.parsing import flag
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.registry import KNOWN
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing import recorded
 
@@ -22,7 +25,14 @@ OF_THE_FORMAT = {"Document": recorded.Document, "Recorded": recorded.Recorded}
 def write(folder: Path) -> None:
     """Write all pages; a page that is as it was keeps its time, so that Sphinx does not read it again."""
     folder.mkdir(exist_ok=True)
-    pages = {"options": options, "commands": commands, "metrics": metrics, "records": record_fields}
+    pages = {
+        "options": options,
+        "commands": commands,
+        "plugin": plugin_parts,
+        "outcomes": outcomes,
+        "metrics": metrics,
+        "records": record_fields,
+    }
     for name, page in pages.items():
         path, text = folder / f"{name}.md", "\n".join(page()) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -62,6 +72,57 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
             yield from _commands(child)
     if not children:
         yield from ("", f"## {parser.prog}", "", "```text", parser.format_help().rstrip(), "```")
+
+
+def plugin_parts() -> Iterator[str]:
+    """Fixtures, what the dlbench fixture can do, hooks and marks."""
+    yield "# Fixtures, hooks and marks"
+    yield from ("", "## Fixtures", "")
+    yield from _row("fixture", "what it gives")
+    yield from _row("---", "---")
+    for name in ("framework", "model", "dataset", "device", "recipe", "dlbench"):
+        fixture = getattr(plugin, name)
+        yield from _row(f"`{name}`", cleandoc(fixture.__doc__))
+    yield from ("", "## What `dlbench` can do", "")
+    for name, method in getmembers(Dlbench, isfunction):
+        if not name.startswith("_"):
+            yield from _described(f"dlbench.{name}", method)
+    yield from ("", "## Hooks", "", "For a `conftest.py`, or a plugin of your own.", "")
+    for name, hook in getmembers(hookspecs, isfunction):
+        yield from _described(name, hook)
+    yield from ("", "## Marks", "")
+    yield from _row("mark", "what has it")
+    yield from _row("---", "---")
+    for name, meaning in parametrization.mark_lines(KNOWN):
+        yield from _row(f"`{name}`", meaning)
+
+
+def _described(name: str, function: object) -> Iterator[str]:
+    parameters = [str(parameter) for parameter in signature(function).parameters.values() if parameter.name != "self"]
+    # Without the modules that types come from, and the quotes of those that are not imported.
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", f"{name}({', '.join(parameters)})").replace("'", "")
+    yield from ("```text", text, "```", "", cleandoc(function.__doc__ or "").replace("``", "`"), "")
+
+
+def outcomes() -> Iterator[str]:
+    """What every outcome of a case does to its test."""
+    yield "# Outcomes of a case"
+    yield from ("", cleandoc(CaseOutcome.__doc__ or ""), "")
+    yield from _row("outcome", "its test", "with --dlbench-compare", "with --dlbench-strict")
+    yield from _row(*["---"] * 4)
+    for outcome in CaseOutcome:
+        usual = "skips" if outcome in judging.SKIPPING else "passes"
+        told = [
+            "fails"
+            if judging.fails(outcome, is_gate=is_gate, is_strict=is_strict, allowed=frozenset(), is_shadow=False)
+            else usual
+            for is_gate, is_strict in ((False, False), (True, False), (False, True))
+        ]
+        yield from _row(f"`{outcome}`", *told)
+    yield from (
+        "",
+        "`--dlbench-allow` names outcomes that may pass a gate; `--dlbench-shadow` fails on none of its own.",
+    )
 
 
 def metrics() -> Iterator[str]:

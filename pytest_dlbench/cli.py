@@ -10,6 +10,7 @@ from pytest_dlbench import (
     cli_baseline,
     cli_bisect,
     cli_bump,
+    cli_calibrate,
     cli_compare,
     cli_data,
     cli_doctor,
@@ -28,9 +29,9 @@ from pytest_dlbench.errors import DlbenchError
 MORE = """
 exit status of every command:
   0    done, and all that was read is sound; compare: nothing is worse
-  1    something that was read is damaged, refused or missing (named; the rest is done); compare: something regressed
+  1    something is damaged, refused or missing (named; the rest is done); compare, bump: something is worse
   2    a wrong call: no such command, option, name or file
-  3    compare alone: nothing regressed, but not everything could be concluded
+  3    compare, bisect: nothing is known to be worse, but not everything could be concluded
 "dlbench COMMAND --help" says what they mean there, with examples. --json answers with one JSON document.
 """
 COMPLETION = """
@@ -77,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     cli_published.declare(commands)
     cli_bump.declare(commands)
     cli_bisect.declare(commands)
+    cli_calibrate.declare(commands)
     text = "Print the script that completes this command in a shell."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)

@@ -5,12 +5,14 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import date
 from fnmatch import fnmatch
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench import judging
 from pytest_dlbench.cli_answers import Commands, answer, command, complain
 from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.reporting import figures, terminal
 from pytest_dlbench.reporting.exports.rows import remember
@@ -25,6 +27,8 @@ METRICS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
 MORE = """
 A history is what pytest --dlbench-history ADDRESS adds its sessions to: a folder, or any address that fsspec knows.
 Each line is one session of one case on one machine class: medians over its runs, and what changed since the one before.
+Below them is where a figure went to another level, for the worse or the better: a clipped CUSUM, of which the first 30
+sessions, and the first 30 behind each change, are the reference. With --json they are in the session they begin with.
 
 examples:
   dlbench history                              which cases there are, and how many sessions of each
@@ -79,9 +83,13 @@ def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
     if not fitting:
         raise OptionError(unknown_name("case", asked.case, f"dlbench history of {asked.history}", names))
     chosen = rows[rows["case"].isin(fitting)]
-    series = {key: list(_sessions(group)) for key, group in chosen.groupby(["case", "machine"])}
+    series = {key: _with_changes(list(_sessions(group))) for key, group in chosen.groupby(["case", "machine"])}
     plain = [{"case": case, "machine": machine, **row} for (case, machine), found in series.items() for row in found]
-    lines = [line for (case, machine), found in series.items() for line in (f"{case} on {machine}", *_table(found), "")]
+    lines = [
+        line
+        for (case, machine), found in series.items()
+        for line in (f"{case} on {machine}", *_table(found), *_changes(found), "")
+    ]
     answer(asked, plain, lines)
 
 
@@ -101,6 +109,38 @@ def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
             "changed": list(judging.changes(before, versions)) if before is not None else [],
         }
         before = versions
+
+
+def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The sessions with the changes of level that began in each."""
+    # Late: NumPy is slow to load.
+    from pytest_dlbench.judging.history import change_points  # noqa: PLC0415
+    from pytest_dlbench.judging.scales import badness, shown, smallest_spread  # noqa: PLC0415
+
+    changes: list[list[dict[str, Any]]] = [[] for _ in sessions]
+    for name in METRICS:
+        metric = judging.METRICS[name]
+        values = [badness(metric, row["figures"].get(name, nan)) for row in sessions]
+        places = [place for place, value in enumerate(values) if isfinite(value)]
+        for point in change_points([values[place] for place in places], smallest_spread(metric)):
+            change, *_ = shown(metric, point.change, point.change, point.change)
+            told = sessions[places[point.told]]["session"]
+            found = {"metric": name, "change": change, "is_worse": point.change > 0, "told": told}
+            changes[places[point.began]].append(found)
+    return [{**row, "change_points": found} for row, found in zip(sessions, changes, strict=True)]
+
+
+def _changes(sessions: list[dict[str, Any]]) -> list[str]:
+    """Each change of level, a line."""
+    if len(sessions) <= CUSUM_REFERENCE:
+        return [f"{len(sessions)} sessions: changes of level are looked for behind the first {CUSUM_REFERENCE}"]
+    began = {row["session"]: row["began"][:19] for row in sessions}
+    return [
+        f"{point['metric']} is {'worse' if point['is_worse'] else 'better'} from {row['began'][:19]} on,"
+        f" {figures.size(point['metric'], point['change'])}, as the session of {began[point['told']]} told"
+        for row in sessions
+        for point in row["change_points"]
+    ] or ["no figure went to another level"]
 
 
 def _table(sessions: list[dict[str, Any]]) -> list[str]:

@@ -50,7 +50,8 @@ def declare(commands: Commands) -> None:
 
 
 def _list(asked: argparse.Namespace) -> int:
-    paths = [file for path in asked.paths or [JOURNALS] for file in (files_of(path) if path.is_dir() else [path])]
+    given = asked.paths or ([JOURNALS] if JOURNALS.is_dir() else [])
+    paths = [file for path in given for file in (files_of(path) if path.is_dir() else [path])]
     if not paths and not asked.paths:
         raise FileFormatError(f"there is no session in {JOURNALS}: run pytest here, or name files and folders")
     found = [(path, read([path])) for path in paths]
@@ -90,10 +91,11 @@ def _show(asked: argparse.Namespace) -> int:
 
 def _lines(case: Recorded) -> list[str]:
     result, context = case.result, case.record.context
-    grid = terminal.grid("run", right=("seed", "outcome", *judging.METRICS))
-    for run in case.record.runs:
-        values = judging.summarise([run])
-        shown = [figures.figure(name, values[name]) if name in values else "–" for name in judging.METRICS]
+    values = [judging.summarise([run]) for run in case.record.runs]
+    metrics = list(dict.fromkeys(name for of_run in values for name in of_run))
+    grid = terminal.grid("run", right=("seed", "outcome", *metrics))
+    for run, known in zip(case.record.runs, values, strict=True):
+        shown = [figures.figure(name, known[name]) if name in known else "–" for name in metrics]
         grid.add_row(run.began[:19], str(run.seed), run.outcome.value, *shown)
     versions = ", ".join(f"{name} {version}" for name, version in case.record.runs[0].versions.items())
     return [

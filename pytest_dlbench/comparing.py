@@ -36,14 +36,14 @@ class Comparer:
     baselines: BaselineStore
     _rows: "pd.DataFrame | None" = field(default=None)
 
-    def compare(self, record: Record, framework: Framework, node: str) -> CaseResult:
+    def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         """The case as its baseline has it judged; ``node`` is the test's id, for the commands in messages."""
         again = shlex.join(["pytest", node, *self.options.again])
         try:
             baseline = self.baselines.read(record.case, record.context.machine)
             if baseline is None:
                 return self._without_baseline(record, again)
-            return self._against(baseline, record, framework, node)
+            return self._against(baseline, record, framework, node, tolerance)
         except FileFormatError as error:
             return result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
 
@@ -61,13 +61,15 @@ class Comparer:
         outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
         return result(record, outcome, messages.no_baseline(machine.name, others, again))
 
-    def _against(self, baseline: Baseline, record: Record, framework: Framework, node: str) -> CaseResult:
+    def _against(
+        self, baseline: Baseline, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]
+    ) -> CaseResult:
         again = shlex.join(["pytest", node, *self.options.again])
         if obstacles := judging.obstacles(baseline.context, record.context):
             return result(record, CaseOutcome.INCOMPARABLE, messages.incomparable(baseline, obstacles, again))
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, messages.too_few(len(record.runs), FEWEST_RUNS))
-        judged = stored.compare(baseline, record.runs, self.options.tolerance, self._series(record))
+        judged = stored.compare(baseline, record.runs, tolerance, self._series(record))
         pairs = self._pairs(baseline, record, framework, node)
         commands = messages.Commands(again=again, pairs=pairs, anchor=self._anchor(record))
         found = result(record, judged.outcome, messages.compared(baseline, record, judged, commands))

@@ -93,11 +93,12 @@ class Dlbench:
         arms: Sequence[Arms],
         node: str,
         recipe: Recipe | None,
+        tolerance: Mapping[str, float],
         settle: Callable[[Record, CaseResult], None],
         skip: Callable[[str], None],
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
-        self._recipe, self._settle, self._skip = recipe, settle, skip
+        self._recipe, self._tolerance, self._settle, self._skip = recipe, tolerance, settle, skip
         self._old_sides = {pair.new.name: pair.old for pair in arms}
 
     def train(
@@ -120,8 +121,8 @@ class Dlbench:
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label)
         if old_side := self._old_sides.get(plan.framework.name):
             old = self._plan(old_side, model, dataset, device, recipe=recipe, label=label)
-            return self._result(*pairing.train(self._session, old, plan, self._node))
-        return self._result(*self._session.train(plan, self._node))
+            return self._result(*pairing.train(self._session, old, plan, self._node, self._tolerance))
+        return self._result(*self._session.train(plan, self._node, self._tolerance))
 
     def infer(
         self,
@@ -144,8 +145,9 @@ class Dlbench:
 
         plan = planned(framework)
         if old_side := self._old_sides.get(plan.framework.name):
-            return self._result(*pairing.train(self._session, planned(old_side), plan, self._node))
-        return self._result(*self._session.train(plan, self._node))
+            old = planned(old_side)
+            return self._result(*pairing.train(self._session, old, plan, self._node, self._tolerance))
+        return self._result(*self._session.train(plan, self._node, self._tolerance))
 
     def _result(self, record: Record, result: CaseResult) -> Result:
         self._settle(record, result)

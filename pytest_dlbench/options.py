@@ -4,13 +4,12 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.parsing import (
     accuracy,
@@ -40,6 +39,9 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
+
+if TYPE_CHECKING:
+    import pytest
 
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
@@ -82,11 +84,14 @@ class Options:
     journals: Path
     html: Path | None
     plan: bool
+    profile: bool
     json: Path | None
     history: str
     group_by: tuple[str, ...]
     columns: tuple[str, ...]
     sort: str
+    typed_tolerance: Mapping[str, float]
+    """Those of the command line alone, which also come before the marks of a test."""
     again: tuple[str, ...]
     """Flags of this command line that one that repeats a case must have, too."""
 
@@ -124,7 +129,7 @@ OPTIONS = (
         name="save",
         parse=flag,
         default="false",
-        help="Write the figures of this session as the baselines of the selected cases; needs --dlbench-reason.",
+        help="Add this session to the baselines of the selected cases; needs --dlbench-reason.",
     ),
     Option(
         name="reason", parse=text, default="", metavar="TEXT", help="Why the new baselines are right; kept in them."
@@ -290,6 +295,12 @@ OPTIONS = (
         help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
     ),
     Option(
+        name="profile",
+        parse=flag,
+        default="false",
+        help="Run what --dlbench-ab found to have regressed once more a side, with the framework's own profiler.",
+    ),
+    Option(
         name="json",
         parse=optional_path,
         default="",
@@ -328,7 +339,10 @@ OPTIONS = (
 )
 
 
-def declare(parser: pytest.Parser) -> None:
+TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
+
+
+def declare(parser: "pytest.Parser") -> None:
     """Add every row of the table to pytest's command line and ini keys."""
     group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
     for option in OPTIONS:
@@ -360,7 +374,10 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
     Both callables give the text of a key or None.
     """
     values = {option.name: _value(option, command_line, ini) for option in OPTIONS}
-    options = Options(**values, again=tuple(_again(values["runs"], command_line)))
+    typed = _typed_tolerance(command_line)
+    # One metric on the command line leaves the ini file's others as they are.
+    values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini), **typed}
+    options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
     if options.save and not options.reason:
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
     if options.save and options.ab:
@@ -377,6 +394,10 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
     )
+
+
+def _typed_tolerance(command_line: Callable[[str], Any]) -> Mapping[str, float]:
+    return given_tolerances(names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag), TOLERANCE.flag)
 
 
 def _is_folder(address: str) -> bool:

@@ -171,6 +171,7 @@ class Settings:
             steps=plan.steps,
             precision=plan.recipe.precision,
             init=plan.recipe.init,
+            input=plan.recipe.input,
             recipe_steps=plan.recipe_steps,
             allocator=plan.allocator,
         )

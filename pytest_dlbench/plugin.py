@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dlbench import codec, hookspecs, judging, options, parametrization
+from pytest_dlbench import codec, hookspecs, judging, marked, options, parametrization
 from pytest_dlbench.arms import Arms, arms
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.model import Recipe
@@ -27,7 +27,6 @@ OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
 ARMS = pytest.StashKey[Sequence[Arms]]()
-CASES = pytest.StashKey[int]()
 RESULT = pytest.StashKey[CaseResult]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 
@@ -59,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.collectonly |= asked.plan
     for name, meaning in parametrization.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("markers", marked.LINE)
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
@@ -73,13 +73,13 @@ def session_of(config: pytest.Config) -> "Session":
         from pytest_dlbench.session import open_session  # noqa: PLC0415
 
         reporter = config.pluginmanager.get_plugin(REPORTER)
-        worker = getattr(config, "workerinput", {}).get("workerid", "")
+        worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
             config.stash[OPTIONS],
-            worker,
+            worker.get("workerid", ""),
             reporter.progress if reporter else Silent(),
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
-            cases=config.stash.get(CASES, 1),
+            workers=worker.get("workercount", 1),
         )
     return config.stash[SESSION]
 
@@ -104,13 +104,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         stash = config.stash
         left_out = parametrization.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[ARMS])
         parametrization.parametrize_points(metafunc, config.stash[OPTIONS])
+        if hasattr(config, "workerinput"):
+            # A usage error later would be a crash of the worker to pytest-xdist.
+            marked.tolerances(metafunc.definition, config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrization.LEFT_OUT].extend(left_out)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.stash[CASES] = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    try:
+        for item in items:
+            marked.tolerances(item, config.stash[OPTIONS])
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.hookimpl(wrapper=True)
@@ -205,6 +212,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
+        tolerance=marked.tolerances(node, session.options),
         settle=settle,
         skip=pytest.skip,
     )

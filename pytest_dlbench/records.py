@@ -175,7 +175,10 @@ class Training:
 
     ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
     began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
-    ``resumed`` has the number of each step that did so, from 0, and when it began.
+    ``resumed`` has the number of each step that did so, from 0, and when it began. ``input_seconds`` are the part of
+    each step that was waiting for its batch, empty where all data were handed over before. ``tokens`` are those that
+    went in, None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its
+    card, None where it does not count them.
     """
 
     step_seconds: tuple[float, ...]
@@ -185,6 +188,9 @@ class Training:
     load_seconds: float | None = None
     began_seconds: float | None = None
     resumed: tuple[tuple[int, float], ...] = ()
+    tokens: int | None = None
+    device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +251,8 @@ class StepCheck:
     """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
 
     Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
-    step before it. Losses are of that batch, before and after all of these steps, to the last digit.
+    step before it. Losses are of that batch, before and after all of these steps, to the last digit, and once more:
+    ``loss_again`` is that of the same weights, empty in files older than it.
     """
 
     steps: int
@@ -256,16 +263,21 @@ class StepCheck:
     behind_single: tuple[float, float]
     behind_double: tuple[float, float]
     alone: tuple[float, float]
+    loss_again: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
-    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions."""
+    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions.
+
+    ``launch_seconds`` is what the smallest operation takes; None in files older than it.
+    """
 
     threads: int
     precision: str
     flops_per_second: float
     copied_bytes_per_second: float
+    launch_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +343,8 @@ class Run:
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
     machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
     which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
-    the metrics that hooks added to a session, by name: later readers do not have the hooks.
+    the metrics that hooks added to a session, by name: later readers do not have the hooks. ``operator_seconds`` are of
+    a step, in a run under the framework's own profiler.
     """
 
     case: str
@@ -366,6 +379,7 @@ class Run:
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
     hooked: Mapping[str, float] = field(default_factory=dict)
+    operator_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,6 +400,7 @@ class Context:
     precision: str
     init: str
     recipe_steps: int | None = None
+    input: str = "memory"
     allocator: str = "tuned"
 
 
@@ -464,8 +479,10 @@ class Pairing:
     """How a case was run on two sides, one pair of runs after the other.
 
     ``old`` is the case of the other side. The first ``screened`` pairs were judged on all metrics, the ``confirmed``
-    ones behind them on those that were not cleared, each at the level ``alpha``. ``new_first`` says of each pair which
-    side ran first, ``reasons`` why each metric was decided when it was.
+    ones behind them on those that were not cleared; ``alpha`` is what this second pass may err with, its part of the
+    session's budget of false alarms. ``new_first`` says of each pair which side ran first, ``reasons`` why each metric
+    was decided when it was. ``spreads`` are how far two runs in a row were expected to lie apart (log units, or
+    points), measured in ``reference_runs`` of an earlier session, or assumed where these are 0.
     """
 
     old: Case
@@ -474,6 +491,17 @@ class Pairing:
     alpha: float
     new_first: tuple[bool, ...]
     reasons: Mapping[str, str]
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    reference_runs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorTime:
+    """Seconds a step in one operator, on the old and the new side, under the framework's own profiler."""
+
+    name: str
+    old: float
+    new: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -484,7 +512,7 @@ class CaseResult:
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
     and ``runs`` are its own only. ``since_anchor`` holds it against the anchor of its baseline; ``drifting`` are
     metrics that have crept, with the sessions since it began. ``settled_by`` is the command that would settle what is
-    suspect.
+    suspect. ``operators`` are those that changed most, where a regression was profiled.
     """
 
     case: Case
@@ -502,3 +530,46 @@ class CaseResult:
     steps: int | None = None
     recipe_steps: int | None = None
     pairing: Pairing | None = None
+    operators: tuple[OperatorTime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault that was planted on the new side of a case, and what the gate said of it.
+
+    ``verdict`` is of the metric that it was planted in, None where its interval has no bounds; ``pairs`` are all that
+    the gate ran until every metric was decided. ``reason`` says why it ended there, or why it was not run, or could not
+    be; ``outcome`` is None then.
+    """
+
+    name: str
+    outcome: VerdictOutcome | None = None
+    pairs: int = 0
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What the gate can tell of one case on one machine class: the case run against itself, then with planted faults.
+
+    ``spreads`` are the standard deviations that a pair's difference is expected to have, in the unit the rule works in:
+    log units of times and bytes, percentage points of accuracy. ``smallest`` are the tolerances from which the gate can
+    decide at the level ``alpha`` with ``max_pairs`` pairs, as a tolerance is written: 0.03 for 3 %, 1.0 for 1 pp.
+    ``verdicts`` are those of the case against itself that have bounds: any that says changed is a false alarm.
+    ``exchanged`` is their share where the sides of these pairs are exchanged at random.
+    """
+
+    format: int = FORMAT_VERSION
+    case: Case
+    context: Context
+    versions: Mapping[str, str]
+    date: str
+    alpha: float
+    max_pairs: int
+    pairs: int
+    spreads: Mapping[str, float]
+    smallest: Mapping[str, float]
+    verdicts: tuple[Verdict, ...]
+    exchanged: Mapping[str, float]
+    faults: tuple[Fault, ...] = ()

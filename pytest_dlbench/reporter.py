@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,8 @@ class Reporter:
         result = codec.convert(told["result"], CaseResult, report.nodeid) if "result" in told else None
         if isinstance(self.progress, Live):
             self.progress.clear()
+            if result and report.when == "call":
+                self.progress.case_judged(result.outcome)
             if self._is_distributed and result and report.when == "call":
                 self.progress.case_finished(result)
         if report.failed:
@@ -90,16 +92,22 @@ class Reporter:
         self._left_out = codec.convert(output.get("dlbench_left_out", []), list[LeftOut], "left out")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
-    # Last, so that the controller of pytest-xdist has heard its workers out.
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    # Around all others: pytest-xdist has heard its workers out then, and pytest has written its summary.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._pytest = session
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing left to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        finished = yield
         if self._terminal is None and self._saw_benchmarks:
             for error in self._publish().errors:
                 print(f"dlbench: {error}", file=sys.stderr)
+        elif self._terminal and self._results:
+            from pytest_dlbench.reporting import closing  # noqa: PLC0415 - as below
+
+            self._terminal.write_line(closing.line(self._results, self._session().options.false_alarms))
+        return finished
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
@@ -146,16 +154,17 @@ class Reporter:
         return terminal.machine(session.settings.machine, session.options.threads, session.settings.scale)
 
     def _lines(self) -> list[str]:
-        from pytest_dlbench.reporting import side_by_side, tables, terminal  # noqa: PLC0415 - as above
+        from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
 
         asked = self._session().options
         layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort)
         rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
+        lines += ranking.lines(self._results)
         lines += terminal.notes(self._results)
-        is_verbose = self._config.getoption("verbose") > 0
-        lines += terminal.left_out(self._left_out, is_listed=is_verbose or not self._ran_some)
+        asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
+        lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)
         return [*lines, *terminal.journals(self._written())]
 
 

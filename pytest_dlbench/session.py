@@ -1,6 +1,6 @@
 """One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
@@ -10,8 +10,9 @@ from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.examining import Examiner
-from pytest_dlbench.judging import equivalence
+from pytest_dlbench.judging import equivalence, leaks, many
 from pytest_dlbench.judging.impossible import suspicion
+from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.model import infer
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import Settings
@@ -19,6 +20,7 @@ from pytest_dlbench.records import (
     CaseOutcome,
     CaseResult,
     Certificate,
+    Context,
     Golden,
     Record,
     Run,
@@ -33,6 +35,7 @@ from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
+from pytest_dlbench.storing.consecutive import consecutive
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
@@ -50,8 +53,9 @@ class Session:
     progress: Progress
     samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
-    cases: int = 1
-    """Cases that were collected: what shares the budget of false alarms."""
+    workers: int = 1
+    """Processes of pytest-xdist that run tests: they know nothing of each other and share the budget equally."""
+    _candidates: int = 0
     _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
@@ -84,11 +88,29 @@ class Session:
         """Whether --dlbench-budget allows for another pair."""
         return monotonic() - self._began < self.options.budget
 
+    def level(self) -> float | None:
+        """At which level the next candidate of this session is confirmed; None where the budget is spent."""
+        budget = self.options.false_alarms / self.workers
+        if self._candidates >= many.places_in_turn(budget):
+            return None
+        self._candidates += 1
+        return many.share_in_turn(self._candidates, budget)
+
+    def reference(self, plan: Plan) -> tuple[Run, ...]:
+        """Ten runs of a case, or more, that an earlier session made here in a row; none where there are none."""
+        context = self.settings.context(plan)
+
+        def is_alike(other: Context) -> bool:
+            return not judging.obstacles(other, context)
+
+        folder, besides = self.options.journals, self.journal.path
+        return consecutive(folder, plan.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
+
     def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""
         self.journal.append(Entry(result=result, recipe=record.recipe))
 
-    def train(self, plan: Plan, node: str) -> tuple[Record, CaseResult]:
+    def train(self, plan: Plan, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
         self.claim(plan, node)
         runs = self.run(plan, self.options.runs, self.repeats)
@@ -100,7 +122,7 @@ class Session:
             runs=runs,
             certificate=self.certificate_of(plan, runs[0]),
         )
-        judged = self._judge(record, plan, node)
+        judged = self._judge(record, plan, node, tolerance)
         self.conclude(record, judged)
         return record, judged
 
@@ -153,17 +175,17 @@ class Session:
                 "  tell them apart: dlbench.train(..., label='big-batch')"
             )
 
-    def _judge(self, record: Record, plan: Plan, node: str) -> CaseResult:
+    def _judge(self, record: Record, plan: Plan, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
             return result(record, outcome, messages.unfinished(record.runs[-1]))
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
             return result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
-        compared = self.comparer.compare(record, plan.framework, node)
+        compared = _with_leak(record, self.comparer.compare(record, plan.framework, node, tolerance), tolerance)
         return self.comparer.save(record, compared) if self.options.save else compared
 
 
 def open_session(
-    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), cases: int = 1
+    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), workers: int = 1
 ) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
     settings = Settings(
@@ -184,5 +206,16 @@ def open_session(
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
         samplers=tuple(samplers),
-        cases=cases,
+        workers=workers,
     )
+
+
+def _with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:
+    """A leak needs no baseline, and is one whatever that says."""
+    tolerance = tolerances.get("leak") if record.runs[0].training else None
+    found = leaks.verdict(record.runs, tolerance) if tolerance else None
+    if found is None:
+        return compared
+    outcome = judging.with_absolute(compared.outcome, found)
+    message = messages.with_leak(found, compared.message)
+    return replace(compared, outcome=outcome, verdicts=(*compared.verdicts, found), message=message)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_without_a_case_all_are_listed(history, capsys):
 
 def test_sessions_are_in_the_order_of_time_with_what_changed(history, capsys):
     assert main(["history", CASE]) == 0
-    title, _, first, second, _ = capsys.readouterr().out.splitlines()
+    title, _, first, second, *_ = capsys.readouterr().out.splitlines()
     assert title == f"{CASE} on {records.machine().name}"
     assert first.split()[:4] == ["2026-11-11T02:14:05", "3", "10.0", "ms"]
     assert second.split()[:4] == ["2026-11-12T02:14:05", "3", "20.0", "ms"]
@@ -74,3 +75,40 @@ def test_a_day_that_is_none_is_a_wrong_call(history, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["history", CASE, "--since", "yesterday"])
     assert ended.value.code == 2
+
+
+# Changes of level
+
+
+@pytest.fixture
+def nightly(tmp_path, monkeypatch, capsys):
+    """Forty nights, the last eight of them ten percent slower."""
+    monkeypatch.chdir(tmp_path)
+    for night in range(40):
+        step = 0.01 * (1 + 0.002 * (night % 5 - 2)) * (1.1 if night >= 32 else 1)
+        began = datetime(2026, 10, 1, 2, tzinfo=UTC) + timedelta(days=night)
+        runs = [replace(run, began=began.isoformat()) for run in records.runs(steps=(step,) * 3)]
+        sessions.write(tmp_path / "journals", f"{night:02}", runs)
+    assert main(["history", "--add", *map(str, sorted((tmp_path / "journals").iterdir()))]) == 0
+    capsys.readouterr()
+
+
+def test_a_change_of_level_is_told_with_its_beginning_and_its_size(nightly, capsys):
+    assert main(["history", CASE]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step_time is worse")]
+    assert line.startswith("step_time is worse from 2026-11-02T02:00:00 on, ratio 1.1")
+    assert line.endswith("as the session of 2026-11-04T02:00:00 told")
+
+
+def test_a_change_of_level_is_in_the_session_that_it_begins_with(nightly, capsys):
+    assert main(["history", CASE, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    (begun,) = [row for row in rows if row["change_points"]]
+    assert begun["began"] == "2026-11-02T02:00:00+00:00"
+    found = {point["metric"]: point["is_worse"] for point in begun["change_points"]}
+    assert found == {"step_time": True, "throughput": True, "first_step": True}
+
+
+def test_too_few_sessions_for_a_change_of_level_are_told(history, capsys):
+    assert main(["history", CASE]) == 0
+    assert "2 sessions: changes of level are looked for behind the first 30" in capsys.readouterr().out

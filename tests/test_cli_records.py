@@ -40,7 +40,7 @@ def test_sessions_are_listed_as_json(journals, capsys):
 def test_where_nothing_was_recorded_the_message_says_what_records(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["list"]) == 2
-    assert "No such file" in capsys.readouterr().err
+    assert "there is no session in .dlbench: run pytest here, or name files and folders" in capsys.readouterr().err
 
 
 def test_a_damaged_session_is_told_and_the_others_are_listed(journals, capsys):

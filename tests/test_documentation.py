@@ -2,13 +2,14 @@
 
 import importlib.util
 import re
+import shlex
 from dataclasses import fields, is_dataclass
 from inspect import getmembers, getmodule
 from pathlib import Path
 
 import pytest
 
-from pytest_dlbench import records
+from pytest_dlbench import cli, hookspecs, records
 from pytest_dlbench.data import Dataset
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
@@ -49,6 +50,23 @@ def test_every_metric_is_in_the_reference(reference):
     assert all(f"| `{name}` |" in reference["metrics"] for name in METRICS)
 
 
+def test_every_outcome_is_in_the_reference_with_what_it_does(reference):
+    rows = {cells[1].strip(" `"): [cell.strip() for cell in cells[2:5]] for cells in _rows(reference["outcomes"])}
+    assert [*rows][2:] == [*records.CaseOutcome]
+    assert rows["regressed"] == ["fails", "fails", "fails"]
+    assert rows["no_baseline"] == ["passes", "fails", "passes"]
+    assert rows["improved"] == ["passes", "passes", "fails"]
+    assert rows["skipped"] == ["skips", "fails", "skips"]
+
+
+def _rows(page):
+    return [line.split("|") for line in page.splitlines() if line.startswith("|")]
+
+
+def test_every_hook_is_in_the_reference(reference):
+    assert all(f"\n{name}(" in reference["plugin"] for name in vars(hookspecs) if name.startswith("pytest_dlbench_"))
+
+
 @pytest.mark.parametrize("command", ["export", "compare", "history", "baseline prune", "env build", "data fetch"])
 def test_commands_are_in_the_reference_with_their_help(reference, command):
     assert f"## dlbench {command}\n" in reference["commands"]
@@ -56,7 +74,7 @@ def test_commands_are_in_the_reference_with_their_help(reference, command):
 
 
 def test_the_example_of_a_data_set_makes_the_arrays_that_it_declares():
-    (code,) = (code for code in snippets("your-own-repository.md") if "pytest_dlbench_datasets" in code)
+    (code,) = (code for code in snippets("writing-benches.md") if "pytest_dlbench_datasets" in code)
     scope = {}
     exec(code, scope)
     (dataset,) = scope["pytest_dlbench_datasets"]()
@@ -75,8 +93,30 @@ def test_the_first_example_collects_what_it_says(pytester):
     result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-gatech-lenet-digits28-cpu[]]"])
 
 
+def test_the_commands_of_getting_started_are_understood(pytester):
+    text = (DOCS / "getting-started.md").read_text()
+    shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    commands = [shlex.split(line, comments=True) for line in shell.splitlines()]
+    pytester.makepyfile(test_training=snippets("getting-started.md")[0])
+    calls = [words[1:] for words in commands if words and words[0] == "pytest"]
+    assert len(calls) > 2
+    for arguments in calls:
+        assert pytester.runpytest_subprocess("--collect-only", "-q", *arguments).ret == 0, arguments
+    for words in commands:
+        if words and words[0] == "dlbench":
+            assert cli.parser().parse_args(words[1:]).run
+
+
+def test_the_conftest_and_the_test_of_writing_benches_are_collected(pytester):
+    conftest, test = snippets("writing-benches.md")[:2]
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(test_training=test)
+    result = pytester.runpytest_subprocess("--collect-only", "-q")
+    result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-tartu-mnist-cnn-digits28-cpu[]]"])
+
+
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
 def test_every_file_that_a_page_links_to_is_there(page):
-    generated = {f"reference/{name}.md" for name in ("options", "commands", "metrics", "records")}
+    generated = {f"reference/{name}.md" for name in ("options", "commands", "plugin", "outcomes", "metrics", "records")}
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", (DOCS / page).read_text())
     assert all((DOCS / link).exists() or link in generated for link in links), links

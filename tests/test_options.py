@@ -40,6 +40,7 @@ def complaint(command_line=None, ini=None):
         ("tolerance", parse_tolerances([], "")),
         ("runs", 3),
         ("scale", "quick"),
+        ("allocator", "tuned"),
         ("frameworks", ()),
         ("models", ()),
         ("datasets", ()),
@@ -76,6 +77,7 @@ GIVEN = [
     ("strict", "true", True),
     ("runs", "5", 5),
     ("scale", "full", "full"),
+    ("allocator", "default", "default"),
     ("frameworks", "pytorch,jax", ("pytorch", "jax")),
     ("models", "mnist-cnn", ("mnist-cnn",)),
     ("datasets", " digits28 , ", ("digits28",)),
@@ -162,6 +164,7 @@ BAD = [
     ("timeout", "inf", "a number of seconds above 0"),
     ("timeout", "soon", "a number of seconds above 0"),
     ("scale", "ful", "did you mean 'full'?"),
+    ("allocator", "jemalloc", "known: default, tuned"),
     ("scale", "ful", "known: full, quick, smoke"),
     ("allow", "no_baselin", "did you mean 'no_baseline'?"),
     ("allow", "inconclusive,no_baselin", "unknown outcome 'no_baselin'"),
@@ -290,3 +293,9 @@ def test_files_are_relative_to_the_root():
 
 def test_an_address_of_a_history_stays_as_it_is():
     assert read({"history": "s3://bucket/history"}).history == "s3://bucket/history"
+
+
+def test_a_typed_tolerance_leaves_the_others_of_the_ini_file():
+    found = read({"tolerance": ["step_time:1%"]}, {"tolerance": "accuracy:3pp, step_time:8%"})
+    assert (found.tolerance["step_time"], found.tolerance["accuracy"]) == (0.01, 3.0)
+    assert found.typed_tolerance == {"step_time": 0.01}

@@ -29,7 +29,9 @@ class Declared:
 
 
 def test_every_field_of_the_options_is_a_row():
-    assert [*(option.name for option in OPTIONS), "again"] == [field.name for field in fields(Options)]
+    assert [*(option.name for option in OPTIONS), "typed_tolerance", "again"] == [
+        field.name for field in fields(Options)
+    ]
 
 
 @rows

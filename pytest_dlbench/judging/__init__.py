@@ -14,10 +14,10 @@ from pytest_dlbench.judging.metrics import (
     remove_metrics,
     summarise,
 )
-from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
 from pytest_dlbench.judging.reaching import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.readings import steady_steps
-from pytest_dlbench.judging.tolerance import parse_tolerances
+from pytest_dlbench.judging.tolerance import given_tolerances, parse_tolerances
 
 __all__ = [
     "GATE_FAILING",
@@ -31,6 +31,7 @@ __all__ = [
     "disturbances",
     "examined",
     "fails",
+    "given_tolerances",
     "obstacles",
     "of_runs",
     "of_verdicts",
@@ -40,4 +41,5 @@ __all__ = [
     "steady_steps",
     "summarise",
     "time_to_accuracy",
+    "with_absolute",
 ]

@@ -1,16 +1,18 @@
 """Accuracy by seeds, divergences, and the time to an accuracy that some runs never reach."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import Interval, Values, unpaired
+from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
 from pytest_dlbench.judging.metrics import Metric
-from pytest_dlbench.judging.scales import badness
-from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.judging.reaching import TimeToAccuracy
+from pytest_dlbench.judging.scales import badness, shown
+from pytest_dlbench.records import Verdict, VerdictOutcome
 
 if TYPE_CHECKING:
     from scipy import stats
@@ -26,6 +28,31 @@ def points_lost(metric: Metric, old: Sequence[float], new: Sequence[float], *, a
     """
     before, after = (np.array([badness(metric, value) for value in side]) for side in (old, new))
     return unpaired(before, after, run_sd=metric.run_sd, session_sd=0.0, is_robust=metric.is_robust, alpha=alpha)
+
+
+def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
+    """Whether the new seeds are no worse; both sides are figures by seed.
+
+    Sides are no pairs, for another version takes another way from the same seed. Where every figure comes again to the
+    last digit it is the same way: nothing is lost, and how far seeds lie apart says nothing.
+    """
+    is_repeated = all(old.get(seed) == value for seed, value in new.items())
+    before, after = (list(side.values()) for side in (new if is_repeated else old, new))
+    if is_repeated:
+        lost = paired(np.zeros(len(after)), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
+    else:
+        lost = points_lost(metric, before, after)
+    change, lower, upper = shown(metric, lost.estimate, lost.lower, lost.upper)
+    return Verdict(
+        metric=metric.name,
+        outcome=non_inferiority(lost, tolerance),
+        old=fmean(before),
+        new=fmean(after),
+        change=change,
+        lower=lower,
+        upper=upper,
+        tolerance=tolerance,
+    )
 
 
 def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:
@@ -53,14 +80,6 @@ def more_divergences(old: Divergences, new: Divergences) -> float:
         return 1.0
     table = [[old.diverged, new.diverged], [old.runs - old.diverged, new.runs - new.diverged]]
     return float(stats.barnard_exact(table, alternative="less").pvalue)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeToAccuracy:
-    """Seconds until a run reached the accuracy, or, if it did not, those that it had."""
-
-    seconds: float
-    has_reached: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +119,7 @@ def compare_times(
 
 
 def _horizon(runs: Sequence[TimeToAccuracy]) -> float:
-    return min((run.seconds for run in runs if not run.has_reached), default=max(run.seconds for run in runs))
+    return min((run.seconds for run in runs if run.is_censored), default=max(run.seconds for run in runs))
 
 
 def _longer(old: Values, new: Values, alpha: float) -> Interval:
@@ -118,7 +137,7 @@ def _log_rank(old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> f
     """1 where no run reached the accuracy: there is nothing that could differ."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
-    if not any(run.has_reached for run in (*old, *new)):
+    if all(run.is_censored for run in (*old, *new)):
         return 1.0
     return float(stats.logrank(_censored(old), _censored(new)).pvalue)
 
@@ -126,5 +145,5 @@ def _log_rank(old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> f
 def _censored(side: Sequence[TimeToAccuracy]) -> "stats.CensoredData":
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
-    reached = [run.seconds for run in side if run.has_reached]
-    return stats.CensoredData(uncensored=reached, right=[run.seconds for run in side if not run.has_reached])
+    reached = [run.seconds for run in side if not run.is_censored]
+    return stats.CensoredData(uncensored=reached, right=[run.seconds for run in side if run.is_censored])

@@ -9,6 +9,8 @@ from pytest_dlbench.records import Context
 FEWEST_RUNS = 3
 # Fewer sessions say too little of how far sessions lie apart.
 KNOWN_SESSIONS = 5
+# The clean sessions behind which a change of level is looked for.
+CUSUM_REFERENCE = 30
 
 
 def obstacles(old: Context, new: Context) -> tuple[str, ...]:
@@ -21,6 +23,7 @@ def obstacles(old: Context, new: Context) -> tuple[str, ...]:
         "steps": (old.steps, new.steps),
         "precision": (old.precision, new.precision),
         "initial weights": (old.init, new.init),
+        "input": (old.input, new.input),
         "memory allocator": (old.allocator, new.allocator),
     }
     return _differences(pairs)

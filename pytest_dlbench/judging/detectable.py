@@ -1,9 +1,12 @@
 """What the paired rule can tell at all, before any pair is run."""
 
-from math import sqrt
+from collections.abc import Mapping
+from math import expm1, sqrt
 
 from pytest_dlbench.judging.intervals import PRIOR_FREEDOM
 from pytest_dlbench.judging.levels import LAST_LOOK, level_of_a_look
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import ALPHA
 
 POWER = 0.9
@@ -21,3 +24,15 @@ def smallest_tolerance(spread: float, *, alpha: float = ALPHA, max_pairs: int = 
     half_width = float(special.stdtrit(freedom, 1 - level_of_a_look(alpha, max_pairs)))
     # The mean must fall within the tolerance less the half width, on both sides.
     return (half_width + float(special.ndtri((1 + POWER) / 2))) * spread / sqrt(max_pairs)
+
+
+def too_narrow(
+    tolerances: Mapping[str, float], spreads: Mapping[str, float], max_pairs: int = LAST_LOOK
+) -> dict[str, float]:
+    """The smallest tolerance of each metric whose own is below it, as given: 0.05 for 5 %, 1.0 for 1 pp."""
+    found = {}
+    for name, tolerance in tolerances.items():
+        smallest = smallest_tolerance(spreads[name], max_pairs=max_pairs)
+        if limit(METRICS[name], tolerance) < smallest:
+            found[name] = expm1(smallest) if METRICS[name].kind == "ratio" else smallest
+    return found

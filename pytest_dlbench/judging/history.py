@@ -10,14 +10,13 @@ from math import isfinite, nan, sqrt
 
 import numpy as np
 
-from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
+from pytest_dlbench.judging.comparable import CUSUM_REFERENCE, KNOWN_SESSIONS
 from pytest_dlbench.judging.intervals import MAD_TO_SD, PRIOR_FREEDOM, Interval, Values, around
 from pytest_dlbench.judging.verdicts import ALPHA, decide
 from pytest_dlbench.records import VerdictOutcome
 
-# Clipped CUSUM: the clean sessions that are its reference; by how many deviations a session may be off before it
-# counts; how much one may count at most, so that a single bad night is no alarm; and where the sum is one.
-CUSUM_REFERENCE = 30
+# Clipped CUSUM: by how many deviations a session may be off before it counts; how much one may count at most, so that
+# a single bad night is no alarm; and where the sum is one.
 CUSUM_ALLOWED = 1.0
 CUSUM_CLIP = 3.0
 CUSUM_ALARM = 5.0
@@ -165,9 +164,10 @@ class Drift:
         return next((place for place, sum_ in enumerate(reversed(self.sums)) if not sum_), len(self.sums))
 
 
-def drift(series: Sequence[float]) -> Drift:
+def drift(series: Sequence[float], floor: float = CUSUM_FLOOR) -> Drift:
     """Clipped CUSUM over a case's sessions, oldest first, of which the first 30 are taken as clean.
 
+    ``floor`` is added to their deviation: the least that sessions of the metric are believed to differ by.
     A later session that is not finite counts as the worst one. With 30 sessions or fewer there is nothing to say, and
     no sum. Raises ValueError for a reference that is not finite.
     """
@@ -177,7 +177,7 @@ def drift(series: Sequence[float]) -> Drift:
         raise ValueError(f"the first {CUSUM_REFERENCE} sessions are the reference and must be finite, got {reference}")
     if not len(later):
         return Drift(sums=(), alarms=())
-    scores = _scores(reference, later)
+    scores = _scores(reference, later, floor)
     sums = tuple(accumulate(scores, lambda sum_, score: max(0.0, sum_ + score - CUSUM_ALLOWED), initial=0.0))[1:]
     return Drift(
         sums=sums, alarms=tuple(CUSUM_REFERENCE + place for place, sum_ in enumerate(sums) if sum_ > CUSUM_ALARM)
@@ -194,22 +194,22 @@ class ChangePoint:
     """The median of the sessions from the one to the other, less that of the reference."""
 
 
-def change_points(series: Sequence[float]) -> tuple[ChangePoint, ...]:
+def change_points(series: Sequence[float], floor: float = CUSUM_FLOOR) -> tuple[ChangePoint, ...]:
     """Every change of a case's sessions, for the worse or the better, by the clipped CUSUM.
 
     Behind each the next 30 sessions are the new reference. What is not finite has to be left out before.
     """
     found: list[ChangePoint] = []
     start = 0
-    while point := min(_first_alarms(series, start), key=lambda point: point.told, default=None):
+    while point := min(_first_alarms(series, start, floor), key=lambda point: point.told, default=None):
         found.append(point)
         start = point.began
     return tuple(found)
 
 
-def _first_alarms(series: Sequence[float], start: int) -> Iterator[ChangePoint]:
+def _first_alarms(series: Sequence[float], start: int, floor: float) -> Iterator[ChangePoint]:
     for sign in (1, -1):
-        sums = drift([sign * value for value in series[start:]])
+        sums = drift([sign * value for value in series[start:]], floor)
         if not sums.alarms:
             continue
         told = sums.alarms[0] - CUSUM_REFERENCE
@@ -219,8 +219,8 @@ def _first_alarms(series: Sequence[float], start: int) -> Iterator[ChangePoint]:
         yield ChangePoint(began=first, told=last, change=float(np.median(after) - np.median(before)))
 
 
-def _scores(reference: Values, later: Values) -> list[float]:
+def _scores(reference: Values, later: Values, floor: float) -> list[float]:
     centre = np.median(reference)
-    deviation = MAD_TO_SD * np.median(np.abs(reference - centre)) + CUSUM_FLOOR
+    deviation = MAD_TO_SD * np.median(np.abs(reference - centre)) + floor
     scores = np.clip((later - centre) / deviation, -CUSUM_CLIP, CUSUM_CLIP)
     return [float(score) for score in np.where(np.isfinite(later), scores, CUSUM_CLIP)]

@@ -1,6 +1,6 @@
 """Figures that cannot be: what is wrong then is the measurement, or the builder, and never the speed."""
 
-from math import isfinite
+from math import isclose, isfinite
 
 from pytest_dlbench.records import Run, StepCheck
 
@@ -10,6 +10,8 @@ MOST_OF_PEAK = 1.05
 CONVOLUTION_SAVES = 4.0
 # Twice as many steps take twice as long; with what a busy machine adds to either.
 LEAST_RATIO, MOST_RATIO = 1.2, 5.0
+# Of the loss of the same batch with the same weights: sums in another order change it by less, in half precision too.
+CHANGES, NOTHING = 1e-3, 1e-6
 # What may be left to do behind the steps, of their own time: the last update, and what a clock is off.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
 CLOCK, PROCESSOR = 0, 1
@@ -37,6 +39,11 @@ def suspicion(check: StepCheck, device: str) -> str:
             f"impossible: {3 * check.steps} more steps leave the test loss at {check.loss_before} to the last digit;"
             " steps do not touch the weights (or the learning rate is 0)"
         )
+    if check.loss_again and _changes(float(check.loss_after), float(check.loss_again)):
+        return (
+            f"impossible: the same weights give a test loss of {check.loss_after}, and then of {check.loss_again};"
+            " evaluation changes with repetition (dropout left on?)"
+        )
     # A neighbour on the machine stretches the clock, and not the time on processors; a card's work is not on them.
     clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
     if all(_is_left(check, clock) for clock in clocks):
@@ -51,6 +58,10 @@ def suspicion(check: StepCheck, device: str) -> str:
             f" {check.double[CLOCK]:.3f} s, which is far from 1:2; steps are not all done, or not alike"
         )
     return ""
+
+
+def _changes(loss: float, again: float) -> bool:
+    return not isclose(loss, again, rel_tol=CHANGES, abs_tol=NOTHING)
 
 
 def _is_left(check: StepCheck, clock: int) -> bool:

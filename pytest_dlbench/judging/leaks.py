@@ -6,17 +6,14 @@ from math import nan
 import numpy as np
 
 from pytest_dlbench.judging.intervals import Interval, paired
+from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.spans import spans
-from pytest_dlbench.records import Run, VerdictOutcome
+from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 ALPHA = 0.025
 # Fewer samples behind the warm-up do not tell a slope.
 LEAST_SAMPLES = 10
-# Of the resident set, over all steps behind the warm-up.
-TOLERANCE = 0.02
-# What is assumed of the spread of fresh processes, as for peak memory.
-RUN_SD = 0.005
 
 
 def growth(run: Run) -> float:
@@ -25,26 +22,43 @@ def growth(run: Run) -> float:
     The Theil-Sen line through the samples, so that a buffer that comes and goes is no growth. NaN of a run that was
     sampled less than 10 times meanwhile, or whose record is older than its timeline.
     """
-    from scipy import stats  # noqa: PLC0415 - as in intervals
-
     begin, end = _steady(run)
     inside = [place for place, moment in enumerate(run.timeline.seconds) if begin <= moment <= end]
     if len(inside) < LEAST_SAMPLES:
         return nan
+    from scipy import stats  # noqa: PLC0415 - as in intervals
+
     resident = [run.timeline.rss_bytes[place] for place in inside]
     slope = stats.theilslopes(resident, [run.timeline.seconds[place] for place in inside]).slope
     return float(slope * (end - begin) / np.median(resident))
 
 
 def leak(runs: Sequence[Run], alpha: float = ALPHA) -> Interval:
-    """The mean growth over the runs; everything where one of them does not tell it, or there are none."""
-    shares = np.array([growth(run) for run in runs])
-    if not len(shares) or not np.isfinite(shares).all():
+    """The mean growth over the runs in points; everything where one of them does not tell it, or there are none."""
+    points = np.array([100 * growth(run) for run in runs])
+    if not len(points) or not np.isfinite(points).all():
         return Interval(estimate=nan, lower=-np.inf, upper=np.inf)
-    return paired(shares, run_sd=RUN_SD, is_robust=False, alpha=alpha)
+    return paired(points, run_sd=METRICS["leak"].run_sd, is_robust=False, alpha=alpha)
 
 
-def is_leaking(grown: Interval, tolerance: float = TOLERANCE) -> VerdictOutcome:
+def verdict(runs: Sequence[Run], tolerance: float) -> Verdict | None:
+    """Whether runs leak more than so many points, against no growth at all; None where a run does not tell."""
+    grown = leak(runs)
+    if not np.isfinite(grown.estimate):
+        return None
+    return Verdict(
+        metric="leak",
+        outcome=is_leaking(grown, tolerance),
+        old=0.0,
+        new=grown.estimate / 100,
+        change=grown.estimate,
+        lower=grown.lower,
+        upper=grown.upper,
+        tolerance=tolerance,
+    )
+
+
+def is_leaking(grown: Interval, tolerance: float) -> VerdictOutcome:
     """``regressed`` for memory that surely grows by more than the tolerance, ``equivalent`` for less."""
     if grown.lower > tolerance:
         return VerdictOutcome.REGRESSED

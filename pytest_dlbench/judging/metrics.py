@@ -20,11 +20,11 @@ class Metric:
     ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
     is measured: the run's has four degrees of freedom beside the data, the session's is added for either side.
     ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. ``is_exact``: figures of another day are as good as today's, however busy the
-    machine is, so that runs are compared with stored runs; else sessions with stored sessions. Without a ``tolerance``
-    a metric is reported and not judged. ``value`` gives None for a run that has no such figure: then its case has
-    none, whatever other runs have. ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at
-    all.
+    where a single bad run is the finding. ``is_absolute``: 0 is right whatever another side has, and more is worse.
+    ``is_exact``: figures of another day are as good as today's, however busy the machine is, so that runs are compared
+    with stored runs; else sessions with stored sessions. Without a ``tolerance`` a metric is reported and not judged.
+    ``value`` gives None for a run that has no such figure: then its case has none, whatever other runs have.
+    ``is_shown`` gives it a column in the table; ``purpose`` says which runs have it at all.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Metric:
     # square), which is √2 of this.
     session_sd: float = 0.02
     is_robust: bool = True
+    is_absolute: bool = False
     is_exact: bool = False
     purpose: Purpose | None = None
     is_shown: bool = False
@@ -51,6 +52,10 @@ class Metric:
         """What the run has, NaN for one that has none."""
         found = self.read(run)
         return nan if found is None else found
+
+    def told(self, runs: Iterable[Run]) -> list[float]:
+        """What those runs have that have one."""
+        return [value for run in runs if (value := self.read(run)) is not None]
 
     def read(self, run: Run) -> float | None:
         """What the run has, None for one that has none."""
@@ -108,6 +113,14 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(name="throughput", unit="samples/s", better="higher", kind="ratio", value=readings.throughput),
         Metric(
+            name="token_throughput",
+            unit="tokens/s",
+            better="higher",
+            kind="ratio",
+            value=readings.token_throughput,
+            purpose="training",
+        ),
+        Metric(
             name="first_step",
             unit="s",
             better="lower",
@@ -141,6 +154,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.28,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -151,6 +165,7 @@ METRICS: dict[str, Metric] = {
             value=reaching.reached,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -171,6 +186,7 @@ METRICS: dict[str, Metric] = {
             run_sd=0.05,
             session_sd=0.0,
             is_robust=False,
+            is_exact=True,
             purpose="training",
         ),
         Metric(
@@ -218,8 +234,30 @@ METRICS: dict[str, Metric] = {
             is_robust=False,
             is_exact=True,
         ),
+        Metric(
+            # Of the resident set, over all steps behind the warm-up.
+            name="leak",
+            unit="share",
+            better="lower",
+            kind="points",
+            value=readings.leak,
+            tolerance=2.0,
+            run_sd=0.5,
+            session_sd=0.0,
+            is_robust=False,
+            is_absolute=True,
+            purpose="training",
+        ),
         Metric(name="cpu_use", unit="cores", better="lower", kind="ratio", value=readings.cpu_use),
         Metric(name="load_time", unit="s", better="lower", kind="ratio", value=readings.load_time, purpose="training"),
+        Metric(
+            name="input_wait",
+            unit="s",
+            better="lower",
+            kind="ratio",
+            value=readings.input_wait,
+            purpose="training",
+        ),
         Metric(
             name="page_faults",
             unit="faults/step",
@@ -246,6 +284,14 @@ METRICS: dict[str, Metric] = {
             better="lower",
             kind="ratio",
             value=readings.of_cards("memory_peak_bytes", max),
+        ),
+        Metric(
+            name="gpu_allocated",
+            unit="bytes",
+            better="lower",
+            kind="ratio",
+            value=readings.allocated_on_card,
+            purpose="training",
         ),
         Metric(
             name="gpu_utilisation",

@@ -73,6 +73,15 @@ def of_verdicts(verdicts: Sequence[Verdict]) -> CaseOutcome:
     return next((outcome for verdict, outcome in OF_VERDICTS if verdict in found), CaseOutcome.PASSED)
 
 
+def with_absolute(outcome: CaseOutcome, verdict: Verdict) -> CaseOutcome:
+    """The outcome of a case of which one metric was judged without a baseline: worse than before, if at all."""
+    if verdict.outcome is VerdictOutcome.REGRESSED:
+        return CaseOutcome.REGRESSED
+    is_undecided = verdict.outcome is VerdictOutcome.INCONCLUSIVE
+    is_fine = outcome in (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
+    return CaseOutcome.INCONCLUSIVE if is_undecided and is_fine else outcome
+
+
 def fails(
     outcome: CaseOutcome, *, is_gate: bool, is_strict: bool, allowed: frozenset[CaseOutcome], is_shadow: bool = False
 ) -> bool:

@@ -27,7 +27,12 @@ class Pair:
 
 
 def difference(metric: Metric, pair: Pair) -> float:
-    """How much worse the new run is; NaN where one of the two is no figure that can be compared."""
+    """How much worse the new run is; NaN where one of the two is no figure that can be compared.
+
+    Of an absolute metric, how bad it is by itself.
+    """
+    if metric.is_absolute:
+        return badness(metric, metric.figure(pair.new))
     return badness(metric, metric.figure(pair.new)) - badness(metric, metric.figure(pair.old))
 
 
@@ -50,17 +55,29 @@ def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float
     values = [badness(metric, value) for value in consecutive]
     steps = [abs(after - before) for before, after in pairwise(values)]
     measured = max(smallest_spread(metric), MAD_TO_SD * median(steps) if steps else 0.0)
-    return measured if len(values) >= REFERENCE_RUNS else max(measured, sqrt(2) * metric.run_sd)
+    assumed = metric.run_sd if metric.is_absolute else sqrt(2) * metric.run_sd
+    return measured if len(values) >= REFERENCE_RUNS else max(measured, assumed)
+
+
+def having(metric: Metric, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs that tell an absolute metric, for some runs may be too short to; of any other metric, all."""
+    return [pair for pair in pairs if not metric.is_absolute or metric.read(pair.new) is not None]
+
+
+def is_told(metric: Metric, pair: Pair) -> bool:
+    """Whether such a pair has the metric at all. One side that lost it is no reason not to judge it."""
+    sides = (pair.new,) if metric.is_absolute else (pair.old, pair.new)
+    return any(metric.read(run) is not None for run in sides)
 
 
 def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float) -> Verdict:
     """A decision in the metric's own unit and direction. The figures of the sides are medians of the pairs used."""
-    used = pairs[: decision.pairs]
+    used = having(metric, pairs)[: decision.pairs]
     change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
     return Verdict(
         metric=metric.name,
         outcome=decision.outcome,
-        old=median(metric.figure(pair.old) for pair in used),
+        old=0.0 if metric.is_absolute else median(metric.figure(pair.old) for pair in used),
         new=median(metric.figure(pair.new) for pair in used),
         change=change,
         lower=lower,
@@ -69,10 +86,14 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
     )
 
 
-def rules(tolerances: Mapping[str, float], *, alpha: float, max_pairs: int) -> dict[str, Rule]:
-    """The rule of each metric that is judged."""
+def rules(tolerances: Mapping[str, float], *, max_pairs: int) -> dict[str, Rule]:
+    """The rule of each metric that is judged, at the level of a single comparison."""
     return {
-        name: Rule(tolerance=limit(METRICS[name], tolerance), alpha=alpha, max_pairs=max_pairs)
+        name: Rule(
+            tolerance=limit(METRICS[name], tolerance),
+            max_pairs=max_pairs,
+            is_one_sided=METRICS[name].kind == "points",
+        )
         for name, tolerance in paired_tolerances(tolerances).items()
     }
 
@@ -80,7 +101,7 @@ def rules(tolerances: Mapping[str, float], *, alpha: float, max_pairs: int) -> d
 def decide_all(pairs: Sequence[Pair], rules: Mapping[str, Rule], spreads: Mapping[str, float]) -> dict[str, Decision]:
     """What the pairs so far say of each metric; ``spreads`` are the reference spreads."""
     return {
-        name: decide([difference(METRICS[name], pair) for pair in pairs], spreads[name], rule)
+        name: decide([difference(METRICS[name], pair) for pair in having(METRICS[name], pairs)], spreads[name], rule)
         for name, rule in rules.items()
     }
 

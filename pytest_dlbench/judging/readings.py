@@ -1,7 +1,7 @@
 """From a run to its figures, one function each; None where a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp
+from math import exp, isnan
 from statistics import median, quantiles
 
 from pytest_dlbench.judging.contention import contended
@@ -56,6 +56,17 @@ def throughput(run: Run) -> float:
     training = trained(run)
     timed = training.step_seconds[1:] or training.step_seconds
     return training.batch_size * len(timed) / sum(timed)
+
+
+def token_throughput(run: Run) -> float | None:
+    """Tokens that go in a second, of text; the first step left out."""
+    training = trained(run)
+    return None if training.tokens is None else throughput(run) * training.tokens / training.examples
+
+
+def allocated_on_card(run: Run) -> float | None:
+    """The most that the framework's own allocator has had on its card."""
+    return trained(run).device_peak_bytes
 
 
 def timed_batches(run: Run) -> Sequence[float]:
@@ -124,6 +135,14 @@ def peak_rss(run: Run) -> float:
     return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
 
 
+def leak(run: Run) -> float | None:
+    """By what share the resident set grows with the steps, 0 where it shrinks; None of a run hardly sampled."""
+    from pytest_dlbench.judging.leaks import growth  # noqa: PLC0415 - of NumPy
+
+    found = growth(run)
+    return None if isnan(found) else max(0.0, found)
+
+
 def phase(run: Run) -> Usage:
     """What is used while the network is trained, or applied."""
     return run.usage["train" if run.inference is None else "infer"]
@@ -138,6 +157,12 @@ def cpu_use(run: Run) -> float:
 def load_time(run: Run) -> float | None:
     """Of handing the data to the framework."""
     return trained(run).load_seconds
+
+
+def input_wait(run: Run) -> float | None:
+    """Of a step, the median behind the warm-up: until its batch was there and handed over."""
+    training = trained(run)
+    return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
 
 
 def page_faults(run: Run) -> float | None:

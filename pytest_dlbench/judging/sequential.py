@@ -41,7 +41,7 @@ class Reason(StrEnum):
     FUTILE = "more pairs would hardly decide it"
     EXHAUSTED = "all pairs are used"
     NOT_FINITE = "a figure is not a finite number"
-    UNCONFIRMED = "found in the screening, and there were no pairs to confirm it"
+    UNCONFIRMED = "found in the screening, and no time or no budget of false alarms was left to confirm it"
 
 
 OUTCOMES = (
@@ -62,6 +62,7 @@ class Rule:
     ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
     tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
     ``gives_up``: it stops where more pairs would hardly decide it, which makes errors no likelier.
+    ``is_one_sided``: what is surely no worse than the tolerance is called equivalent, and may be better.
     """
 
     tolerance: float
@@ -69,6 +70,7 @@ class Rule:
     min_pairs: int = FIRST_LOOK
     max_pairs: int = LAST_LOOK
     gives_up: bool = True
+    is_one_sided: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < np.inf:
@@ -175,7 +177,7 @@ def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule
     # A look that is held back excludes nothing, now or later.
     found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
     found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
-    said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule.tolerance)
+    said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule)
     outcome = np.where(is_held, INCONCLUSIVE, said)
     is_futile = _is_futile(now, found.lower[rows], found.upper[rows], count, rule)
     found.outcome[rows] = outcome
@@ -192,11 +194,12 @@ def _is_too_wide(differences: Values, spreads: Values) -> Flags:
     return is_wide
 
 
-def _outcome(estimate: Values, lower: Values, upper: Values, tolerance: float) -> Codes:
+def _outcome(estimate: Values, lower: Values, upper: Values, rule: Rule) -> Codes:
     """Nothing where the estimate has left the interval: pairs that contradict earlier ones are no evidence."""
     is_odd = (estimate < lower) | (estimate > upper)
+    tolerance = rule.tolerance
     is_worse, is_better = lower > tolerance, upper < -tolerance
-    is_within = (upper < tolerance) & (lower > -tolerance)
+    is_within = (upper < tolerance) & ((lower > -tolerance) | rule.is_one_sided)
     codes = np.select([is_odd, is_worse, is_better, is_within], [INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT])
     return codes.astype(np.intp)
 
@@ -214,7 +217,7 @@ def _is_futile(now: Moderated, lower: Values, upper: Values, count: int, rule: R
     mean_sd = sd * sqrt(1 / count - 1 / last)
     # Where the last mean must lie to be called equivalent: what is excluded already needs no further proof.
     highest = np.where(upper < tolerance, np.inf, tolerance - width)
-    lowest = np.where(lower > -tolerance, -np.inf, width - tolerance)
+    lowest = np.where((lower > -tolerance) | rule.is_one_sided, -np.inf, width - tolerance)
 
     def below(limit: Values) -> Values:
         share: Values = special.ndtr((limit - now.mean) / mean_sd)

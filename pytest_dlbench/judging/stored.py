@@ -111,8 +111,8 @@ def compare(
     pass unseen.
     """
     figures = read_all(runs)
-    # Images have no perplexity.
-    metrics = [METRICS[name] for name in tolerances if name in figures]
+    # Images have no perplexity; what is absolute is judged without a baseline.
+    metrics = [METRICS[name] for name in tolerances if name in figures and not METRICS[name].is_absolute]
     canary = median(figures[CANARY]) if CANARY in figures else None
     verdicts, since_anchor, drifting = [], [], {}
     for metric in metrics:
@@ -189,7 +189,7 @@ class _Stored:
         stored = [session.medians[self.metric.name] for session in self.level]
         longest = history[-MOST_SESSIONS:] if len(history) > len(stored) else stored
         figures = [value for value in longest if is_comparable(self.metric, value)]
-        found = drift([badness(self.metric, value) for value in [*figures, new]])
+        found = drift([badness(self.metric, value) for value in [*figures, new]], smallest_spread(self.metric))
         return found.latest if found.is_suspect else 0
 
     @property

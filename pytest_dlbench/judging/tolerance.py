@@ -11,9 +11,13 @@ UNITS = {"ratio": "%", "points": "pp"}
 
 def parse_tolerances(texts: Iterable[str], where: str) -> Mapping[str, float]:
     """Tolerances by metric: the defaults, and what the texts set. 0.05 stands for 5 %, 1.0 for 1 pp."""
-    given = dict(_parse(text, where) for text in texts)
     defaults = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
-    return {**defaults, **given}
+    return {**defaults, **given_tolerances(texts, where)}
+
+
+def given_tolerances(texts: Iterable[str], where: str) -> Mapping[str, float]:
+    """Only what the texts set. Raises OptionError."""
+    return dict(_parse(text, where) for text in texts)
 
 
 def _parse(text: str, where: str) -> tuple[str, float]:

@@ -1,12 +1,13 @@
 """Runs against runs: the interval of the change against the tolerance. "Not significant" is never "fine"."""
 
 from collections.abc import Mapping, Sequence
-from math import exp, isfinite, log, sqrt
+from math import exp, isfinite, log
 
 import numpy as np
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging.intervals import Interval, Values, centre, paired, unpaired
+from pytest_dlbench.judging import accuracies
+from pytest_dlbench.judging.intervals import Interval, Values, centre, unpaired
 from pytest_dlbench.judging.metrics import Metric
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
@@ -34,18 +35,12 @@ def is_comparable(metric: Metric, value: float) -> bool:
 def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
     """Runs against runs: ``old`` and ``new`` are values by seed."""
     if metric.kind == "points":
-        # Runs of one seed belong together. Where every new run has its old one, the old ones without a partner, and
-        # with them the luck of their seeds, are left out; otherwise no run of either side is.
-        old = {seed: old[seed] for seed in new} if new.keys() <= old.keys() else old
-        change = _points(metric, old, new)
-        limit, shown = tolerance, change
-    else:
-        change = _log_ratio(metric, _array(old), _array(new))
-        limit = log(1 + tolerance)
-        shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
+        return accuracies.verdict(metric, old, new, tolerance)
+    change = _log_ratio(metric, _array(old), _array(new))
+    shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
     return Verdict(
         metric=metric.name,
-        outcome=decide(change, limit, is_lower_better=metric.better == "lower"),
+        outcome=decide(change, log(1 + tolerance), is_lower_better=metric.better == "lower"),
         old=_centre(metric, _array(old)),
         new=_centre(metric, _array(new)),
         change=shown.estimate,
@@ -78,26 +73,8 @@ def _log_ratio(metric: Metric, old: Values, new: Values) -> Interval:
     )
 
 
-def _points(metric: Metric, old: Mapping[int, float], new: Mapping[int, float]) -> Interval:
-    """Percentage points. Runs of one seed share weights and order, so that their difference leaves the luck out."""
-    if old.keys() == new.keys():
-        differences = np.array([100 * (new[seed] - old[seed]) for seed in new])
-        # The difference of two runs spreads √2 times as far as one.
-        return paired(differences, run_sd=sqrt(2) * metric.run_sd, is_robust=metric.is_robust, alpha=ALPHA)
-    return unpaired(
-        100 * _array(old),
-        100 * _array(new),
-        run_sd=metric.run_sd,
-        session_sd=metric.session_sd,
-        is_robust=metric.is_robust,
-        alpha=ALPHA,
-    )
-
-
 def _centre(metric: Metric, values: Values) -> float:
     """What is shown as the figure of one side: of ratio metrics, so that new / old is the ratio that is shown."""
-    if metric.kind == "points":
-        return float(values.mean())
     return exp(centre(np.log(values), run_sd=metric.run_sd, is_robust=metric.is_robust))
 
 

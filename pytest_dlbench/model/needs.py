@@ -5,9 +5,12 @@ from pytest_dlbench.model.recipe import MIXED, Recipe
 
 
 def needs(network: Network, recipe: Recipe) -> frozenset[str]:
-    """Kinds of layers, the loss, the optimiser, a mixed precision, and "schedule", "clip_norm", "start", "lengths"."""
+    """Kinds of layers, the loss, the optimiser, a mixed precision, and what else a recipe or a layer asks for.
+
+    These are "schedule", "clip_norm", "pipeline", "start" and "lengths".
+    """
     kinds = {placed.layer.kind for placed in network.layers}
     of_layers = {feature for placed in network.layers for feature in placed.more}
     of_recipe = {feature for feature in ("schedule", "clip_norm") if getattr(recipe, feature)}
-    of_recipe |= {recipe.precision} & MIXED
+    of_recipe |= {recipe.precision} & MIXED | {recipe.input} & {"pipeline"}
     return frozenset(kinds | of_layers | of_recipe | {network.model.head.loss, recipe.optimizer.kind})

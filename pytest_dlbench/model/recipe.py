@@ -12,6 +12,7 @@ from pytest_dlbench.model.schedules import Moment, Schedule
 Precision = Literal["float32", "float64", "bfloat16", "float16"]
 MIXED = frozenset({"bfloat16", "float16"})
 Initialisation = Literal["shared", "framework"]
+Input = Literal["memory", "pipeline"]
 Purpose = Literal["training", "inference"]
 
 
@@ -27,6 +28,9 @@ class Recipe:
     ``precision="bfloat16"`` and ``"float16"`` are mixed: layers compute in it as each framework's own mixed precision
     has them, weights and their updates are float32.
 
+    ``input="memory"`` hands the framework all examples before the first step; with ``"pipeline"`` a thread of the
+    worker reads each batch while the framework trains on those before it, and a step has its wait for input in it.
+
     Every ``evaluation_interval`` epochs the test split is evaluated, outside the training's time; None is only after
     the last step.
     """
@@ -39,6 +43,7 @@ class Recipe:
     precision: Precision = "float32"
     init: Initialisation = "shared"
     evaluation_interval: int | None = 1
+    input: Input = "memory"
 
     def __post_init__(self) -> None:
         require_positive((self.batch_size, self.epochs), "batch size and epochs")

@@ -27,6 +27,7 @@ HEADINGS: Mapping[str, str] = {
     "top5_accuracy": "top 5",
     "perplexity": "perplexity",
     "peak_rss": "peak RSS",
+    "leak": "leak",
     "cpu_use": "CPUs",
     "equal_to": "equal to",
     "verdict": "verdict",
@@ -35,11 +36,11 @@ USUAL = (
     *("runs", "throughput", "step_time_median", "step_time", "latency_median", "latency", "latency_p90"),
     *("import_time", "build_time", "first_step", "accuracy", "top5_accuracy", "perplexity"),
     *("time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"),
-    *("peak_rss", "cpu_use", "equal_to", "verdict"),
+    *("peak_rss", "leak", "cpu_use", "equal_to", "verdict"),
 )
 # Of inference or of training, or of some models: a table where no case has them does without.
 OF_SOME = frozenset(column for column in USUAL if column in METRICS and METRICS[column].purpose)
-OF_FEW = {"top5_accuracy", "perplexity", "time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"}
+OF_FEW = {"top5_accuracy", "perplexity", "time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "leak"}
 USUAL_FIGURES = OF_SOME - OF_FEW - {"latency", "latency_median", "latency_p90"}
 
 

@@ -39,9 +39,15 @@ def figure(metric: str, value: float) -> str:
 
 def change(verdict: Verdict) -> str:
     """A change with its interval: ``ratio 1.083 [1.061, 1.106]``, ``-2.31 pp [-2.90, -1.72]``."""
+    shown = size(verdict.metric, verdict.change)
     if METRICS[verdict.metric].kind == "points":
-        return f"{verdict.change:+.2f} pp [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
-    return f"ratio {verdict.change:.3f} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+        return f"{shown} [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
+    return f"{shown} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
+
+
+def size(metric: str, change: float) -> str:
+    """A change alone: ``ratio 1.083``, ``-2.31 pp``."""
+    return f"{change:+.2f} pp" if METRICS[metric].kind == "points" else f"ratio {change:.3f}"
 
 
 def tolerance(verdict: Verdict) -> str:
@@ -52,6 +58,16 @@ def tolerance(verdict: Verdict) -> str:
 def amount(metric: str, tolerance: float) -> str:
     """The same of a metric that is not judged yet."""
     return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
+
+
+def enough(metric: str, value: float) -> str:
+    """A tolerance with two digits, rounded up so that it is enough: ``1.3%``, ``0.41pp``."""
+    is_points = METRICS[metric].kind == "points"
+    shown = value if is_points else 100 * value
+    step = 10.0 ** (math.floor(math.log10(shown)) - 1)
+    # What has two digits already stays as it is, in spite of binary fractions.
+    rounded = step * math.ceil(shown / step - 1e-6)
+    return f"{rounded:.12g}{'pp' if is_points else '%'}"
 
 
 def count(value: int) -> str:

@@ -1,18 +1,11 @@
 """A session as Markdown, with the verdict first: what GitHub shows under a job."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pytest_dlbench.matrix import LeftOut
 from pytest_dlbench.records import CaseOutcome, CaseResult
-from pytest_dlbench.reporting import figures, messages, terminal
+from pytest_dlbench.reporting import closing, figures, messages, terminal
 
-# What a reader must see first.
-WORST_FIRST = (
-    CaseOutcome.REGRESSED,
-    *(outcome for outcome in CaseOutcome if outcome not in (CaseOutcome.REGRESSED, CaseOutcome.PASSED)),
-    CaseOutcome.PASSED,
-)
 # GitHub refuses a summary of more than 1 MiB, whole.
 MOST_ROWS = 500
 COLUMNS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
@@ -20,22 +13,17 @@ COLUMNS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
 
 def summary(results: Sequence[CaseResult], left_out: Iterable[LeftOut], heading: str) -> str:
     """The step summary. ``heading`` says where and how it was measured."""
-    lines = [f"## dlbench: {_verdict(results)}", "", _text(heading), ""]
+    lines = [f"## dlbench: {closing.counts(results)}", "", _text(heading), ""]
     lines += _findings(results)
     lines += _table(results)
     lines += [f"- {_text(line)}" for line in terminal.left_out(left_out, is_listed=True)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _verdict(results: Sequence[CaseResult]) -> str:
-    counts = Counter(result.outcome for result in results)
-    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome]) or "no case was run"
-
-
 def _findings(results: Sequence[CaseResult]) -> list[str]:
     """Regressions with the metrics that make them, then whatever else did not end well, with its first line."""
     lines: list[str] = []
-    for outcome in WORST_FIRST:
+    for outcome in closing.WORST_FIRST:
         for result in results:
             if result.outcome is outcome and outcome is not CaseOutcome.PASSED:
                 lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result), ""]
@@ -44,8 +32,7 @@ def _findings(results: Sequence[CaseResult]) -> list[str]:
 
 
 def _reasons(result: CaseResult) -> list[str]:
-    verdicts = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
-    told = [messages.line(verdict) for verdict in verdicts] or result.message.splitlines()[:1]
+    told = messages.deciding(result) or result.message.splitlines()[:1]
     return [f"- {_text(' '.join(line.split()))}" for line in told]
 
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import expm1
 from typing import TYPE_CHECKING
 
 from pytest_dlbench import judging
+from pytest_dlbench.judging import TimeToAccuracy
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.phases import Growth, growths
 from pytest_dlbench.records import (
     Baseline,
     CaseOutcome,
+    CaseResult,
+    OperatorTime,
     Pairing,
     Record,
     Run,
@@ -20,13 +24,16 @@ from pytest_dlbench.records import (
 from pytest_dlbench.reporting import figures
 
 if TYPE_CHECKING:
-    # Only the type: it is slow to load.
+    # Only the types: they are slow to load.
+    from pytest_dlbench.judging.accuracies import Divergences, TimesToAccuracy
     from pytest_dlbench.judging.stored import Judged
 
 WAY_OUT = (
     "five or more sessions in the baseline (--dlbench-save) tell what sessions differ by, --dlbench-runs N narrows what"
     " runs differ by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
 )
+
+SURE_WAY_OUT = "sessions of this machine differ by too much: --dlbench-ab needs none; --dlbench-tolerance can be wider"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +132,24 @@ def _since_anchor(baseline: Baseline, verdicts: Sequence[Verdict], command: str)
     return lines
 
 
+def deciding(result: CaseResult) -> list[str]:
+    """What made the outcome of a case, a line each; nothing where it was not compared."""
+    told = [line(verdict) for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    if result.outcome is CaseOutcome.SUSPECT:
+        told += [*added_up(result.since_anchor), *drifted(result.drifting)]
+    return told
+
+
+def added_up(since_anchor: Sequence[Verdict]) -> list[str]:
+    """Metrics that are worse than at the anchor, a line each."""
+    found = [verdict for verdict in since_anchor if verdict.outcome is VerdictOutcome.SUSPECT]
+    return [f"since the anchor: {line(verdict)}" for verdict in found]
+
+
 def drifted(drifting: Mapping[str, int]) -> list[str]:
     """Metrics that crept, a line each."""
     return [
-        f"{metric} has crept up for {sessions(count)}, each too little to be seen alone; dlbench history shows them"
+        f"{metric} has crept to the worse for {sessions(count)}, too little to be seen in one; dlbench history shows it"
         for metric, count in drifting.items()
     ]
 
@@ -142,11 +163,11 @@ def _suspected(judged: "Judged") -> str:
             f"suspect ({names}): {known} cannot tell what two sessions of this machine differ by anyway;"
             f" from {KNOWN_SESSIONS} on --dlbench-save has made it known"
         )
-    return "suspect: no single comparison with the newest sessions shows it"
+    return "suspect: the newest sessions alone do not show it, the anchor or the drift does"
 
 
 def paired(
-    pairing: Pairing, verdicts: Sequence[Verdict], stall: str, runs: Mapping[str, Sequence[Run]], again: str
+    pairing: Pairing, verdicts: Sequence[Verdict], told: Sequence[str], runs: Mapping[str, Sequence[Run]], again: str
 ) -> str:
     """A new side against an old one: every metric, which part of a run changed, and how the two sides differ.
 
@@ -156,13 +177,77 @@ def paired(
     passes = f"{pairing.screened} pairs"
     if pairing.confirmed:
         passes += f", and {pairing.confirmed} fresh ones for what those did not clear"
-    lines = [f"against {pairing.old.framework} in {passes}:", *(f"  {line(verdict)}" for verdict in verdicts)]
-    lines += [f"  {stall}"] if stall else []
+    lines = [
+        f"against {pairing.old.framework} in {passes}{_reference(pairing)}:",
+        *(f"  {line(verdict)}" for verdict in verdicts),
+    ]
+    lines += [f"  {line}" for line in told]
     if undecided := [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]:
         lines += [f"  {verdict.metric}: {pairing.reasons[verdict.metric]}" for verdict in undecided]
     lines += _listed("what takes another time:", [_growth(growth) for growth in growths(old, new)])
     lines += _listed("what differs between the two sides:", judging.changes(old[0].versions, new[0].versions))
     return "\n".join([*lines, f"to run it again: {again}"])
+
+
+def times_to_accuracy(compared: "TimesToAccuracy", old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> str:
+    """Restricted means with their interval, and how many runs of either side never got there."""
+    longer = compared.longer
+    missed = [sum(time.is_censored for time in side) for side in (old, new)]
+    return (
+        f"time to an accuracy of {100 * old[0].target:g} %: {figures.seconds(compared.old)} →"
+        f" {figures.seconds(compared.new)} of the first {figures.seconds(compared.horizon)},"
+        f" {longer.estimate:+.3g} s [{longer.lower:+.3g}, {longer.upper:+.3g}], log-rank p {compared.p_value:.2g};"
+        f" {missed[0]} of {len(old)} and {missed[1]} of {len(new)} runs never reached it"
+    )
+
+
+def divergences(old: "Divergences", new: "Divergences", chance: float) -> str:
+    """Runs that diverged, counted on both sides."""
+    counts = f"{old.diverged} of {old.runs} runs of the old side diverged, {new.diverged} of {new.runs} of the new one"
+    more = (
+        f": so many more, or more still, come by chance in {100 * chance:.2g}%" if new.diverged > old.diverged else ""
+    )
+    return f"{counts}{more}"
+
+
+def _reference(pairing: Pairing) -> str:
+    if not pairing.reference_runs or "step_time" not in pairing.spreads:
+        return ""
+    spread = 100 * expm1(pairing.spreads["step_time"])
+    return f" (two of {pairing.reference_runs} earlier runs in a row differ by {spread:.2g}% of step_time)"
+
+
+def too_narrow(
+    case: str, tolerances: Mapping[str, float], smallest: Mapping[str, float], pairs: int, reference_runs: int
+) -> str:
+    """Tolerances that cannot be told from no change, and the smallest that can."""
+    on = f"as two of {reference_runs} runs in a row differ here" if reference_runs else "on any machine"
+    lines = [f"{case}: {pairs} pairs cannot tell so little from no change:"]
+    for name, least in smallest.items():
+        given, needed = figures.amount(name, tolerances[name]), figures.enough(name, least)
+        lines.append(f"  {name}: {given} is asked for, {needed} is the least that is found in 90% of cases, {on}")
+    wider = " ".join(f"--dlbench-tolerance={name}:{figures.enough(name, least)}" for name, least in smallest.items())
+    return "\n".join([*lines, f"  tolerate more: {wider}"])
+
+
+def narrow(smallest: Mapping[str, float], pairs: int) -> list[str]:
+    """The same of tolerances that nobody asked for: those metrics may stay inconclusive."""
+    return [
+        f"{name}: {pairs} pairs on this machine find {figures.enough(name, least)}, and that is more than its tolerance"
+        for name, least in smallest.items()
+    ]
+
+
+def operators(changes: Sequence[OperatorTime]) -> str:
+    """The operators that changed most, with their time a step."""
+    told = [_operator(change) for change in changes]
+    return "\n".join(_listed("operators that changed most, time a step under the framework's own profiler:", told))
+
+
+def _operator(change: OperatorTime) -> str:
+    old, new = (figures.seconds(value) if value else "none" for value in (change.old, change.new))
+    sign = "+" if change.new > change.old else "-"
+    return f"{change.name:<28} {old} → {new}, {sign}{figures.seconds(abs(change.new - change.old))}"
 
 
 def _listed(heading: str, lines: Sequence[str]) -> list[str]:
@@ -186,9 +271,18 @@ def _undecided(verdicts: Sequence[Verdict], runs: int) -> str:
     names = ", ".join(verdict.metric for verdict in undecided)
     stored = max(verdict.sessions for verdict in undecided)
     known = f"{sessions(stored)} then" if stored else "the runs then"
+    # Sessions that are known to lie far apart are not brought together by more of them.
+    way_out = SURE_WAY_OUT if stored >= KNOWN_SESSIONS else WAY_OUT
     return (
-        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {WAY_OUT}"
+        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {way_out}"
     )
+
+
+def with_leak(verdict: Verdict, message: str) -> str:
+    """A message, below what memory that grows adds to it."""
+    if verdict.outcome is VerdictOutcome.EQUIVALENT:
+        return message
+    return f"{line(verdict)}\n  the resident set grows with the steps, whatever a baseline has\n{message}"
 
 
 def too_few(runs: int, needed: int) -> str:

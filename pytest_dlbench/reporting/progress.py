@@ -1,11 +1,12 @@
 """The live line: where a session stands between two runs. Nothing is written while a worker measures."""
 
+from collections import Counter
 from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
 from pytest_dlbench import judging
-from pytest_dlbench.records import Case, CaseResult, Run, RunOutcome
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Run, RunOutcome
 from pytest_dlbench.reporting import figures
 
 
@@ -36,6 +37,8 @@ class Live:
         self._done_runs = self._finished = 0
         self._is_shown = False
         self._seen: dict[str, int] = {}
+        self._outcomes: Counter[CaseOutcome] = Counter()
+        self._rate = ""
 
     def building(self, name: str, doing: str) -> None:
         """An environment is being built, or waited for."""
@@ -50,14 +53,21 @@ class Live:
         # From the first run on: collection and the preparation of data are no part of a run.
         self._began = self._began or monotonic()
         if self._screen.is_rewritable:
-            self._show(f"{self._position(case, index, runs)} {_told(case, side)}{self._left(case, index, runs)}")
+            position, so_far = self._position(case, index, runs), f"{self._rate}{self._so_far()}"
+            self._show(f"{position} {_told(case, side)}{so_far}{self._left(case, index, runs)}")
 
     def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
         """Show what came of it."""
         self._done_runs += 1
+        found = judging.summarise([run]) if run.outcome is RunOutcome.FINISHED else {}
+        self._rate = f", last {figures.figure('throughput', found['throughput'])}" if found else ""
         if not self._screen.is_rewritable:
             position = self._position(case, index, runs)
             self._show(f"{position} {_told(case, side)}: {_summary(run)}{self._left(case, index + 1, runs)}")
+
+    def case_judged(self, outcome: CaseOutcome) -> None:
+        """Count what became of a case, for the lines of those that follow."""
+        self._outcomes[outcome] += 1
 
     def case_finished(self, result: CaseResult) -> None:
         """Show a case that another process of this session has run."""
@@ -85,6 +95,10 @@ class Live:
         seconds = (monotonic() - self._began) / self._done_runs * runs_left
         return f", about {figures.duration(seconds)} left" if runs_left else ""
 
+    def _so_far(self) -> str:
+        told = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.items())
+        return f", so far {told}" if told else ""
+
     def _show(self, line: str) -> None:
         if self._screen.is_rewritable:
             self._screen.write(f"\r\x1b[2K{line[: self._screen.columns - 1]}")
@@ -101,5 +115,5 @@ def _summary(run: Run) -> str:
     if run.outcome is not RunOutcome.FINISHED:
         return f"{run.outcome} ({run.message.partition(chr(10))[0]})"
     values = judging.summarise([run])
-    shown = ("throughput", "step_time_median", "accuracy")
-    return ", ".join(figures.figure(name, values[name]) for name in shown)
+    shown = ("throughput", "step_time_median", "latency_median", "accuracy")
+    return ", ".join(figures.figure(name, values[name]) for name in shown if name in values)

@@ -35,15 +35,20 @@ class Built:
 class TrainedOn:
     """Seconds and loss of every step; a loss that is not finite is text, and the last.
 
-    ``began`` is when the first of them did, on the monotonic clock that worker and driver share.
+    ``began`` is when the first of them did, on the monotonic clock that worker and driver share. ``device_peak_bytes``
+    are the most that the framework's own allocator has had on its card, None where it does not count.
     """
 
     began: float
     step_seconds: tuple[float, ...]
     losses: tuple[float | str, ...]
     examples: int
+    device_peak_bytes: int | None = None
+    input_seconds: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
+            raise ValueError(f"{len(self.input_seconds)} waits for input in {len(self.step_seconds)} steps")
         if not all(seconds > 0 for seconds in self.step_seconds):
             raise ValueError("the seconds of every step must be above 0")
         if any(isinstance(loss, float) and not isfinite(loss) for loss in self.losses):
@@ -86,6 +91,7 @@ class Checked:
 
     loss_before: str
     loss_after: str
+    loss_again: str
     single: tuple[float, float]
     double: tuple[float, float]
     behind_single: tuple[float, float]
@@ -105,6 +111,13 @@ class Inferred:
     def __post_init__(self) -> None:
         if not all(seconds > 0 for seconds in self.batch_seconds):
             raise ValueError("the seconds of every batch must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profiled:
+    """Seconds of a step by operator, as the framework's own profiler has them."""
+
+    operator_seconds: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +142,7 @@ ANSWERS: dict[str, type] = {
     "evaluate": Evaluated,
     "check_steps": Checked,
     "infer": Inferred,
+    "profile": Profiled,
     "close": Closed,
 }
 

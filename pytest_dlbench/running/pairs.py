@@ -1,6 +1,6 @@
 """Two sides of one case, back to back, in an order that is drawn anew for each pair."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -32,8 +32,9 @@ class Pairs:
     """Pairs as they are asked for; ``keep`` has each run before the next starts.
 
     Both runs of a pair have the same seed. Which side is first is drawn from the plan's seed and the case, and kept in
-    ``new_first``. ``limit`` is what is told as the number of pairs at most. A pair of which ``examine`` found a run
-    invalid is done again, ``repeats`` times in all, unless they are to be kept.
+    ``new_first``. ``seen`` are all runs that finished or diverged, of invalid pairs, too. ``limit`` is what is told as
+    the number of pairs at most. A pair of which ``examine`` found a run invalid is done again, ``repeats`` times in
+    all, unless they are to be kept.
     """
 
     old: Plan
@@ -46,6 +47,7 @@ class Pairs:
     keeps_invalid: bool
     new_first: list[bool] = field(default_factory=list)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {"old": [], "new": []})
+    seen: dict[str, list[Run]] = field(default_factory=lambda: {"old": [], "new": []})
     _order: Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,15 +78,27 @@ class Pairs:
         """Both sides, in the order in which they were run."""
         sides = [("old", self.old), ("new", self.new)]
         drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
-        return {name: self._run(place, name, plan) for place, (name, plan) in enumerate(drawn)}
+        return {name: self._run(place, name, plan, len(self.new_first)) for place, (name, plan) in enumerate(drawn)}
 
-    def _run(self, place: int, name: str, plan: Plan) -> Run:
-        index = len(self.new_first)
+    def count(self, least: int) -> Mapping[str, Sequence[Run]]:
+        """``seen``, with runs added until there are so many of each side; anything else than a divergence ends it."""
+        for name, plan in (("old", self.old), ("new", self.new)):
+            while len(self.seen[name]) < least:
+                try:
+                    self._run(0, name, plan, len(self.seen[name]))
+                except UnfinishedError as error:
+                    if error.run.outcome is not RunOutcome.DIVERGED:
+                        return self.seen
+        return self.seen
+
+    def _run(self, place: int, name: str, plan: Plan, index: int) -> Run:
         done, limit, side = 2 * index + place, 2 * self.limit, f"{name} side, {plan.framework.name}"
         self.progress.run_started(self.new.case, done, limit, side)
         run = self.examine(plan, train_once(plan, index))
         self.keep(plan, run)
         self.progress.run_finished(self.new.case, run, done, limit, side)
+        if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
+            self.seen[name].append(run)
         if run.outcome is not RunOutcome.FINISHED:
             raise UnfinishedError(run)
         return run

@@ -13,7 +13,7 @@ LONGEST_SECONDS = 60.0
 
 
 def machine_speed(threads: int, precision: str) -> MachineSpeed | None:
-    """Peak arithmetic and memory copy with so many threads; None where NumPy cannot measure it."""
+    """Peak arithmetic, memory copy and launch with so many threads; None where NumPy cannot measure it."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
     command = [sys.executable, "-s", str(PROGRAM), precision]
     try:
@@ -22,5 +22,11 @@ def machine_speed(threads: int, precision: str) -> MachineSpeed | None:
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return None
-    flops, copied = map(float, done.stdout.split())
-    return MachineSpeed(threads=threads, precision=precision, flops_per_second=flops, copied_bytes_per_second=copied)
+    flops, copied, launch = map(float, done.stdout.split())
+    return MachineSpeed(
+        threads=threads,
+        precision=precision,
+        flops_per_second=flops,
+        copied_bytes_per_second=copied,
+        launch_seconds=launch,
+    )

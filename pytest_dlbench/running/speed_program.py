@@ -1,6 +1,7 @@
 """How fast this machine multiplies matrices and copies memory: a program of its own, with NumPy alone.
 
-``python speed_program.py PRECISION`` prints two numbers: floating-point operations a second, and bytes a second.
+``python speed_program.py PRECISION`` prints three numbers: floating-point operations a second, bytes a second, and the
+seconds that the smallest operation takes.
 """
 
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 SIZE = 1024
 COPIED_BYTES = 2**26
 SECONDS = 0.25
+LAUNCHES = 1000
 
 
 def best_seconds(call: Callable[[], object]) -> float:
@@ -25,6 +27,12 @@ def best_seconds(call: Callable[[], object]) -> float:
     return min(taken)
 
 
+def launched(number: np.ndarray) -> None:
+    """As many operations that compute next to nothing."""
+    for _ in range(LAUNCHES):
+        np.negative(number, out=number)
+
+
 def main(precision: str) -> None:
     """Measure and print."""
     matrix = np.ones((SIZE, SIZE), dtype=precision)
@@ -34,7 +42,8 @@ def main(precision: str) -> None:
     flops = 2 * SIZE**3 / best_seconds(lambda: np.matmul(matrix, matrix, out=product))
     # A byte that is copied is read and written.
     copied = 2 * COPIED_BYTES / best_seconds(lambda: np.copyto(target, source))
-    print(flops, copied)
+    launch = best_seconds(lambda: launched(np.zeros(1, dtype=precision))) / LAUNCHES
+    print(flops, copied, launch)
 
 
 if __name__ == "__main__":

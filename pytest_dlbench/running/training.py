@@ -76,6 +76,10 @@ class Plan:
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
+    is_profiled: bool = False
+    """Whether steps are taken again under the framework's own profiler, and nothing else behind them."""
+    slowdown: float = 0.0
+    """A fault that is planted for a calibration: by this share each step takes longer."""
     evaluate_after: tuple[int, ...] = ()
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
@@ -204,6 +208,10 @@ class _Dialogue:
             self._infer(plan, inputs["order"])
         else:
             self._train(plan, inputs["order"], inputs["rates"])
+            if plan.is_profiled:
+                profiled: messages.Profiled = self._ask("profile", steps=plan.steps)
+                self.measured["operator_seconds"] = profiled.operator_seconds
+                return
             self._evaluate(plan)
             # Once a case: what is wrong with the steps of one run is wrong with those of all.
             if plan.is_suspicious and seed == plan.seed:
@@ -273,15 +281,21 @@ class _Dialogue:
                 trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
             else:
                 inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
-                trained = self._ask("train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last)
-            self._add(trained, plan.recipe.batch_size)
+                # Said where it is planted, and nowhere else.
+                planted = {"slowdown": plan.slowdown} if plan.slowdown else {}
+                trained = self._ask(
+                    "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted
+                )
+            self._add(trained, plan)
             self._check_trained(plan, trained, first, last)
             if last < plan.steps:
                 self._plot(plan, self._evaluated(plan))
             first = last
 
-    def _add(self, trained: messages.TrainedOn, batch_size: int) -> None:
+    def _add(self, trained: messages.TrainedOn, plan: Plan) -> None:
         """Steps behind those that are known already."""
+        model = plan.network.model
+        tokens = None if model.vocabulary is None else trained.examples * prod(model.input_shape)
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
         began = trained.began - self._started
         known: Training | None = self.measured.get("training")
@@ -290,9 +304,12 @@ class _Dialogue:
                 step_seconds=trained.step_seconds,
                 losses=losses,
                 examples=trained.examples,
-                batch_size=batch_size,
+                batch_size=plan.recipe.batch_size,
                 load_seconds=trained.load_seconds if isinstance(trained, messages.Trained) else None,
                 began_seconds=began,
+                tokens=tokens,
+                device_peak_bytes=trained.device_peak_bytes,
+                input_seconds=trained.input_seconds,
             )
             return
         self.measured["training"] = replace(
@@ -301,6 +318,10 @@ class _Dialogue:
             losses=known.losses + losses,
             examples=known.examples + trained.examples,
             resumed=(*known.resumed, (len(known.step_seconds), began)),
+            tokens=None if tokens is None else tokens + (known.tokens or 0),
+            # Counted since the worker's start: the last is of all steps.
+            device_peak_bytes=trained.device_peak_bytes,
+            input_seconds=known.input_seconds + trained.input_seconds,
         )
 
     @staticmethod

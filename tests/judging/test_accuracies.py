@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from pytest_dlbench.judging.accuracies import (
     Divergences,
-    TimeToAccuracy,
     compare_times,
     more_divergences,
     non_inferiority,
@@ -14,6 +13,7 @@ from pytest_dlbench.judging.accuracies import (
 )
 from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.reaching import TimeToAccuracy
 from pytest_dlbench.records import VerdictOutcome
 
 ACCURACY = METRICS["accuracy"]
@@ -84,7 +84,7 @@ def test_fewer_divergences_are_no_finding():
 
 
 def side(*seconds, ended=()):
-    return [TimeToAccuracy(seconds=value, has_reached=value not in ended) for value in seconds]
+    return [TimeToAccuracy(target=0.9, seconds=value, epochs=1.0, is_censored=value in ended) for value in seconds]
 
 
 def test_without_censoring_the_restricted_mean_is_the_mean():

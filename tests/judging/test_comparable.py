@@ -18,6 +18,7 @@ OTHER = {
     "steps": (51, "steps 50 → 51"),
     "precision": ("float64", "precision float32 → float64"),
     "init": ("framework", "initial weights shared → framework"),
+    "input": ("pipeline", "input memory → pipeline"),
     "allocator": ("default", "memory allocator tuned → default"),
 }
 

@@ -80,3 +80,11 @@ def test_never_more_than_half_of_the_steady_steps_are_cut(foreign):
 @pytest.mark.parametrize("build", [records.run, records.inferred])
 def test_a_run_without_a_time_line_tells_none(build):
     assert contention(build()) is None
+
+
+def test_steps_behind_an_evaluation_are_looked_for_where_they_were():
+    # A hundred steps of 0.1 s; behind the first 39 the machine evaluated for two seconds, beside others.
+    trained = replace(records.training((USUAL,) * 100), began_seconds=0.0, resumed=((39, 6.0),))
+    usage = {"train": records.usage(core_use=(0.5,) * CORES)}
+    observed = line(QUIET * 4 + BUSY * 2 + QUIET * 6)
+    assert examined(records.run(training=trained, usage=usage, timeline=observed)).contention.steps == 0

@@ -12,6 +12,7 @@ from pytest_dlbench.judging.history import (
     SessionSpread,
     against_anchor,
     against_sessions,
+    change_points,
     drift,
 )
 from pytest_dlbench.records import VerdictOutcome
@@ -218,6 +219,40 @@ def test_sessions_that_are_no_number_are_bad_ones():
 def test_a_reference_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match="must be finite"):
         drift([nan, *REFERENCE])
+
+
+def test_a_drift_that_goes_on_is_as_long_as_the_sum_has_not_been_zero():
+    assert drift([*REFERENCE, *[0.0] * 5, 0.1, 0.1, 0.1]).latest == 3
+
+
+def places(series):
+    return [(point.began, point.told) for point in change_points(series)]
+
+
+def test_a_change_point_is_where_the_level_begins_and_not_where_it_is_told():
+    assert places([*REFERENCE, 0.0, 0.0, *[0.1] * 5]) == [(32, 34)]
+
+
+def test_a_change_for_the_better_is_a_change_point_too():
+    (point,) = change_points([*REFERENCE, *[-0.1] * 5])
+    assert point.change == pytest.approx(-0.1)
+
+
+def test_behind_a_change_point_its_own_level_is_the_reference():
+    raised = [value + 0.1 for value in REFERENCE]
+    assert places([*REFERENCE, *raised, *[0.3] * 5]) == [(30, 32), (60, 62)]
+
+
+def test_a_steady_series_has_no_change_point():
+    assert places(REFERENCE * 5) == []
+
+
+@given(st.lists(st.floats(min_value=-0.1, max_value=0.1), max_size=100))
+@settings(deadline=None)
+def test_turning_better_into_worse_mirrors_the_change_points(series):
+    there, back = (change_points([sign * value for value in series]) for sign in (1, -1))
+    assert [(point.began, point.told) for point in there] == [(point.began, point.told) for point in back]
+    assert [point.change for point in there] == pytest.approx([-point.change for point in back])
 
 
 def nightly(random, change):

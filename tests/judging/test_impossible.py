@@ -17,11 +17,13 @@ SOUND = StepCheck(
     behind_single=(0.02, 0.04),
     behind_double=(0.02, 0.04),
     alone=(0.02, 0.04),
+    loss_again="0.42",
 )
 FROZEN = replace(SOUND, loss_after="0.51")
 UNSYNCHRONISED = replace(
     SOUND, single=(0.001, 0.001), double=(0.002, 0.002), behind_single=(0.12, 0.22), behind_double=(0.22, 0.42)
 )
+FORGETFUL = replace(SOUND, loss_again="0.44")
 NOT_TWICE = replace(SOUND, single=(0.1, 0.1), double=(0.1, 0.1))
 GROWING = replace(SOUND, single=(0.1, 0.1), double=(0.6, 0.6))
 
@@ -31,6 +33,7 @@ GROWING = replace(SOUND, single=(0.1, 0.1), double=(0.6, 0.6))
     [
         (FROZEN, "30 more steps leave the test loss at 0.51 to the last digit"),
         (UNSYNCHRONISED, "a missing synchronisation"),
+        (FORGETFUL, "dropout left on?"),
         (NOT_TWICE, "far from 1:2"),
         (GROWING, "far from 1:2"),
     ],
@@ -51,7 +54,7 @@ def test_a_fault_is_named(check, words):
         # Steps too short to tell.
         replace(SOUND, single=(0.001, 0.001), double=(0.001, 0.001)),
         # Nothing left to learn.
-        replace(SOUND, loss_before="0.0", loss_after="0.0"),
+        replace(SOUND, loss_before="0.0", loss_after="0.0", loss_again="1e-9"),
         # Beyond its recipe a training may diverge.
         replace(SOUND, loss_after="nan", double=(0.05, 0.1)),
     ],

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pytest_dlbench.judging.intervals import Interval
-from pytest_dlbench.judging.leaks import growth, is_leaking, leak
+from pytest_dlbench.judging.leaks import growth, is_leaking, leak, verdict
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.pairs import Pair, decide_all, difference, rules
 from pytest_dlbench.records import Timeline, VerdictOutcome
 from tests.doubles import records
 
@@ -61,17 +63,41 @@ def test_a_run_that_was_hardly_sampled_says_nothing(silent):
 
 
 def test_three_leaking_runs_are_a_leak():
-    assert is_leaking(leak([run(LEAKING)] * 3)) is VerdictOutcome.REGRESSED
+    assert is_leaking(leak([run(LEAKING)] * 3), 2.0) is VerdictOutcome.REGRESSED
 
 
 def test_three_flat_runs_are_none():
-    assert is_leaking(leak([run(FLAT)] * 3)) is VerdictOutcome.EQUIVALENT
+    assert is_leaking(leak([run(FLAT)] * 3), 2.0) is VerdictOutcome.EQUIVALENT
 
 
 @pytest.mark.parametrize("runs", [[], [run(FLAT), run(FLAT), records.run()]])
 def test_what_is_not_known_is_never_fine(runs):
-    assert is_leaking(leak(runs)) is VerdictOutcome.INCONCLUSIVE
+    assert is_leaking(leak(runs), 2.0) is VerdictOutcome.INCONCLUSIVE
 
 
 def test_an_interval_across_the_tolerance_is_inconclusive():
-    assert is_leaking(Interval(estimate=0.02, lower=0.01, upper=0.03)) is VerdictOutcome.INCONCLUSIVE
+    assert is_leaking(Interval(estimate=2.0, lower=1.0, upper=3.0), 2.0) is VerdictOutcome.INCONCLUSIVE
+
+
+def test_a_leak_is_held_against_no_growth():
+    found = verdict([run(LEAKING)] * 3, 2.0)
+    assert (found.outcome, found.old, found.new) == (VerdictOutcome.REGRESSED, 0.0, pytest.approx(0.295, rel=0.01))
+
+
+def test_of_runs_that_were_hardly_sampled_there_is_no_verdict():
+    assert verdict([run(FLAT), records.run()], 2.0) is None
+
+
+def test_memory_that_shrinks_is_a_leak_of_nothing():
+    assert METRICS["leak"].read(run(LEAKING[::-1])) == 0.0
+
+
+def test_a_leak_of_both_sides_is_still_one():
+    pair = Pair(old=run(LEAKING), new=run(LEAKING))
+    assert difference(METRICS["leak"], pair) == pytest.approx(29.5, rel=0.01)
+
+
+def test_pairs_that_tell_no_leak_are_left_out_of_it():
+    told, silent = Pair(old=run(FLAT), new=run(FLAT)), Pair(old=records.run(), new=records.run())
+    found = decide_all([told, silent, told, told], rules({"leak": 2.0}, max_pairs=10), {"leak": 0.5})["leak"]
+    assert (found.outcome, found.pairs) == (VerdictOutcome.EQUIVALENT, 3)

@@ -21,7 +21,8 @@ def test_a_look_is_stricter_than_all_of_them_together(alpha, most):
 
 @given(alphas, alphas, pairs)
 def test_a_stricter_rule_has_stricter_looks(one, other, most):
-    assert level_of_a_look(min(one, other), most) <= level_of_a_look(max(one, other), most)
+    # Between the table's levels it goes by logarithms, which are good to the last digits but one.
+    assert level_of_a_look(min(one, other), most) <= level_of_a_look(max(one, other), most) * (1 + 1e-12)
 
 
 @given(alphas, pairs, pairs)

@@ -16,9 +16,13 @@ TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answe
 
 
 OF_INFERENCE = ("latency", "latency_median", "latency_p90")
-# tests/judging/test_reaching.py
-OF_A_TARGET = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"}
-OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation"}
+# tests/judging/test_reaching.py has three of them.
+OF_SOME_RECIPES = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "input_wait"}
+OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated"}
+# Of text.
+OF_TOKENS = {"token_throughput"}
+# Of a run that was sampled often enough: tests/judging/test_leaks.py
+OF_LONG_RUNS = {"leak"}
 CARD = GpuUsage(name="Acme", uuid="GPU-1", energy_joules=50.0, memory_peak_bytes=100, utilisation=0.9)
 
 
@@ -112,9 +116,21 @@ def test_every_metric_is_listed_under_its_name(name):
     assert METRICS[name].name == name
 
 
-@pytest.mark.parametrize("name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_A_TARGET - OF_SOME_MACHINES))
+@pytest.mark.parametrize(
+    "name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_SOME_RECIPES - OF_LONG_RUNS - OF_SOME_MACHINES - OF_TOKENS)
+)
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
+
+
+def test_tokens_are_as_many_a_sample_as_went_in():
+    text = replace(records.training(FOURTEEN), tokens=30 * records.training(FOURTEEN).examples)
+    run = records.run(training=text)
+    assert value("token_throughput", run) == pytest.approx(30 * value("throughput", run))
+
+
+def test_what_a_framework_took_of_its_card_is_what_it_says():
+    assert value("gpu_allocated", records.run(training=replace(records.training(), device_peak_bytes=7))) == 7
 
 
 def test_the_latency_of_a_batch_is_read_behind_the_first():
@@ -136,7 +152,8 @@ def test_a_summary_of_inference_has_its_figures():
 @pytest.mark.parametrize("name", sorted(OF_SOME_MACHINES))
 def test_what_only_some_machines_tell_is_read_off_their_runs_and_left_out_elsewhere(name):
     usage = {"train": records.usage(gpus=(CARD,), readings={"package_joules": 80.0})}
-    assert value(name, records.run(usage=usage)) > 0
+    training = replace(records.run().training, device_peak_bytes=100)
+    assert value(name, records.run(usage=usage, training=training)) > 0
     assert value(name, records.run()) is None
 
 
@@ -177,9 +194,9 @@ class TestAdded:
             add_metrics([replace(self.OWN, name="accuracy")])
 
 
-def test_four_metrics_are_judged():
+def test_five_metrics_are_judged():
     judged = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
-    assert judged == {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
+    assert judged == {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02, "leak": 2.0}
 
 
 @pytest.mark.parametrize(("name", "better"), [("step_time", "lower"), ("throughput", "higher"), ("accuracy", "higher")])
@@ -189,7 +206,15 @@ def test_the_better_direction_is_known(name, better):
 
 def test_reading_all_gives_each_metric_one_value_a_run():
     values = read_all([records.run(seed) for seed in (1, 2, 3, 4)])
-    everywhere = METRICS.keys() - {"top5_accuracy", "perplexity", *OF_INFERENCE, *OF_A_TARGET, *OF_SOME_MACHINES}
+    everywhere = METRICS.keys() - {
+        "top5_accuracy",
+        "perplexity",
+        *OF_INFERENCE,
+        *OF_SOME_RECIPES,
+        *OF_LONG_RUNS,
+        *OF_SOME_MACHINES,
+        *OF_TOKENS,
+    }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 
 

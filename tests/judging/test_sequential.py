@@ -86,6 +86,16 @@ def test_more_pairs_than_allowed_are_not_looked_at():
     assert said([TOLERANCE] * 4 + [0.5] * 8, rule=rule) == said([TOLERANCE] * 4, rule=rule)
 
 
+def test_no_worse_is_enough_for_a_rule_of_one_side():
+    better = [-0.06, -0.03, -0.045]
+    assert said(better)[:2] == (VerdictOutcome.INCONCLUSIVE, Reason.OPEN)
+    assert said(better, rule=replace(RULE, is_one_sided=True))[:2] == (VerdictOutcome.EQUIVALENT, Reason.DECIDED)
+
+
+def test_a_rule_of_one_side_finds_what_is_worse():
+    assert said([0.14] * 3, rule=replace(RULE, is_one_sided=True))[0] is VerdictOutcome.REGRESSED
+
+
 def test_pairs_far_apart_hold_the_rule_back_until_the_sixth():
     apart = [0.3, 0.3, 0.36, 0.3, 0.3]
     assert said(apart, spread=0.01)[:2] == (VerdictOutcome.INCONCLUSIVE, Reason.SPREAD)
@@ -114,6 +124,15 @@ def test_swapping_the_arms_mirrors_the_decision(differences, spread):
     assert back.outcome is MIRRORED.get(there.outcome, there.outcome)
     assert (back.reason, back.pairs, back.was_held_back) == (there.reason, there.pairs, there.was_held_back)
     assert (back.lower, back.upper) == pytest.approx((-there.upper, -there.lower))
+
+
+@given(looks, spreads)
+@lawful
+def test_a_rule_of_one_side_calls_the_same_worse_and_nothing_else_inconclusive(differences, spread):
+    both, one = decide(differences, spread, RULE), decide(differences, spread, replace(RULE, is_one_sided=True))
+    if both.outcome is VerdictOutcome.EQUIVALENT:
+        assert one.outcome is VerdictOutcome.EQUIVALENT
+    assert not (one.outcome is VerdictOutcome.REGRESSED and one.estimate < RULE.tolerance)
 
 
 @given(looks, spreads, st.sampled_from([0.5, 2.0, 8.0]))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS, parse_tolerances
 
-DEFAULTS = {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02}
+DEFAULTS = {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02, "leak": 2.0}
 
 
 def parsed(*texts):

@@ -25,12 +25,20 @@ def test_two_workers_never_measure_at_once_and_everything_is_gathered(suite):
 def test_a_failure_in_a_worker_is_a_failure_here(suite):
     suite.save()
     suite.write(builder="slowed")
-    result = suite.run("-n2", "--dlbench-tolerance=step_time:40%")
+    result = suite.run("-n2", "--dlbench-tolerance=step_time:40%", "--dlbench-compare")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["regressed: training-numpy-softmax-digits-cpu-smoke", "*step_time *regressed*"])
+    result.stdout.fnmatch_lines(["suspect: training-numpy-softmax-digits-cpu-smoke", "*step_time *suspect*"])
 
 
 def test_nothing_left_to_run_is_an_error_there_too(suite):
     result = suite.run("-n2", "--dlbench-models=gatech-lenet")
     assert result.ret == 4
     result.stdout.fnmatch_lines(["left out: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
+
+
+def test_workers_share_the_budget_of_false_alarms(suite):
+    suite.write(more={"slow": "slowed"})
+    wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
+    result = suite.run("-n2", "--dlbench-ab=numpy,slow", *wide)
+    # Two metrics of one case, a half and a sixth of the 0.5 % that its worker has.
+    assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.33% of 1% used"

@@ -40,6 +40,7 @@ def test_the_same_again_does_not_fail(suite):
     result = suite.run(WIDE)
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*regressed*")
+    assert "false alarms: 0% of 1% used, 3 figures held against baselines at 5% or less each" in result.outlines[-1]
 
 
 @pytest.mark.parametrize(
@@ -227,3 +228,22 @@ def test_two_ways_to_train_one_cell_must_have_labels(suite):
     clash.stdout.fnmatch_lines(["*tell them apart: dlbench.train(..., label='big-batch')"])
     suite.write(test=head + first + two.format(name="b", recipe=other, label=", label='small-batch'"))
     suite.run().assert_outcomes(passed=2)
+
+
+def test_a_worker_that_leaks_fails_its_test_without_any_baseline(suite):
+    suite.write(builder="leaks")
+    result = suite.run(
+        "--dlbench-runs=2", "--dlbench-columns=leak,verdict", "--dlbench-allow=invalid", "--junitxml=junit.xml"
+    )
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "regressed: training-numpy-softmax-digits-cpu-smoke",
+            "leak *regressed *0.00 % → *%, +*pp [[]+*, +*[]], tolerance 2pp",
+            "  the resident set grows with the steps, whatever a baseline has",
+            "no baseline",
+            "case *leak *verdict",
+            "numpy-softmax-digits-cpu * % *regressed",
+        ]
+    )
+    assert 'name="dlbench_leak_verdict" value="regressed"' in (suite.path / "junit.xml").read_text()

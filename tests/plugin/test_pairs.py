@@ -110,3 +110,22 @@ def test_what_cannot_be_compared_is_refused(suite, arguments, line):
     result = suite.run(*arguments)
     assert result.ret == 4
     result.stderr.fnmatch_lines([line])
+
+
+def test_the_last_line_tells_the_outcomes_and_the_budget_used(suite):
+    suite.write(more={"slow": "slowed"})
+    result = suite.run("--dlbench-ab=numpy,slow", "-q", *WIDE)
+    # A half of 1 % for the first metric, a sixth for the second.
+    assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.67% of 1% used"
+
+
+def test_divergences_are_counted_on_both_sides(suite):
+    suite.write(more={"bad": "diverges"})
+    result = suite.run("--dlbench-ab=numpy,bad", *WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "diverged: training-bad-*",
+            "0 of 5 runs of the old side diverged, 5 of 5 of the new one: so many more, or more still, come by *",
+        ]
+    )

@@ -33,6 +33,12 @@ def test_nothing_lands_in_the_captured_output_of_a_test(suite):
     result.stdout.no_fnmatch_line("*Captured stdout*")
 
 
+@pytest.mark.parametrize("flag", ["-rs", "-ra", "-v"])
+def test_what_is_left_out_is_listed_with_reasons_where_skips_are(suite, flag):
+    suite.write(models=("softmax", "hkbu-resnet-56"))
+    suite.run("--dlbench-runs=1", flag).stdout.fnmatch_lines(["left out: 1 × hkbu-resnet-56 takes 3×32×32, *"])
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
 def test_on_a_terminal_one_line_is_rewritten(suite):
     # pytester switches colours off, and with them pytest's knowledge of terminals.

@@ -66,7 +66,8 @@ def test_every_point_of_a_sweep_has_its_own_baseline(suite):
 def test_the_command_of_the_message_repeats_the_sweep(suite):
     suite.save("--dlbench-set=batch_size=16,32")
     suite.write(builder="slowed")
-    result = suite.run("--dlbench-set=batch_size=16,32", "--dlbench-tolerance=step_time:40%", "-k", "batch_size16")
+    wide = "--dlbench-tolerance=step_time:40%"
+    result = suite.run("--dlbench-set=batch_size=16,32", wide, "--dlbench-compare", "-k", "batch_size16")
     arguments = accept_command(result)
     assert "--dlbench-set=batch_size=16,32" in arguments
     suite.pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=1)

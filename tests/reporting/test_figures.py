@@ -123,3 +123,16 @@ def test_a_count_has_three_digits_and_its_unit(number, shown):
 )
 def test_a_duration_is_told_to_the_second_or_for_hours_to_the_minute(seconds, shown):
     assert figures.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "shown"),
+    [
+        ("step_time", 0.0123, "1.3%"),
+        ("step_time", 0.02, "2%"),
+        ("step_time", 0.123, "13%"),
+        ("accuracy", 0.402, "0.41pp"),
+    ],
+)
+def test_an_amount_has_two_digits_and_is_never_less(metric, value, shown):
+    assert figures.enough(metric, value) == shown

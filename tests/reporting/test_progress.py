@@ -226,3 +226,17 @@ def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):
 def test_a_case_of_another_process_without_figures_is_told(pipe):
     live(pipe).case_finished(records.case_result(figures={}, outcome=CaseOutcome.TIMEOUT))
     assert pipe.last == f"\ncase 1: {CASE.id}: timeout, nothing measured\n"
+
+
+def test_inference_is_told_by_its_latency(pipe):
+    live(pipe).run_finished(CASE, records.inferred(), 0, 1)
+    assert pipe.last.endswith(": 80.0 samples/s, 100 ms\n")
+
+
+def test_a_terminal_is_told_the_last_rate_and_what_became_of_the_cases_so_far(terminal):
+    progress = live(terminal)
+    finish(progress)
+    for outcome in (CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.PASSED):
+        progress.case_judged(outcome)
+    progress.run_started(records.case("another"), 0, 3)
+    assert ": another, last 6,400 samples/s, so far 2 passed, 1 regressed, about " in terminal.last

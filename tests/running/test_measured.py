@@ -1,8 +1,13 @@
 """What a finished run tells of time and of what it left behind."""
 
+import threading
+from time import monotonic
+
 import psutil
 import pytest
 
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running import connection
 from pytest_dlbench.running.training import train_once
 from tests.running.plans import STEPS, plan
 
@@ -34,3 +39,32 @@ def test_a_child_that_outlives_its_worker_is_ended_and_told(tmp_path):
     assert len(run.training.losses) == STEPS
     assert len(run.survivors) == 1
     assert psutil.Process().children(recursive=True) == []
+
+
+@pytest.fixture
+def nothing_goes_on():
+    """Behind the test no process and no thread is left that was not there before."""
+    threads = threading.active_count()
+    yield
+    assert psutil.Process().children(recursive=True) == []
+    assert threading.active_count() == threads
+
+
+@pytest.mark.usefixtures("nothing_goes_on")
+def test_a_worker_that_is_killed_takes_the_sampler_and_its_child_along(tmp_path):
+    run = train_once(plan("leaves_a_child_and_dies", tmp_path), 0)
+    assert (run.outcome, len(run.survivors)) == (RunOutcome.CRASHED, 1)
+
+
+@pytest.mark.usefixtures("nothing_goes_on")
+def test_a_worker_that_hangs_takes_the_sampler_and_its_child_along(tmp_path, monkeypatch):
+    # The driver's clock runs out once the worker hangs, and not while a busy machine starts it.
+    hangs = tmp_path / "caches" / "hangs"
+    monkeypatch.setattr(connection, "monotonic", lambda: monotonic() + 1000 * hangs.exists())
+    run = train_once(plan("leaves_a_child_and_hangs", tmp_path), 0)
+    assert (run.outcome, len(run.survivors)) == (RunOutcome.TIMEOUT, 1)
+
+
+def test_what_an_allocator_tells_of_its_card_is_kept(tmp_path):
+    assert train_once(plan("tells_of_its_card", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
+    assert train_once(plan("numpy_softmax", tmp_path), 0).training.device_peak_bytes is None

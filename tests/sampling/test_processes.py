@@ -127,13 +127,17 @@ class TestPhases:
         do("other.kill(); other.wait()")
         assert tree.end().rss_peak_bytes > 200 * MIB
 
-    def test_cost_next_to_nothing_a_sample(self, tree):
+    def test_look_for_children_in_all_of_proc_no_oftener_than_that(self, tree, monkeypatch):
+        now, looked = monotonic(), []
+        find = tree._find_children
+        monkeypatch.setattr(processes, "monotonic", lambda: now)
+        monkeypatch.setattr(tree, "_find_children", lambda: looked.append(now) or find())
         tree.begin()
-        began = monotonic()
-        for _ in range(100):
+        looked.clear()
+        for _ in range(12):
+            now += processes.CHILDREN_PERIOD_SECONDS / 4
             tree.sample()
-        # 20 µs were measured. That is a look at one process, not at all of /proc.
-        assert monotonic() - began < 0.5
+        assert len(looked) == 3
 
 
 class TestGone:

@@ -62,8 +62,8 @@ class Session:
             np.savez(weights, allow_pickle=False, **typed)
         return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)
 
-    def train(self, data: Prepared, recipe: Recipe, steps: int) -> Any:
-        """Train in an order that depends on nothing but the number of steps."""
+    def train(self, data: Prepared, recipe: Recipe, steps: int, taken: int | None = None) -> Any:
+        """Train in an order that depends on nothing but the number of steps; the first are ``taken``, or all."""
         order = self._folder / "order.npy"
         examples = data.dataset.train_examples
         np.save(order, batches(examples=examples, batch_size=recipe.batch_size, steps=steps, seed=1))
@@ -71,7 +71,11 @@ class Session:
         if recipe.schedule:
             rates = str(self._folder / "rates.npy")
             np.save(rates, recipe.learning_rates(steps=steps, steps_per_epoch=examples // recipe.batch_size))
-        return self.ask("train", **_files(data, "train"), order=str(order), rates=rates)
+        return self.ask("train", **_files(data, "train"), order=str(order), rates=rates, steps=taken or steps)
+
+    def train_on(self, first: int, steps: int) -> Any:
+        """Go on behind the steps that ``train`` has taken, in its order."""
+        return self.ask("train_on", first=first, steps=steps)
 
     def infer(self, data: Prepared, batch_size: int, outputs: Path) -> Any:
         """Apply to the training split in its order, in whole batches; the first batch's outputs come to ``outputs``."""

@@ -129,6 +129,14 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, *, steps: i
     )
 
 
+def interrupted(asked: Session, tried: Model, recipe: Recipe, data: Any) -> tuple[float, ...]:
+    """The losses of 40 steps, evaluated behind the 15th."""
+    _done(asked.build(infer(tried), recipe))
+    before = _done(asked.train(data, recipe, 40, taken=15))
+    _done(asked.evaluate(data, batch_size=HALF))
+    return (*before.losses, *_done(asked.train_on(15, 25)).losses)
+
+
 def _done(answer: Any) -> Any:
     assert not isinstance(answer, Failed), f"{answer.message}\n{answer.traceback}"
     return answer
@@ -152,6 +160,7 @@ class Asked:
     every_layer: Mapping[str, Trial]
     paddings: Trial
     dropout: Mapping[str, Trial]
+    interrupted: tuple[float, ...]
     other_precision: Built | Failed
 
 
@@ -180,6 +189,7 @@ def ask(tmp_path_factory, data):
                     "own again": attempt(asked, without, OWN, data, steps=40),
                     "linear": attempt(asked, LINEAR, recipes["nesterov"], data, steps=40),
                 },
+                interrupted=interrupted(asked, WITH_DROPOUT, usual, data),
                 other_precision=asked.build(infer(LINEAR), replace(OWN, precision="float64", init="shared")),
             )
             asked.ask("close")
@@ -299,6 +309,9 @@ class TestOneFramework:
 
     def test_drops_out_the_same_from_the_same_seed(self, asked):
         assert asked.dropout["on"].trained.losses == asked.dropout["on again"].trained.losses
+
+    def test_trains_on_behind_an_evaluation_as_if_there_had_been_none(self, asked):
+        assert asked.interrupted == asked.dropout["on"].trained.losses
 
     def test_drops_out_nothing_in_evaluation(self, asked):
         on, off = (asked.dropout[what] for what in ("on", "off"))

@@ -135,13 +135,14 @@ RECIPES = {
     "clipped": replace(PLAIN, optimizer=SGD(0.5, momentum=0.5), clip_norm=0.3),
     "steps": replace(PLAIN, schedule=StepDecay(0.1, (1.0 / 3.0, 0.5))),
     "cosine": replace(PLAIN, optimizer=Adam(0.01), schedule=Cosine(0.1)),
+    "pipeline": replace(PLAIN, input="pipeline", schedule=StepDecay(0.1, (1.0 / 3.0, 0.5))),
     "inverse time": replace(PLAIN, optimizer=SGD(0.1, momentum=0.9, nesterov=True), schedule=InverseTime(0.5, 0.75)),
 }
 # A name, the model, the recipe.
 CASES: Mapping[str, tuple[Model, Recipe]] = {
     **{tried.name: (tried, PLAIN) for tried in MODELS},
     **{name: (FLAGS, recipe) for name, recipe in RECIPES.items()},
-    **{f"language model, {name}": (LANGUAGE, RECIPES[name]) for name in ("adam", "clipped")},
+    **{f"language model, {name}": (LANGUAGE, RECIPES[name]) for name in ("adam", "clipped", "pipeline")},
 }
 
 

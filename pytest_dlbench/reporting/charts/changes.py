@@ -77,7 +77,7 @@ def _percent(ratio: float) -> float:
 def _picture() -> Mapping[str, Any]:
     colour = alt.Color("verdict:N", title=None, scale=alt.Scale(domain=[o.value for o in ORDER], range=list(COLOURS)))
     base = alt.Chart(look.ROWS).encode(y=look.label("case"))
-    span = "change (%; percentage points of accuracy)"
+    span = "change (%, or pp of accuracy)"
     band = base.mark_bar(opacity=0.18, color="#8290a3").encode(x=alt.X("better:Q", title=span), x2="worse:Q")
     line = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=span), x2="upper:Q", color=colour)
     dot = base.mark_point(filled=True, size=70, opacity=1).encode(

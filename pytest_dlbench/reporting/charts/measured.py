@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_dlbench.matrix import AXES
-from pytest_dlbench.records import Case, CaseResult, Context, Run
+from pytest_dlbench.records import Case, CaseResult, Context, Run, RunOutcome
 from pytest_dlbench.sweeps import show
 
 
@@ -57,8 +57,9 @@ class Measured:
 
     @property
     def finished(self) -> tuple[Run, ...]:
-        """The runs that have figures, of training or of inference."""
-        return tuple(run for run in self.judged.runs if run.inference or (run.training and run.evaluation))
+        """The runs that have figures, of training or of inference, and no impossible ones."""
+        runs = [run for run in self.judged.runs if run.outcome is RunOutcome.FINISHED]
+        return tuple(run for run in runs if run.inference or (run.training and run.evaluation))
 
     @property
     def trained(self) -> tuple[Run, ...]:

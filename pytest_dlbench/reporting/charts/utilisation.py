@@ -36,7 +36,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
-    title, scale = "share of the machine's arithmetic (%)", alt.Scale(type="log", nice=False, padding=14)
+    title, scale = "share (%)", alt.Scale(type="log", nice=False, padding=14)
     base = alt.Chart(look.ROWS).encode(y=look.label("case"))
     dots = base.mark_point(filled=True, size=50, opacity=0.8).encode(
         x=alt.X("share:Q", title=title, scale=scale),

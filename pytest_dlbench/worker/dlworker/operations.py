@@ -9,6 +9,9 @@ from time import monotonic, process_time
 import numpy as np
 
 from dlworker.evaluation import TOP, judge
+from dlworker.pipeline import Pipeline
+from dlworker.planting import slowed
+from dlworker.profiling import profiler_of
 from dlworker.protocol import VERSION, RequestError, encode, required
 from dlworker.training import timed_outputs, timed_steps
 
@@ -21,7 +24,10 @@ class Session:
         self.device = None
         self.trainer = None
         self.network = None
+        self.recipe = None
         self.order = None
+        self.stepper = None
+        self.slowdown = 0.0
 
 
 def hello(session, request):
@@ -48,14 +54,14 @@ def hello(session, request):
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # Should this one fail, nothing may be trained that was built before.
-    session.trainer = session.order = None
+    session.trainer = session.order = session.stepper = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
     _refuse_unsupported(session.builder, network, recipe)
     began = monotonic()
     session.trainer = session.builder.Trainer(network, recipe, weights, session.device, required(request, "seed"))
-    session.network = network
+    session.network, session.recipe = network, recipe
     seconds = monotonic() - began
     parameters = {name: list(shape) for name, shape in session.trainer.parameters().items()}
     return {"seconds": seconds, "parameters": parameters, "description": session.trainer.describe()}
@@ -72,7 +78,7 @@ def needs(network, recipe):
     """What a builder must have for it: kinds of layers, the loss, the optimiser, and features of a recipe."""
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
-    features |= {recipe["precision"]} & {"bfloat16", "float16"}
+    features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
     return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
 
@@ -81,16 +87,20 @@ def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row a step.
 
     ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds. Of all these steps
-    the first ``steps`` are taken, or all.
+    the first ``steps`` are taken, or all. With ``slowdown`` they are slower on purpose, by this share.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     path = request.get("rates")
     rates = () if path is None else (np.load(path, allow_pickle=False),)
     began = monotonic()
-    session.trainer.load(inputs, labels, order, *rates)
+    if session.recipe.get("input") == "pipeline":
+        session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates)
+    else:
+        session.trainer.load(inputs, labels, order, *rates)
+        session.stepper = session.trainer
     load_seconds = monotonic() - began
-    session.order = order
+    session.order, session.slowdown = order, request.get("slowdown", 0.0)
     return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
 
 
@@ -102,9 +112,19 @@ def train_on(session, request):
 def _trained(session, first, steps):
     # The driver's clock is the same one: its samples can be laid beside the steps.
     began = monotonic()
-    seconds, losses = timed_steps(session.trainer, steps, first)
+    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), steps, first)
     examples = len(seconds) * session.order.shape[1]
-    return {"began": began, "step_seconds": seconds, "losses": losses, "examples": examples}
+    # Only builders of frameworks that count what their own allocator hands out have it.
+    peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
+    waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
+    return {
+        "began": began,
+        "step_seconds": seconds,
+        "input_seconds": waits,
+        "losses": losses,
+        "examples": examples,
+        "device_peak_bytes": peak,
+    }
 
 
 def evaluate(session, request):
@@ -178,14 +198,15 @@ def check_steps(session, request):
         return _judged(session, inputs, labels, batch_size)[1][2] / _answers(labels, session.network.get("ignored"))
 
     before, alone = _timed(evaluated)
-    _, single = _timed(lambda: timed_steps(session.trainer, steps))
+    _, single = _timed(lambda: timed_steps(session.stepper, steps))
     _, behind_single = _timed(evaluated)
-    _, double = _timed(lambda: timed_steps(session.trainer, 2 * steps))
+    _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
     after, behind_double = _timed(evaluated)
-    _, again = _timed(evaluated)
+    last, again = _timed(evaluated)
     return {
         "loss_before": repr(float(before)),
         "loss_after": repr(float(after)),
+        "loss_again": repr(float(last)),
         "single": single,
         "double": double,
         "behind_single": behind_single,
@@ -201,8 +222,17 @@ def _timed(call):
     return result, [monotonic() - began, process_time() - used]
 
 
+def profile(session, request):
+    """Take the first ``steps`` again under the framework's own profiler: seconds of a step by operator."""
+    steps, profiler = required(request, "steps"), profiler_of(session.builder)
+    found = profiler(lambda: timed_steps(session.stepper, steps), session.device)
+    return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
+
+
 def close(session, request):
     """Nothing more is to come."""
+    if isinstance(session.stepper, Pipeline):
+        session.stepper.stop()
     return {}
 
 
@@ -214,12 +244,14 @@ OPERATIONS = {
     "evaluate": evaluate,
     "infer": infer,
     "check_steps": check_steps,
+    "profile": profile,
     "close": close,
 }
 NEEDS = {
     "build": "hello",
     "train": "build",
     "train_on": "train",
+    "profile": "train",
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",

@@ -12,6 +12,10 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 class Trainer(numpy_softmax.Trainer):
     def load(self, inputs, labels, order, rates=None):
         super().load(inputs, labels, order, rates)
+        has_left, leaves = os.pipe()
         if not os.fork():
             os.setsid()
+            os.write(leaves, b"!")
             signal.pause()
+        # What ends the worker now must not end the child with its group.
+        os.read(has_left, 1)

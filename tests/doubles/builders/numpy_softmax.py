@@ -5,7 +5,7 @@ Flatten and dense layers in any order, SGD as the recipe has it. It runs whereve
 
 import numpy as np
 
-SUPPORTS = {"dense", "flatten", "sgd", "softmax_cross_entropy"}
+SUPPORTS = {"dense", "flatten", "pipeline", "sgd", "softmax_cross_entropy"}
 
 
 def configure(threads):
@@ -40,7 +40,11 @@ class Trainer:
         return "\n".join("%s: %s" % (layer["name"], layer["kind"]) for layer in self.layers)
 
     def load(self, inputs, labels, order, rates=None):
-        self.images, self.labels, self.order = self._typed(inputs), np.array(labels), np.array(order)
+        self.feed(inputs, labels)
+        self.order = np.array(order)
+
+    def feed(self, inputs, labels):
+        self.images, self.labels = self._typed(inputs), np.array(labels)
 
     def _typed(self, images):
         return np.array(images, dtype=next(iter(self.arrays.values())).dtype)

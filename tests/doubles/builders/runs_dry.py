@@ -1,15 +1,17 @@
-"""paced.py with an input pipeline that gives two batches: all steps behind them do nothing, in no time."""
+"""clocked.py with an input pipeline that gives two batches: all steps behind them do nothing, in next to no time."""
 
-import paced
-from paced import SUPPORTS, configure, threads, versions
+import clocked
+from clocked import SUPPORTS, configure, threads, versions
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
-class Trainer(paced.Trainer):
+class Trainer(clocked.Trainer):
     step_seconds = 0.04
 
     def step(self, number):
         if number < 2:
             self.loss = super().step(number)
+        else:
+            clocked.CLOCK.now += 1e-6
         return self.loss

@@ -1,10 +1,12 @@
 """How cases are named in a report: no two the same, nothing said twice."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.reporting.charts.measured import shared
 from tests.doubles.judged import judged, measured
 
@@ -52,3 +54,10 @@ def test_a_workload_is_a_cell_without_threads_and_a_subject_one_without_settings
     case, _ = measured(judged(settings={"batch_size": 16}, threads=1), judged(settings={"batch_size": 32}, threads=2))
     assert case.workload == "tartu-mnist-cnn · batch_size 16"
     assert case.subject == "tartu-mnist-cnn · 1 thread"
+
+
+def test_a_run_with_impossible_figures_is_not_drawn():
+    found = judged()
+    impossible = replace(found.runs[0], outcome=RunOutcome.FAILED, message="impossible: …")
+    (case,) = measured(replace(found, runs=(impossible, *found.runs[1:])))
+    assert [run.index for run in case.sound] == [1, 2]

@@ -44,6 +44,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -293,8 +294,11 @@ class Trainer:
         return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._inputs(inputs), np.array(labels, dtype=np.int32)
+        self.feed(inputs, labels)
         self.order, self.rates = np.array(order), rates
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), np.array(labels, dtype=np.int32)
 
     def _inputs(self, inputs):
         return np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype)

@@ -36,6 +36,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -141,16 +142,24 @@ class Trainer:
                 shapes["%s.%s" % (layer, role)] = shape
         return shapes
 
+    def peak_device_bytes(self):
+        # None of a processor's memory, which XLA does not count.
+        counts = self.device.memory_stats()
+        return None if counts is None else counts.get("peak_bytes_in_use")
+
     def describe(self):
         lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
         return "\n".join(lines) + "\n" + str(jax.tree.map(jnp.shape, self.weights))
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs = self._inputs(inputs)
-        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
+        self.feed(inputs, labels)
         rates = np.full(len(order), self.rate) if rates is None else rates
         places = np.array(order, dtype=np.int32), np.array(rates, dtype=self.dtype)
         self.order, self.rates = jax.device_put(places, self.device)
+
+    def feed(self, inputs, labels):
+        self.inputs = self._inputs(inputs)
+        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
 
     def _inputs(self, inputs):
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs

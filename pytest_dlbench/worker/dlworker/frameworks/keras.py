@@ -37,6 +37,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -213,10 +214,13 @@ class Trainer:
         return "\n".join(lines)
 
     def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order, self.rates = np.array(order, dtype=np.int32), rates
+
+    def feed(self, inputs, labels):
         with keras.device(self.device):
             self.inputs = ops.convert_to_tensor(self._native_inputs(inputs))
             self.labels = ops.convert_to_tensor(self._native_labels(labels))
-        self.order, self.rates = np.array(order, dtype=np.int32), rates
 
     def _native_inputs(self, inputs):
         if "vocabulary" in self.network:

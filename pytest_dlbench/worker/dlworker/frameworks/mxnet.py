@@ -39,6 +39,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -277,10 +278,13 @@ class Trainer:
         return str(self.net)
 
     def load(self, inputs, labels, order, rates=None):
-        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
-        self.inputs, self.labels = self._inputs(inputs), self._array(labels, classes_or_not)
+        self.feed(inputs, labels)
         self.order, self.rates = self._array(order, "int32"), rates
         self.statistics.expect(self.order.shape[1])
+
+    def feed(self, inputs, labels):
+        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
+        self.inputs, self.labels = self._inputs(inputs), self._array(labels, classes_or_not)
 
     def _inputs(self, inputs):
         return self._array(inputs, "int32" if "vocabulary" in self.network else self.dtype)

@@ -50,6 +50,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -275,12 +276,15 @@ class Trainer:
         return str(self.model)
 
     def load(self, inputs, labels, order, rates=None):
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
-        self.inputs = self._inputs(inputs)
-        self.labels = paddle.to_tensor(np.array(labels, dtype=self.precision if has_flags else np.int64))
+        self.feed(inputs, labels)
         self.order = paddle.to_tensor(np.array(order, dtype=np.int64))
         self.rates = rates
         self.model.train()
+
+    def feed(self, inputs, labels):
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        self.inputs = self._inputs(inputs)
+        self.labels = paddle.to_tensor(np.array(labels, dtype=self.precision if has_flags else np.int64))
 
     def _inputs(self, inputs):
         return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))

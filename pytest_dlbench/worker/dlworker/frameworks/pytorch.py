@@ -35,6 +35,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -138,11 +139,17 @@ class Trainer:
     def describe(self):
         return str(self.model)
 
+    def peak_device_bytes(self):
+        return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
+
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
+        self.feed(inputs, labels)
         self.order = torch.from_numpy(np.array(order, dtype=np.int64)).to(self.device)
         self.rates = rates
         self.model.train()
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
 
     def _inputs(self, inputs):
         dtype = torch.int64 if "vocabulary" in self.network else self.dtype

@@ -32,6 +32,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -261,9 +262,12 @@ class Trainer:
         return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=np.int64))
+        self.feed(inputs, labels)
         rates = np.full(len(order), self.rate) if rates is None else rates
         self.course = tf.constant(np.array(order, dtype=np.int64)), tf.constant(np.array(rates, dtype=self.dtype))
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=np.int64))
 
     def _inputs(self, inputs):
         # Whole numbers of 32 bits would stay in the memory of the CPU.

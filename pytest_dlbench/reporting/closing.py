@@ -1,0 +1,43 @@
+"""The last line of a session: what became of its cases, and how much of the budget of false alarms that took."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.records import CaseOutcome, CaseResult
+
+# What a reader must see first.
+WORST_FIRST = (
+    CaseOutcome.REGRESSED,
+    *(outcome for outcome in CaseOutcome if outcome not in (CaseOutcome.REGRESSED, CaseOutcome.PASSED)),
+    CaseOutcome.PASSED,
+)
+
+
+def counts(results: Sequence[CaseResult]) -> str:
+    """How many cases had each outcome, the worst first."""
+    found = Counter(result.outcome for result in results)
+    return ", ".join(f"{found[outcome]} {outcome}" for outcome in WORST_FIRST if found[outcome]) or "no case was run"
+
+
+def line(results: Sequence[CaseResult], budget: float) -> str:
+    """The counts, and what may be a false alarm: ``budget`` is the share of sessions that --dlbench-false-alarms has.
+
+    Pairs spend of it what their confirmations may err with. What was compared with a stored baseline is judged each by
+    itself, and is told apart.
+    """
+    from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - of NumPy
+
+    spent = sum(result.pairing.alpha for result in results if result.pairing)
+    told = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
+    if stored := sum(_held(result) for result in results if not result.pairing):
+        told += f", {stored} figures held against baselines at {_percent(ALPHA)} or less each"
+    return f"dlbench: {counts(results)}; {told}"
+
+
+def _held(result: CaseResult) -> int:
+    return sum(not METRICS[verdict.metric].is_absolute for verdict in result.verdicts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"

@@ -1,0 +1,118 @@
+"""Which framework is faster, said only where the figures support it, with what makes the comparison less than fair."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+from pytest_dlbench.judging.frameworks import FrameworkRatio, Ranking, compare_frameworks, rank
+from pytest_dlbench.records import CaseOutcome, CaseResult
+
+METRIC = "step_time_median"
+# In points; what the gate tolerates of one framework it tolerates between two.
+ACCURACY_POINTS = 1.0
+# Of these the figures are not the framework's, or not all there.
+LEFT_OUT = (CaseOutcome.INVALID, CaseOutcome.DIVERGED)
+
+Cells = Mapping[tuple[str, str], CaseResult]
+"""The cases of one framework by model and data set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """Frameworks that were run under the same conditions."""
+
+    conditions: str
+    cells: Mapping[str, Cells]
+
+
+def lines(results: Iterable[CaseResult]) -> list[str]:
+    """A line for each pair of frameworks that shares data sets, with the differences of a pair that is ranked below."""
+    return [line for field in _fields(results) for line in _compared(field)]
+
+
+def _fields(results: Iterable[CaseResult]) -> Iterator[Field]:
+    found: dict[str, dict[str, dict[tuple[str, str], CaseResult]]] = {}
+    for result in results:
+        case = result.case
+        if METRIC in result.figures and result.outcome not in LEFT_OUT and not result.pairing:
+            settings = [f"{name} {value}" for name, value in case.settings.items()]
+            conditions = ", ".join([case.device, f"{case.threads} threads", f"scale {case.scale}", *settings])
+            found.setdefault(conditions, {}).setdefault(case.framework, {})[case.model, case.dataset] = result
+    return (Field(conditions=name, cells=cells) for name, cells in found.items() if len(cells) > 1)
+
+
+def _compared(field: Field) -> Iterator[str]:
+    times = _times(field.cells)
+    shared = [ratio for ratio in compare_frameworks(times) if ratio.datasets]
+    if not shared:
+        return
+    yield f"frameworks on {field.conditions}: time of a step, geometric means over data sets"
+    for ratio in shared:
+        yield f"  {_claim(ratio)}"
+        if _is_claimed(ratio):
+            pair = (field.cells[ratio.framework], field.cells[ratio.other])
+            yield from (f"    {told}" for told in _differences((ratio.framework, ratio.other), pair))
+    if ranking := rank(times):
+        yield f"  {_ranks(ranking)}"
+
+
+def _times(cells: Mapping[str, Cells]) -> dict[str, dict[str, float]]:
+    """By framework and data set, over the models that all frameworks trained on it: a data set counts once."""
+    datasets = sorted({dataset for found in cells.values() for _, dataset in found})
+    times: dict[str, dict[str, float]] = {framework: {} for framework in cells}
+    for dataset in datasets:
+        models = {name: {model for model, of in found if of == dataset} for name, found in cells.items()}
+        trained = {name: known for name, known in models.items() if known}
+        common = sorted(set.intersection(*trained.values()))
+        for name in trained if common else ():
+            figures = [cells[name][model, dataset].figures[METRIC] for model in common]
+            times[name][dataset] = geometric_mean(figures)
+    return times
+
+
+def _is_claimed(ratio: FrameworkRatio) -> bool:
+    return ratio.is_supported and not ratio.lower <= 1.0 <= ratio.upper
+
+
+def _claim(ratio: FrameworkRatio) -> str:
+    datasets = f"{ratio.datasets} data set{'s' * (ratio.datasets > 1)}"
+    if ratio.datasets == 1:
+        return f"{ratio.framework} and {ratio.other}: ratio {ratio.ratio:.3g} on 1 data set; one says nothing of others"
+    figures = f"ratio {ratio.ratio:.3g} [{ratio.lower:.3g}, {ratio.upper:.3g}] over {datasets}, p {ratio.p_value:.2g}"
+    if not _is_claimed(ratio):
+        return f"{ratio.framework} and {ratio.other} are not told apart: {figures}"
+    faster, slower = (ratio.framework, ratio.other) if ratio.ratio < 1 else (ratio.other, ratio.framework)
+    return f"{faster} is faster than {slower}: {ratio.framework} / {ratio.other} has the {figures} (Holm)"
+
+
+def _differences(names: Sequence[str], pair: Sequence[Cells]) -> Iterator[str]:
+    """What is not the same on the two sides, beside their time."""
+    shared = sorted(pair[0].keys() & pair[1].keys())
+    for name, cells in zip(names, pair, strict=True):
+        bare = [cell for cell in shared if not cells[cell].certificate]
+        if bare:
+            yield f"{name} is not certified to train the same network as the oracle: {_listed(bare)}"
+        disturbed = [cell for cell in shared if cells[cell].warnings]
+        if disturbed:
+            yield f"{name} has warnings, see below: {_listed(disturbed)}"
+    for cell in shared:
+        one, other = (cells[cell].figures.get("accuracy") for cells in pair)
+        if one is not None and other is not None and 100 * abs(one - other) > ACCURACY_POINTS:
+            yield f"accuracy differs on {_listed([cell])}: {names[0]} {100 * one:.2f} %, {names[1]} {100 * other:.2f} %"
+    for cell in shared:
+        steps = [cells[cell].steps for cells in pair]
+        if steps[0] != steps[1]:
+            yield f"steps differ on {_listed([cell])}: {names[0]} {steps[0]}, {names[1]} {steps[1]}"
+
+
+def _listed(cells: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{model} on {dataset}" for model, dataset in cells)
+
+
+def _ranks(ranking: Ranking) -> str:
+    ordered = sorted(ranking.mean_ranks.items(), key=lambda item: item[1])
+    ranks = ", ".join(f"{name} {mean:.2f}" for name, mean in ordered)
+    return (
+        f"mean ranks over {ranking.datasets} data sets: {ranks}; Friedman p {ranking.p_value:.2g}, less than"
+        f" {ranking.critical_difference:.2f} apart are not told apart (Nemenyi)"
+    )

@@ -1,0 +1,77 @@
+"""Input as it comes in practice: a thread prepares batches while the framework trains, and a step waits for its own.
+
+Rows are read and copied from memory-mapped files, nothing is decoded; the framework gets each batch by its trainer's
+``feed``. Plain Python and NumPy, so that it is the same for all frameworks.
+"""
+
+import queue
+import threading
+from time import monotonic
+
+import numpy as np
+
+# Batches that lie ready, as loaders have them by default.
+AHEAD = 2
+
+
+class Pipeline:
+    """A trainer whose steps take their batches from a thread; ``waits`` are the seconds that each of them waited.
+
+    A wait is until the batch is there and handed to the framework: what a step has to do before it can compute.
+    """
+
+    def __init__(self, trainer, inputs, labels, order, rates=None):
+        self.trainer, self.inputs, self.labels, self.order = trainer, inputs, labels, order
+        self.waits = []
+        self._due, self._ready, self._ended = None, None, None
+        # The framework has one batch at a time: every step takes all of its rows, in their order.
+        rows = np.tile(np.arange(order.shape[1]), (len(order), 1))
+        trainer.load(*self._batch(0), order=rows, rates=rates)
+
+    def step(self, number):
+        """The loss of a step, as the trainer gives it."""
+        began = monotonic()
+        if number != self._due:
+            self._start(number)
+        batch = self._ready.get()
+        if isinstance(batch, Exception):
+            raise batch
+        self.trainer.feed(*batch)
+        self._due = number + 1
+        self.waits.append(monotonic() - began)
+        return self.trainer.step(number)
+
+    def stop(self):
+        """End the thread, which may be waiting for a place."""
+        if self._ended is not None:
+            self._ended.set()
+        self._due = None
+
+    def _start(self, number):
+        self.stop()
+        self._ready, self._ended = queue.Queue(AHEAD), threading.Event()
+        arguments = (self._ready, self._ended, number)
+        threading.Thread(target=self._prepare, args=arguments, name="dlworker input", daemon=True).start()
+
+    def _prepare(self, ready, ended, number):
+        try:
+            for later in range(number, len(self.order)):
+                if not _put(ready, ended, self._batch(later)):
+                    return
+        except Exception as error:  # Of the thread: the step that waits for this batch raises it.
+            _put(ready, ended, error)
+
+    def _batch(self, number):
+        index = self.order[number]
+        return self.inputs[index], self.labels[index]
+
+
+def _put(ready, ended, item):
+    """Whether there was a place before the thread was ended."""
+    while not ended.is_set():
+        try:
+            ready.put(item, timeout=0.1)
+        except queue.Full:
+            continue
+        return True
+    return False

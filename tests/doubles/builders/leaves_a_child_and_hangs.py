@@ -1,0 +1,15 @@
+"""leaves_a_child.py, whose first step never ends, and tells so by a file at home."""
+
+import os
+import signal
+
+import leaves_a_child
+from leaves_a_child import SUPPORTS, configure, threads, versions
+
+__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+
+
+class Trainer(leaves_a_child.Trainer):
+    def step(self, number):
+        open(os.path.join(os.environ["HOME"], "hangs"), "w").close()
+        signal.pause()

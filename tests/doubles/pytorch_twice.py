@@ -1,0 +1,15 @@
+"""PyTorch under two more names: the very same, and a tenth slower. ``pytest -p tests.doubles.pytorch_twice``."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.registry import KNOWN
+
+
+def pytest_dlbench_frameworks():
+    plain = cast("Framework", KNOWN.values["framework"]["pytorch"])
+    folder = Path(__file__).parent / "builders"
+    slower = replace(plain, name="pytorch-slower", builder="tenth_slower_pytorch", folders=(folder,))
+    return [replace(plain, name="pytorch-again"), slower]

@@ -1,0 +1,33 @@
+"""The example of docs/adding-a-framework.md, as somebody would paste it: it trains, and learns."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-framework.md"
+MODEL = """
+from pytest_dlbench.model import SGD, Dense, Flatten, Model, Recipe, SoftmaxCrossEntropy
+
+RECIPE = Recipe(batch_size=32, epochs=3, optimizer=SGD(0.1, momentum=0.9))
+
+def pytest_dlbench_models():
+    return [
+        Model(name="softmax", family="fcn", input_shape=(1, 8, 8), layers=(Flatten(), Dense(10)),
+              head=SoftmaxCrossEntropy(classes=10), recipe=RECIPE)
+    ]
+"""
+TEST = """
+def test_it(dlbench):
+    result = dlbench.train("mine", "softmax", "digits")
+    assert result.accuracy.mean > 0.8
+"""
+
+
+def test_the_example_of_a_framework_trains(suite):
+    builder, name, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (suite.path / "builders").mkdir()
+    (suite.path / "builders" / "mine.py").write_text(builder)
+    suite.pytester.makeconftest(name + MODEL)
+    suite.pytester.makepyfile(test_suite=TEST)
+    result = suite.pytester.runpytest_subprocess("--dlbench-runs=1", "-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["mine-softmax-digits-cpu *"])

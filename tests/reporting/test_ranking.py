@@ -1,0 +1,85 @@
+"""What is said of frameworks side by side."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting import ranking
+from tests.doubles import records
+from tests.storing.test_certificates import CERTIFICATE
+
+DATASETS = ("digits", "digits28", "digits32", "mnist", "svhn")
+
+
+def result(framework, dataset, step, *, model="mnist-cnn", accuracy=0.95, **changes):
+    case = records.case(f"training-{framework}-{model}-{dataset}", framework=framework, dataset=dataset, model=model)
+    figures = {"step_time_median": step, "accuracy": accuracy}
+    return replace(records.case_result(case=case, figures=figures), **changes)
+
+
+def field(factors, **changes):
+    """Frameworks by how many times as long as the first they take on each data set."""
+    return [
+        result(name, dataset, 0.01 * 2**place * factor, **changes)
+        for name, row in factors.items()
+        for place, (dataset, factor) in enumerate(zip(DATASETS, row, strict=False))
+    ]
+
+
+def test_a_framework_that_is_faster_everywhere_is_called_so_with_the_interval():
+    found = ranking.lines(field({"slow": (1.5, 1.6, 1.4, 1.5, 1.55), "quick": (1,) * 5}, certificate=CERTIFICATE))
+    assert found[0] == "frameworks on cpu, 2 threads, scale quick: time of a step, geometric means over data sets"
+    assert found[1].startswith("  quick is faster than slow: slow / quick has the ratio 1.51 [1.")
+    assert len(found) == 2
+
+
+def test_without_support_by_the_interval_nothing_is_ranked():
+    (_, line) = ranking.lines(field({"a": (3.0, 1.0, 0.9, 1.1, 1.0), "b": (1,) * 5}))
+    assert line.startswith("  a and b are not told apart: ratio 1.24 [")
+
+
+def test_one_data_set_ranks_nothing():
+    (_, line) = ranking.lines(field({"a": (3.0,), "b": (1.0,)}))
+    assert "is faster" not in line
+    assert line.endswith("one says nothing of others")
+
+
+def test_two_models_on_one_data_set_are_one_data_set():
+    both = [*field({"a": (3.0,), "b": (1.0,)}), *field({"a": (3.1,), "b": (1.0,)}, model="mnist-fcn")]
+    assert ranking.lines(both)[1] == "  a and b: ratio 3.05 on 1 data set; one says nothing of others"
+
+
+def test_below_a_claim_stands_what_is_not_the_same_on_both_sides():
+    fair = field({"quick": (1,) * 5}, certificate=CERTIFICATE)
+    unfair = field({"slow": (1.5, 1.6, 1.4, 1.5, 1.55)}, accuracy=0.91, warnings=("others used 1.7 CPUs",))
+    _, claim, *differences = ranking.lines([*fair, *unfair])
+    assert "quick is faster than slow" in claim
+    everywhere = ", ".join(f"mnist-cnn on {dataset}" for dataset in DATASETS)
+    assert differences[:3] == [
+        f"    slow is not certified to train the same network as the oracle: {everywhere}",
+        f"    slow has warnings, see below: {everywhere}",
+        "    accuracy differs on mnist-cnn on digits: quick 95.00 %, slow 91.00 %",
+    ]
+
+
+@pytest.mark.parametrize("outcome", [CaseOutcome.INVALID, CaseOutcome.DIVERGED])
+def test_figures_that_are_not_the_frameworks_do_not_count(outcome):
+    spoiled = [replace(one, outcome=outcome) for one in field({"b": (1,) * 5})]
+    assert ranking.lines([*field({"a": (2,) * 5}), *spoiled]) == []
+
+
+def test_other_settings_are_another_field():
+    other = [replace(one, case=replace(one.case, settings={"batch_size": 64})) for one in field({"b": (1,) * 5})]
+    assert ranking.lines([*field({"a": (2,) * 5}), *other]) == []
+
+
+def test_ranks_are_told_from_eight_data_sets_on():
+    def of(count):
+        names = {"a": 1.0, "b": 1.5, "c": 2.0}
+        return [result(name, f"d{place}", 0.01 * factor) for name, factor in names.items() for place in range(count)]
+
+    assert any(
+        line.startswith("  mean ranks over 8 data sets: a 1.00, b 2.00, c 3.00;") for line in ranking.lines(of(8))
+    )
+    assert not any("mean ranks" in line for line in ranking.lines(of(7)))

@@ -1,0 +1,46 @@
+"""The two ways in which a run gets its examples."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.judging import read_all
+from pytest_dlbench.planning import unsupported
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running.training import train_once
+from tests.running.plans import STEPS, plan
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """In memory, and by a pipeline with an evaluation between its steps."""
+    planned = plan("numpy_softmax", tmp_path_factory.mktemp("data"))
+    piped = replace(planned, recipe=replace(planned.recipe, input="pipeline"), evaluate_after=(3,))
+    return train_once(planned, 0), train_once(piped, 0)
+
+
+def test_a_pipeline_trains_as_memory_does_to_the_bit(both):
+    memory, piped = both
+    assert piped.outcome is RunOutcome.FINISHED, piped.message
+    assert piped.training.losses == memory.training.losses
+    assert piped.evaluation.loss == memory.evaluation.loss
+
+
+def test_the_wait_of_every_step_is_a_part_of_it(both):
+    training = both[1].training
+    assert len(training.input_seconds) == STEPS
+    parts = zip(training.input_seconds, training.step_seconds, strict=True)
+    assert all(0 < wait < seconds for wait, seconds in parts)
+
+
+def test_the_wait_is_a_figure_of_a_pipeline_alone(both):
+    memory, piped = both
+    assert "input_wait" not in read_all([memory])
+    assert 0 < read_all([piped])["input_wait"][0] < read_all([piped])["step_time_median"][0]
+
+
+def test_a_builder_without_one_says_so(tmp_path):
+    planned = plan("numpy_softmax", tmp_path)
+    recipe = replace(planned.recipe, input="pipeline")
+    assert unsupported(FRAMEWORKS["tinygrad"], planned.network, recipe) == "the builder of tinygrad has no pipeline"

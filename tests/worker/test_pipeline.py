@@ -1,0 +1,111 @@
+"""Batches that a thread prepares while a trainer trains."""
+
+import threading
+from time import monotonic, sleep
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.running import launch
+
+ORDER = np.array([[3, 1], [0, 2], [1, 0], [2, 3]])
+INPUTS, LABELS = np.arange(8.0).reshape(4, 2), np.arange(4)
+
+
+class Trainer:
+    """Keeps what it was given; the loss of a step is the sum of the rows that it would train on."""
+
+    def load(self, inputs, labels, order, rates=None):
+        self.order, self.rates = order, rates
+        self.feed(inputs, labels)
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = np.array(inputs), np.array(labels)
+
+    def step(self, number):
+        index = self.order[number]
+        return self.inputs[index].sum() + 100 * self.labels[index].sum()
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(launch.WORKER_FOLDER)
+        from dlworker import pipeline  # noqa: PLC0415 - it lies on the worker's path
+
+        yield pipeline
+
+
+@pytest.fixture
+def piped(pipeline):
+    made = pipeline.Pipeline(Trainer(), INPUTS, LABELS, ORDER)
+    yield made
+    made.stop()
+
+
+def resident():
+    trainer = Trainer()
+    trainer.load(INPUTS, LABELS, ORDER)
+    return [trainer.step(number) for number in range(len(ORDER))]
+
+
+def test_every_step_trains_on_the_batch_that_it_would_in_memory(piped):
+    assert [piped.step(number) for number in range(len(ORDER))] == resident()
+
+
+def test_steps_may_be_taken_again(piped):
+    for number in range(3):
+        piped.step(number)
+    assert [piped.step(number) for number in (0, 1, 3)] == [resident()[number] for number in (0, 1, 3)]
+
+
+def test_every_step_has_a_wait(piped):
+    for number in range(len(ORDER)):
+        piped.step(number)
+    assert len(piped.waits) == len(ORDER)
+    assert all(wait > 0 for wait in piped.waits)
+
+
+class Slow:
+    """Rows that take a while to be read."""
+
+    def __init__(self, rows, seconds):
+        self._rows, self._seconds = rows, seconds
+
+    def __getitem__(self, index):
+        sleep(self._seconds)
+        return self._rows[index]
+
+
+def test_a_step_that_comes_early_waits_for_its_batch_and_tells_how_long(pipeline):
+    piped = pipeline.Pipeline(Trainer(), Slow(INPUTS, 0.05), LABELS, ORDER)
+    began = monotonic()
+    for number in range(3):
+        piped.step(number)
+    assert 0.05 <= min(piped.waits) <= sum(piped.waits) <= monotonic() - began
+    piped.stop()
+
+
+class Broken:
+    """Rows of which some cannot be read."""
+
+    def __getitem__(self, index):
+        if 2 in index:
+            raise OSError("the disk is gone")
+        return INPUTS[index]
+
+
+def test_what_goes_wrong_in_the_thread_is_raised_by_the_step_that_waits_for_it(pipeline):
+    piped = pipeline.Pipeline(Trainer(), Broken(), LABELS, ORDER)
+    piped.step(0)
+    with pytest.raises(OSError, match="the disk is gone"):
+        piped.step(1)
+
+
+def test_no_thread_is_left_when_it_is_stopped(piped):
+    before = set(threading.enumerate())
+    piped.step(0)
+    (thread,) = (one for one in set(threading.enumerate()) - before if one.name == "dlworker input")
+    piped.stop()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
