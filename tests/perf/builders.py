@@ -30,7 +30,7 @@ from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning import Settings
-from pytest_dlbench.running import launch
+from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.training import Plan, train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -83,10 +83,18 @@ def by_hand(plan: Plan, folder: Path) -> float:
     environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
     # -I: its folder is not on its path, where paddle.py would be found before Paddle.
     command = [str(plan.place.python), "-I", str(program), json.dumps(asked)]
-    # In a session of its own, as the worker is: Linux shares processors among sessions, whatever their processes' nice.
-    done = subprocess.run(
-        command, env=dict(environment), cwd=folder, capture_output=True, text=True, check=False, start_new_session=True
-    )
+    # On the processors of a worker, and in a session of its own as that is: Linux shares processors among sessions,
+    # whatever the nice of their processes.
+    with pinning.pinned(pinning.cores(plan.case.threads)):
+        done = subprocess.run(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
     if done.returncode:
         raise SystemExit(f"{program} failed:\n{done.stderr[-2000:]}")
     return quick_step(json.loads(done.stdout.splitlines()[-1]))

@@ -10,12 +10,14 @@ from pytest_dlbench.data import synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Places
+from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import infer
 from pytest_dlbench.running.messages import Built, Failed, Hello
 from tests.worker.sessions import session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "frameworks.md"
+MIXED = {"bfloat16", "float16"}
 SINGLE = replace(PRECISE, precision="float32")
 
 
@@ -103,8 +105,13 @@ def test_two_processes_train_alike_to_the_bit_or_not(name, seen):
 
 
 def test_double_precision_is_there_or_not(name, seen):
-    told = rows("Checked")[name]["precisions"]
-    assert told == ("float32, float64" if isinstance(seen[0].double, Built) else "float32")
+    assert ("float64" in rows("Checked")[name]["precisions"]) == isinstance(seen[0].double, Built)
+
+
+def test_mixed_precisions_are_those_that_the_builder_names(name):
+    told = [precision for precision in rows("Checked")[name]["precisions"].split(", ") if precision in MIXED]
+    # PyTorch 1.0 has the builder of PyTorch 2, which refuses them there.
+    assert set(told) == (set() if name == "pytorch-1.0" else supports(FRAMEWORKS[name]) & MIXED)
 
 
 def test_a_gpu_that_is_not_there_or_cannot_be_used_is_refused_and_never_replaced_by_the_cpu(name, seen):

@@ -117,18 +117,18 @@ def recurrent(layer, parameters, x, lengths, start):
     cell, parts = CELLS[layer["kind"]]
     units = layer["units"]
     state = start or (jnp.zeros((len(x), units), x.dtype),) * parts
-    # What inputs add to the gates does not depend on the state: one product for all steps.
-    projected = jnp.moveaxis(x @ parameters["weight"] + parameters["bias"], 1, 0)
+    # Inside of the loop, as Flax has it: one product for all steps before it makes XLA on a CPU slower by a third.
+    xs = jnp.moveaxis(x, 1, 0)
 
     def step(state, now):
         number, values = now
-        new = cell(units, parameters, state, values)
+        new = cell(units, parameters, state, values @ parameters["weight"] + parameters["bias"])
         if lengths is not None:
             goes_on = (number < lengths)[:, None]
             new = tuple(jnp.where(goes_on, after, before) for after, before in zip(new, state))
         return new, new[0] if layer["sequence"] else None
 
-    state, outputs = lax.scan(step, state, (jnp.arange(len(projected)), projected))
+    state, outputs = lax.scan(step, state, (jnp.arange(len(xs)), xs))
     return (jnp.moveaxis(outputs, 0, 1) if layer["sequence"] else state[0]), state
 
 
