@@ -19,4 +19,9 @@ def properties(result: CaseResult) -> list[tuple[str, object]]:
             (f"dlbench_{verdict.metric}_upper", verdict.upper),
             (f"dlbench_{verdict.metric}_tolerance", verdict.tolerance),
         ]
+    for verdict in result.since_anchor:
+        found += [
+            (f"dlbench_{verdict.metric}_anchor_verdict", verdict.outcome.value),
+            (f"dlbench_{verdict.metric}_anchor_change", verdict.change),
+        ]
     return found

@@ -32,8 +32,7 @@ def _findings(results: Sequence[CaseResult]) -> list[str]:
 
 
 def _reasons(result: CaseResult) -> list[str]:
-    verdicts = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
-    told = [messages.line(verdict) for verdict in verdicts] or result.message.splitlines()[:1]
+    told = messages.deciding(result) or result.message.splitlines()[:1]
     return [f"- {_text(' '.join(line.split()))}" for line in told]
 
 

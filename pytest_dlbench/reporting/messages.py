@@ -12,6 +12,8 @@ from pytest_dlbench.judging.phases import Growth, growths
 from pytest_dlbench.records import (
     Baseline,
     CaseOutcome,
+    CaseResult,
+    OperatorTime,
     Pairing,
     Record,
     Run,
@@ -30,6 +32,8 @@ WAY_OUT = (
     "five or more sessions in the baseline (--dlbench-save) tell what sessions differ by, --dlbench-runs N narrows what"
     " runs differ by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
 )
+
+SURE_WAY_OUT = "sessions of this machine differ by too much: --dlbench-ab needs none; --dlbench-tolerance can be wider"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +132,24 @@ def _since_anchor(baseline: Baseline, verdicts: Sequence[Verdict], command: str)
     return lines
 
 
+def deciding(result: CaseResult) -> list[str]:
+    """What made the outcome of a case, a line each; nothing where it was not compared."""
+    told = [line(verdict) for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    if result.outcome is CaseOutcome.SUSPECT:
+        told += [*added_up(result.since_anchor), *drifted(result.drifting)]
+    return told
+
+
+def added_up(since_anchor: Sequence[Verdict]) -> list[str]:
+    """Metrics that are worse than at the anchor, a line each."""
+    found = [verdict for verdict in since_anchor if verdict.outcome is VerdictOutcome.SUSPECT]
+    return [f"since the anchor: {line(verdict)}" for verdict in found]
+
+
 def drifted(drifting: Mapping[str, int]) -> list[str]:
     """Metrics that crept, a line each."""
     return [
-        f"{metric} has crept up for {sessions(count)}, each too little to be seen alone; dlbench history shows them"
+        f"{metric} has crept to the worse for {sessions(count)}, too little to be seen in one; dlbench history shows it"
         for metric, count in drifting.items()
     ]
 
@@ -145,7 +163,7 @@ def _suspected(judged: "Judged") -> str:
             f"suspect ({names}): {known} cannot tell what two sessions of this machine differ by anyway;"
             f" from {KNOWN_SESSIONS} on --dlbench-save has made it known"
         )
-    return "suspect: no single comparison with the newest sessions shows it"
+    return "suspect: the newest sessions alone do not show it, the anchor or the drift does"
 
 
 def paired(
@@ -220,6 +238,18 @@ def narrow(smallest: Mapping[str, float], pairs: int) -> list[str]:
     ]
 
 
+def operators(changes: Sequence[OperatorTime]) -> str:
+    """The operators that changed most, with their time a step."""
+    told = [_operator(change) for change in changes]
+    return "\n".join(_listed("operators that changed most, time a step under the framework's own profiler:", told))
+
+
+def _operator(change: OperatorTime) -> str:
+    old, new = (figures.seconds(value) if value else "none" for value in (change.old, change.new))
+    sign = "+" if change.new > change.old else "-"
+    return f"{change.name:<28} {old} → {new}, {sign}{figures.seconds(abs(change.new - change.old))}"
+
+
 def _listed(heading: str, lines: Sequence[str]) -> list[str]:
     return [heading, *(f"  {line}" for line in lines or ["nothing"])]
 
@@ -241,8 +271,10 @@ def _undecided(verdicts: Sequence[Verdict], runs: int) -> str:
     names = ", ".join(verdict.metric for verdict in undecided)
     stored = max(verdict.sessions for verdict in undecided)
     known = f"{sessions(stored)} then" if stored else "the runs then"
+    # Sessions that are known to lie far apart are not brought together by more of them.
+    way_out = SURE_WAY_OUT if stored >= KNOWN_SESSIONS else WAY_OUT
     return (
-        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {WAY_OUT}"
+        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {way_out}"
     )
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, Verdict, VerdictOutcome
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
 from pytest_dlbench.reporting import messages
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
@@ -88,22 +88,17 @@ def _cut_short(results: Sequence[CaseResult]) -> list[str]:
 
 
 def _accepted(result: CaseResult) -> list[str]:
-    """What a saved baseline differs by from the one it replaces: whoever accepts a slip should see it."""
+    """What a saved session differs by from its baseline and anchor: whoever accepts a slip should see it."""
     changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
-    return [f"saved: {name(result.case)}: {messages.line(verdict)}" for verdict in changed]
+    told = [*map(messages.line, changed), *messages.added_up(result.since_anchor), *messages.drifted(result.drifting)]
+    return [f"saved: {name(result.case)}: {line}" for line in told]
 
 
 def _deciding(result: CaseResult) -> list[str]:
     """The metrics behind an outcome; its message where there are none."""
-    told = [messages.line(verdict) for verdict in _like(result, result.verdicts)]
-    if result.outcome is CaseOutcome.SUSPECT:
-        told += [f"since the anchor: {messages.line(verdict)}" for verdict in _like(result, result.since_anchor)]
-        told += [*messages.drifted(result.drifting), f"to tell: {result.settled_by}"]
+    told = messages.deciding(result)
+    told += [f"to tell: {result.settled_by}"] if result.settled_by else []
     return [f"  {name(result.case)}: {line}" for line in told or [result.message]]
-
-
-def _like(result: CaseResult, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    return [verdict for verdict in verdicts if verdict.outcome.value == result.outcome.value]
 
 
 def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records import CaseOutcome, VerdictOutcome
 from pytest_dlbench.reporting import junit
 from tests.doubles import records
 
@@ -58,3 +58,8 @@ def test_outcomes_are_plain_text_for_other_processes():
 def test_the_steps_are_told_with_those_of_the_recipe():
     found = properties(steps=20, recipe_steps=88)
     assert (found["dlbench_steps"], found["dlbench_recipe_steps"]) == (20, 88)
+
+
+def test_the_change_since_the_anchor_is_told_beside_that_since_the_newest_session():
+    found = properties(since_anchor=(records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.22),))
+    assert (found["dlbench_step_time_anchor_verdict"], found["dlbench_step_time_anchor_change"]) == ("suspect", 1.22)

@@ -112,6 +112,12 @@ def test_what_is_inconclusive_is_told_what_helps(undecided):
     assert undecided.endswith("--dlbench-tolerance can be wider")
 
 
+def test_sessions_that_are_known_to_lie_far_apart_are_not_asked_for_more_of_them():
+    text = told(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=5))
+    assert "--dlbench-save" not in text
+    assert "--dlbench-ab needs none" in text
+
+
 # Suspected
 
 
@@ -134,7 +140,7 @@ def test_an_anchor_that_shows_nothing_is_not_to_be_moved():
 
 
 def test_a_drift_is_told_with_its_length():
-    assert "\nstep_time has crept up for 3 sessions" in told(drifting={"step_time": 3})
+    assert "\nstep_time has crept to the worse for 3 sessions" in told(drifting={"step_time": 3})
     assert "pairs would tell" in told(drifting={"step_time": 3})
 
 

@@ -156,3 +156,28 @@ def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_thei
 @pytest.mark.parametrize("changes", [{"steps": 88, "recipe_steps": 88}, {"steps": 88}, {}], ids=["all", "old", "older"])
 def test_a_training_of_the_whole_recipe_or_of_an_unknown_one_is_no_note(changes):
     assert terminal.notes([result(**changes)]) == []
+
+
+SLIPPED = (records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.22),)
+
+
+def test_a_suspicion_is_told_with_what_would_settle_it():
+    heading, *lines = terminal.notes(
+        [result(outcome=CaseOutcome.SUSPECT, verdicts=SLIPPED, settled_by="pytest --dlbench-ab=a,b")]
+    )
+    assert heading.startswith("suspect: ")
+    assert [line.split(": ")[1].split()[0] for line in lines] == ["step_time", "to"]
+    assert lines[-1].endswith(": to tell: pytest --dlbench-ab=a,b")
+
+
+def test_what_has_added_up_or_crept_is_told_as_such():
+    _, anchored, crept = terminal.notes(
+        [result(outcome=CaseOutcome.SUSPECT, since_anchor=SLIPPED, drifting={"accuracy": 4})]
+    )
+    assert "since the anchor: step_time        suspect      10.0 ms → 12.0 ms, ratio 1.220" in anchored
+    assert "accuracy has crept to the worse for 4 sessions" in crept
+
+
+def test_whoever_saves_a_slip_is_told_what_has_added_up():
+    (line,) = terminal.notes([result(outcome=CaseOutcome.PASSED, saved=True, since_anchor=SLIPPED)])
+    assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: since the anchor: step_time")
