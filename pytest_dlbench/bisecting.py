@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.bisection import Answer, next_place
@@ -74,8 +75,18 @@ class Search:
         return newest is not None and newest.answer is Answer.BAD
 
 
-def compare(session: Session, good: Plan, plan: Plan, question: Question) -> Comparison:
+def compare(session: Session, good: Plan, plan_of: Callable[[], Plan], question: Question) -> Comparison:
     """One version against the good one; raises DlbenchError where that is the one that does not run."""
+    try:
+        plan = plan_of()
+    except DlbenchError as error:
+        return Comparison(answer=Answer.SKIPPED, reason=str(error))
+    if isinstance(plan.place, Absent):
+        return Comparison(answer=Answer.SKIPPED, reason=plan.place.reason)
+    return _compared(session, good, plan, question)
+
+
+def _compared(session: Session, good: Plan, plan: Plan, question: Question) -> Comparison:
     metric = METRICS[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
     pairs = pairs_of(session, good, plan, question.max_pairs)

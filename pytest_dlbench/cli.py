@@ -10,6 +10,7 @@ from pytest_dlbench import (
     cli_baseline,
     cli_bisect,
     cli_bump,
+    cli_calibrate,
     cli_compare,
     cli_data,
     cli_doctor,
@@ -77,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     cli_published.declare(commands)
     cli_bump.declare(commands)
     cli_bisect.declare(commands)
+    cli_calibrate.declare(commands)
     text = "Print the script that completes this command in a shell."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)

@@ -2,19 +2,17 @@
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from packaging.version import InvalidVersion, Version
 
-from pytest_dlbench import bisecting, codec, judging
-from pytest_dlbench.bisecting import Comparison, Question, Search
+from pytest_dlbench import codec, judging
 from pytest_dlbench.cli_answers import Commands, answer, command
 from pytest_dlbench.cli_cases import cell_of, declare_settings, options_of, planner, registry_of, session_of
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.environments.releases import between, released
-from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
+from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging.bisection import Answer, bounds, most_questions, suspects
 from pytest_dlbench.judging.levels import LEAST_ALPHA
 from pytest_dlbench.judging.sequential import ALPHA
@@ -22,7 +20,10 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.parsing import names as listed
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
-from pytest_dlbench.running.training import Plan
+
+if TYPE_CHECKING:
+    from pytest_dlbench.bisecting import Comparison, Question, Search
+    from pytest_dlbench.running.training import Plan
 
 WHERE = "dlbench bisect"
 INTERRUPTED = 130
@@ -61,6 +62,9 @@ def declare(commands: Commands) -> None:
 
 
 def _bisect(asked: argparse.Namespace) -> int:
+    # Late: what measures is slow to load.
+    from pytest_dlbench import bisecting  # noqa: PLC0415
+
     registry = registry_of(asked)
     cell, scale = cell_of(asked.case, registry, WHERE)
     options = options_of(asked, build="true", **({"scale": scale} if scale else {}))
@@ -69,15 +73,15 @@ def _bisect(asked: argparse.Namespace) -> int:
     session, progress = session_of(options, most_questions(len(names)))
     plan_of = planner(session, registry, cell, WHERE)
 
-    def plan(version: str) -> Plan:
+    def plan(version: str) -> "Plan":
         return plan_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
 
     good = plan(names[0])
 
-    def compared(version: str) -> Comparison:
-        return _compared(lambda: plan(version), lambda there: bisecting.compare(session, good, there, question))
+    def compared(version: str) -> "Comparison":
+        return bisecting.compare(session, good, lambda: plan(version), question)
 
-    search = Search(names=names, compare=compared)
+    search = bisecting.Search(names=names, compare=compared)
     is_whole = True
     try:
         search.run()
@@ -110,7 +114,9 @@ def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
     return between(released(framework.package, pythons, with_previews=asked.pre), asked.good, asked.bad)
 
 
-def _question(asked: argparse.Namespace, options: Options, versions: int) -> Question:
+def _question(asked: argparse.Namespace, options: Options, versions: int) -> "Question":
+    from pytest_dlbench.bisecting import Question  # noqa: PLC0415 - as above
+
     texts = [f"{asked.metric}:{asked.tolerance}"] if asked.tolerance else []
     tolerances = judging.parse_tolerances(texts, "--tolerance")
     if asked.metric not in judging.METRICS:
@@ -122,25 +128,14 @@ def _question(asked: argparse.Namespace, options: Options, versions: int) -> Que
     return Question(metric=asked.metric, tolerance=tolerances[asked.metric], alpha=alpha, max_pairs=options.max_runs)
 
 
-def _compared(plan: Callable[[], Plan], compare: Callable[[Plan], Comparison]) -> Comparison:
-    """A comparison, or why there is none."""
-    try:
-        found = plan()
-    except DlbenchError as error:
-        return Comparison(answer=Answer.SKIPPED, reason=str(error))
-    if isinstance(found.place, Absent):
-        return Comparison(answer=Answer.SKIPPED, reason=found.place.reason)
-    return compare(found)
-
-
-def _status(search: Search) -> int:
+def _status(search: "Search") -> int:
     newest = search.found[len(search.names) - 1].answer
     if newest is Answer.BAD:
         return 0 if len(suspects(search.answers)) == 1 else 3
     return {Answer.GOOD: 1, Answer.SKIPPED: 2, Answer.INCONCLUSIVE: 3}[newest]
 
 
-def _told(search: Search) -> dict[str, Any]:
+def _told(search: "Search") -> dict[str, Any]:
     rows = [
         {
             "version": search.names[place],
@@ -158,7 +153,7 @@ def _told(search: Search) -> dict[str, Any]:
     return found
 
 
-def _lines(search: Search) -> Iterator[str]:
+def _lines(search: "Search") -> Iterator[str]:
     for place, comparison in sorted(search.found.items()):
         told = messages.line(comparison.verdict) if comparison.verdict else _short(comparison.reason)
         yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(told.split())}"
@@ -169,7 +164,7 @@ def _lines(search: Search) -> Iterator[str]:
         yield f"{search.names[-1]} is not known to be worse than {search.names[0]}: {newest.answer}"
 
 
-def _conclusion(search: Search) -> Iterator[str]:
+def _conclusion(search: "Search") -> Iterator[str]:
     good, bad = bounds(search.answers)
     names = [search.names[place] for place in suspects(search.answers)]
     yield f"the first bad version: {' or '.join(names)}; the last good one: {search.names[good]}"
@@ -177,7 +172,7 @@ def _conclusion(search: Search) -> Iterator[str]:
     yield from (f"  {line}" for line in _differences(search, good, bad) or ["nothing"])
 
 
-def _differences(search: Search, good: int, bad: int) -> Sequence[str]:
+def _differences(search: "Search", good: int, bad: int) -> Sequence[str]:
     # Of the good version that all are held against, each comparison has a run of its own.
     old, new = search.found[good].new or search.found[bad].old, search.found[bad].new
     return judging.changes(old.versions, new.versions) if old and new else ()

@@ -8,11 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import pytest
-
-from pytest_dlbench import hookspecs
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import OptionError
@@ -20,10 +17,12 @@ from pytest_dlbench.matrix import SCALES
 from pytest_dlbench.model import Model
 from pytest_dlbench.options import Options, add_to_command, read
 from pytest_dlbench.registry import KNOWN, Registry, hooked
-from pytest_dlbench.reporting.progress import Live
-from pytest_dlbench.running.training import Plan
-from pytest_dlbench.session import Session, open_session
 from pytest_dlbench.sweeps import points
+
+if TYPE_CHECKING:
+    from pytest_dlbench.reporting.progress import Live
+    from pytest_dlbench.running.training import Plan
+    from pytest_dlbench.session import Session
 
 # Of pytest's options, those that say how a case is run.
 SETTINGS = (
@@ -74,6 +73,11 @@ def declare_settings(parser: argparse.ArgumentParser, names: Sequence[str] = SET
 
 def registry_of(asked: argparse.Namespace) -> Registry:
     """Everything that has a name, with what the modules add; raises OptionError for one that cannot be imported."""
+    # Late: every other command does without pytest.
+    import pytest  # noqa: PLC0415
+
+    from pytest_dlbench import hookspecs  # noqa: PLC0415 - it loads pytest
+
     manager = pytest.PytestPluginManager()
     manager.add_hookspecs(hookspecs)
     # As python -m pytest does: a module of the repository that one stands in.
@@ -93,11 +97,15 @@ def options_of(asked: argparse.Namespace, **more: str) -> Options:
     return read(given.get, lambda _: None, Path.cwd())
 
 
-def session_of(options: Options, cases: int) -> tuple[Session, Live]:
-    """A session that tells on standard error what it does."""
+def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
+    """A session that tells on standard error what it does, and judges each case as if it were the only one."""
     if any(len(values) > 1 for values in options.settings.values()):
         raise OptionError("--set: one value of each setting: this command has no axes")
-    progress = Live(_Errors(), lambda: cases)
+    # Late: NumPy and what measures are slow to load.
+    from pytest_dlbench.reporting.progress import Live  # noqa: PLC0415
+    from pytest_dlbench.session import open_session  # noqa: PLC0415
+
+    progress = Live(_Errors(), lambda: shown_cases)
     return open_session(options, "", progress), progress
 
 
@@ -131,7 +139,9 @@ def _any_of(names: Iterable[str]) -> str:
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
 
-def planner(session: Session, registry: Registry, cell: Cell, where: str) -> Callable[[str], Plan]:
+def planner(
+    session: "Session", registry: Registry, cell: Cell, where: str, label: str = "training"
+) -> "Callable[[str], Plan]":
     """From a framework, such as pytorch==2.9.0, to the plan of this case; raises OptionError for unknown names."""
 
     def find(axis: str, value: str) -> object:
@@ -144,4 +154,4 @@ def planner(session: Session, registry: Registry, cell: Cell, where: str) -> Cal
     )
     (changes,) = points(session.options.settings)
     settings = replace(session.settings, changes=changes)
-    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values)
+    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values, label=label)

@@ -4,9 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
@@ -41,6 +39,9 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
 from pytest_dlbench.sweeps import Sweep
+
+if TYPE_CHECKING:
+    import pytest
 
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(
@@ -83,6 +84,7 @@ class Options:
     journals: Path
     html: Path | None
     plan: bool
+    profile: bool
     json: Path | None
     history: str
     group_by: tuple[str, ...]
@@ -293,6 +295,12 @@ OPTIONS = (
         help="Show what would run, how long it should take, and what is left out and why; nothing is run.",
     ),
     Option(
+        name="profile",
+        parse=flag,
+        default="false",
+        help="Run what --dlbench-ab found to have regressed once more a side, with the framework's own profiler.",
+    ),
+    Option(
         name="json",
         parse=optional_path,
         default="",
@@ -334,7 +342,7 @@ OPTIONS = (
 TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
 
 
-def declare(parser: pytest.Parser) -> None:
+def declare(parser: "pytest.Parser") -> None:
     """Add every row of the table to pytest's command line and ini keys."""
     group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
     for option in OPTIONS:

@@ -24,6 +24,7 @@ from pytest_dlbench.judging.pairs import (
 )
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule
+from pytest_dlbench.profiling import profiled
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome, Verdict
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
@@ -93,6 +94,8 @@ def train(
             result = _judged(record, pairing, found, pairs.runs, again)
             warned = (*result.warnings, *messages.narrow(unheard, terms.max_pairs))
             result = replace(result, warnings=warned)
+    if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
+        result = profiled(session, old, new, result)
     session.conclude(record, result)
     return record, result
 

@@ -343,7 +343,8 @@ class Run:
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
     machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
     which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
-    the metrics that hooks added to a session, by name: later readers do not have the hooks.
+    the metrics that hooks added to a session, by name: later readers do not have the hooks. ``operator_seconds`` are of
+    a step, in a run under the framework's own profiler.
     """
 
     case: str
@@ -378,6 +379,7 @@ class Run:
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
     hooked: Mapping[str, float] = field(default_factory=dict)
+    operator_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -494,6 +496,15 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorTime:
+    """Seconds a step in one operator, on the old and the new side, under the framework's own profiler."""
+
+    name: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """A case as it is reported.
 
@@ -501,7 +512,7 @@ class CaseResult:
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
     and ``runs`` are its own only. ``since_anchor`` holds it against the anchor of its baseline; ``drifting`` are
     metrics that have crept, with the sessions since it began. ``settled_by`` is the command that would settle what is
-    suspect.
+    suspect. ``operators`` are those that changed most, where a regression was profiled.
     """
 
     case: Case
@@ -519,3 +530,46 @@ class CaseResult:
     steps: int | None = None
     recipe_steps: int | None = None
     pairing: Pairing | None = None
+    operators: tuple[OperatorTime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault that was planted on the new side of a case, and what the gate said of it.
+
+    ``verdict`` is of the metric that it was planted in, None where its interval has no bounds; ``pairs`` are all that
+    the gate ran until every metric was decided. ``reason`` says why it ended there, or why it was not run, or could not
+    be; ``outcome`` is None then.
+    """
+
+    name: str
+    outcome: VerdictOutcome | None = None
+    pairs: int = 0
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What the gate can tell of one case on one machine class: the case run against itself, then with planted faults.
+
+    ``spreads`` are the standard deviations that a pair's difference is expected to have, in the unit the rule works in:
+    log units of times and bytes, percentage points of accuracy. ``smallest`` are the tolerances from which the gate can
+    decide at the level ``alpha`` with ``max_pairs`` pairs, as a tolerance is written: 0.03 for 3 %, 1.0 for 1 pp.
+    ``verdicts`` are those of the case against itself that have bounds: any that says changed is a false alarm.
+    ``exchanged`` is their share where the sides of these pairs are exchanged at random.
+    """
+
+    format: int = FORMAT_VERSION
+    case: Case
+    context: Context
+    versions: Mapping[str, str]
+    date: str
+    alpha: float
+    max_pairs: int
+    pairs: int
+    spreads: Mapping[str, float]
+    smallest: Mapping[str, float]
+    verdicts: tuple[Verdict, ...]
+    exchanged: Mapping[str, float]
+    faults: tuple[Fault, ...] = ()

@@ -302,3 +302,9 @@ def test_a_plan_of_given_steps_is_evaluated_at_its_end_only():
 
 def test_a_plan_has_the_target_of_its_session():
     assert plan_of(replace(SETTINGS, target_accuracy=0.9)).target_accuracy == 0.9
+
+
+def test_a_policy_of_memory_allocation_is_in_the_plan_and_in_the_context():
+    settings = replace(SETTINGS, allocator="default")
+    planned = plan_of(settings, steps=10)
+    assert planned.allocator == settings.context(planned).allocator == "default"

@@ -11,7 +11,7 @@ CONVOLUTION_SAVES = 4.0
 # Twice as many steps take twice as long; with what a busy machine adds to either.
 LEAST_RATIO, MOST_RATIO = 1.2, 5.0
 # Of the loss of the same batch with the same weights: sums in another order change it by less, in half precision too.
-CHANGES = 1e-3
+CHANGES, NOTHING = 1e-3, 1e-6
 # What may be left to do behind the steps, of their own time: the last update, and what a clock is off.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
 CLOCK, PROCESSOR = 0, 1
@@ -61,7 +61,7 @@ def suspicion(check: StepCheck, device: str) -> str:
 
 
 def _changes(loss: float, again: float) -> bool:
-    return not isclose(loss, again, rel_tol=CHANGES)
+    return not isclose(loss, again, rel_tol=CHANGES, abs_tol=NOTHING)
 
 
 def _is_left(check: StepCheck, clock: int) -> bool:

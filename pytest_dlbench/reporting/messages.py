@@ -13,6 +13,7 @@ from pytest_dlbench.records import (
     Baseline,
     CaseOutcome,
     CaseResult,
+    OperatorTime,
     Pairing,
     Record,
     Run,
@@ -235,6 +236,18 @@ def narrow(smallest: Mapping[str, float], pairs: int) -> list[str]:
         f"{name}: {pairs} pairs on this machine find {figures.enough(name, least)}, and that is more than its tolerance"
         for name, least in smallest.items()
     ]
+
+
+def operators(changes: Sequence[OperatorTime]) -> str:
+    """The operators that changed most, with their time a step."""
+    told = [_operator(change) for change in changes]
+    return "\n".join(_listed("operators that changed most, time a step under the framework's own profiler:", told))
+
+
+def _operator(change: OperatorTime) -> str:
+    old, new = (figures.seconds(value) if value else "none" for value in (change.old, change.new))
+    sign = "+" if change.new > change.old else "-"
+    return f"{change.name:<28} {old} → {new}, {sign}{figures.seconds(abs(change.new - change.old))}"
 
 
 def _listed(heading: str, lines: Sequence[str]) -> list[str]:

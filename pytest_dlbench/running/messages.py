@@ -114,6 +114,13 @@ class Inferred:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Profiled:
+    """Seconds of a step by operator, as the framework's own profiler has them."""
+
+    operator_seconds: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -135,6 +142,7 @@ ANSWERS: dict[str, type] = {
     "evaluate": Evaluated,
     "check_steps": Checked,
     "infer": Inferred,
+    "profile": Profiled,
     "close": Closed,
 }
 

@@ -76,6 +76,10 @@ class Plan:
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
+    is_profiled: bool = False
+    """Whether steps are taken again under the framework's own profiler, and nothing else behind them."""
+    slowdown: float = 0.0
+    """A fault that is planted for a calibration: by this share each step takes longer."""
     evaluate_after: tuple[int, ...] = ()
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
@@ -204,6 +208,10 @@ class _Dialogue:
             self._infer(plan, inputs["order"])
         else:
             self._train(plan, inputs["order"], inputs["rates"])
+            if plan.is_profiled:
+                profiled: messages.Profiled = self._ask("profile", steps=plan.steps)
+                self.measured["operator_seconds"] = profiled.operator_seconds
+                return
             self._evaluate(plan)
             # Once a case: what is wrong with the steps of one run is wrong with those of all.
             if plan.is_suspicious and seed == plan.seed:
@@ -273,7 +281,11 @@ class _Dialogue:
                 trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
             else:
                 inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
-                trained = self._ask("train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last)
+                # Said where it is planted, and nowhere else.
+                planted = {"slowdown": plan.slowdown} if plan.slowdown else {}
+                trained = self._ask(
+                    "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted
+                )
             self._add(trained, plan)
             self._check_trained(plan, trained, first, last)
             if last < plan.steps:

@@ -17,7 +17,12 @@ MODEL = Model(
 
 
 def pytest_dlbench_frameworks():
-    return [Framework(name="versioned", builder="versioned", folders=(Path(__file__).parent / "builders",))]
+    folder = Path(__file__).parent / "builders"
+    # The second one has no versions: it runs wherever this Python does.
+    return [
+        Framework(name="versioned", builder="versioned", folders=(folder,)),
+        Framework(name="steady", builder="paced", folders=(folder,)),
+    ]
 
 
 def pytest_dlbench_models():

@@ -117,8 +117,7 @@ def test_every_metric_is_listed_under_its_name(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    sorted(METRICS.keys() - set(OF_INFERENCE) - OF_SOME_RECIPES - OF_SOME_MACHINES - OF_TOKENS - OF_LONG_RUNS),
+    "name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_SOME_RECIPES - OF_LONG_RUNS - OF_SOME_MACHINES - OF_TOKENS)
 )
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
@@ -214,6 +213,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_SOME_RECIPES,
         *OF_LONG_RUNS,
         *OF_SOME_MACHINES,
+        *OF_TOKENS,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 

@@ -23,10 +23,10 @@ from tests.perf.pairs import median_ratio
 METRIC = {name: METRICS[name].figure for name in ("step_time", "step_time_median", "page_faults")}
 
 
-def kernel_share(run: Run) -> float:
-    """Of the processor time of training, the kernel's."""
+def cpu_seconds(run: Run) -> float:
+    """Processor time of training, which neighbours stretch less than the clock's."""
     phase = run.usage["train"]
-    return phase.system_seconds / (phase.user_seconds + phase.system_seconds)
+    return phase.user_seconds + phase.system_seconds
 
 
 def read(plan: Plan) -> dict[str, float]:
@@ -34,8 +34,12 @@ def read(plan: Plan) -> dict[str, float]:
     run = train_once(plan, 0)
     if run.outcome is not RunOutcome.FINISHED:
         raise SystemExit(f"{plan.case.id}: {run.outcome}: {run.message}")
-    foreign = run.usage["train"].foreign_cpus
-    return {**{name: value(run) for name, value in METRIC.items()}, "kernel": kernel_share(run), "foreign": foreign}
+    return {
+        **{name: value(run) for name, value in METRIC.items()},
+        "cpu_step": cpu_seconds(run) / len(run.training.step_seconds) if run.training else 0.0,
+        "kernel": run.usage["train"].system_seconds / cpu_seconds(run),
+        "foreign": run.usage["train"].foreign_cpus,
+    }
 
 
 def main() -> None:
@@ -60,7 +64,7 @@ def main() -> None:
                 print(f"pair {pair + 1}, {name}: {shown}", flush=True)
     for name, figures in found.items():
         print(name, {key: f"{median(figure[key] for figure in figures):.4g}" for key in figures[0]})
-    for key in ("step_time", "step_time_median"):
+    for key in ("step_time", "step_time_median", "cpu_step"):
         sides = ([figure[key] for figure in found[name]] for name in ("default", "tuned"))
         print(f"{key}, default / tuned: {median_ratio(*sides)}")
 

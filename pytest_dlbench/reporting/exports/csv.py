@@ -4,15 +4,14 @@ import csv
 from collections.abc import Sequence
 from io import StringIO
 
-from pytest_dlbench.reporting.exports.rows import kinds_with_readings, rows
+from pytest_dlbench.reporting.exports.rows import kinds, rows
 from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
     """A heading and the rows, in UTF-8; what a run has not is empty."""
     text = StringIO()
-    columns = kinds_with_readings(recorded)
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer = csv.DictWriter(text, list(kinds(recorded)), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows(recorded, columns))
+    writer.writerows(rows(recorded))
     return text.getvalue().encode()

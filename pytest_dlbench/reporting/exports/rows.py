@@ -1,7 +1,7 @@
 """Recorded cases as a flat table: one row a run, every metric a column."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
@@ -32,22 +32,14 @@ def kinds(recorded: Sequence[Recorded] = ()) -> dict[str, str]:
     return {**common, "wall_seconds": "float64", **dict.fromkeys(METRICS, "float64"), **hooked}
 
 
-def kinds_with_readings(recorded: Sequence[Recorded]) -> dict[str, str]:
-    """The same, and behind them whatever samplers read while these were trained or applied, by its own name."""
-    records = [record for case in recorded for record in (case.old, case.record) if record]
-    names = sorted({name for record in records for run in record.runs for name in _readings(run)})
-    return {**kinds(recorded), **dict.fromkeys(names, "float64")}
-
-
-def rows(recorded: Sequence[Recorded], columns: Iterable[str] = ()) -> list[Row]:
+def rows(recorded: Sequence[Recorded]) -> list[Row]:
     """Every run of every case, in order, each with all columns; a metric that a run has not is None.
 
     A case that was run in pairs has the rows of its old side before its own, without an outcome. ``began`` is in UTC.
-    ``columns`` are those of ``kinds`` if none are given. ``settings`` and ``versions`` are JSON, for they differ from
-    case to case.
+    ``settings`` and ``versions`` are JSON, for they differ from case to case.
     """
-    names = tuple(columns) or tuple(kinds(recorded))
-    return [{name: cells.get(name) for name in names} for case in recorded for cells in _of_case(case)]
+    columns = list(kinds(recorded))
+    return [{name: cells.get(name) for name in columns} for case in recorded for cells in _of_case(case)]
 
 
 def _of_case(recorded: Recorded) -> Iterator[Row]:
@@ -76,7 +68,7 @@ def _of_record(record: Record, outcome: str) -> Iterator[Row]:
         "case_outcome": outcome,
     }
     for run in record.runs:
-        yield {**_readings(run), **shared, **_of_run(run)}
+        yield {**shared, **_of_run(run)}
 
 
 def _of_run(run: Run) -> Row:
@@ -90,11 +82,6 @@ def _of_run(run: Run) -> Row:
         "versions": json.dumps(dict(run.versions), sort_keys=True),
         **judging.summarise([run]),
     }
-
-
-def _readings(run: Run) -> Mapping[str, float]:
-    phase = run.usage.get("train" if run.inference is None else "infer")
-    return phase.readings if phase else {}
 
 
 def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:

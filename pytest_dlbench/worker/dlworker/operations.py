@@ -10,6 +10,8 @@ import numpy as np
 
 from dlworker.evaluation import TOP, judge
 from dlworker.pipeline import Pipeline
+from dlworker.planting import slowed
+from dlworker.profiling import profiler_of
 from dlworker.protocol import VERSION, RequestError, encode, required
 from dlworker.training import timed_outputs, timed_steps
 
@@ -25,6 +27,7 @@ class Session:
         self.recipe = None
         self.order = None
         self.stepper = None
+        self.slowdown = 0.0
 
 
 def hello(session, request):
@@ -84,7 +87,7 @@ def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row a step.
 
     ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds. Of all these steps
-    the first ``steps`` are taken, or all.
+    the first ``steps`` are taken, or all. With ``slowdown`` they are slower on purpose, by this share.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -97,7 +100,7 @@ def train(session, request):
         session.trainer.load(inputs, labels, order, *rates)
         session.stepper = session.trainer
     load_seconds = monotonic() - began
-    session.order = order
+    session.order, session.slowdown = order, request.get("slowdown", 0.0)
     return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
 
 
@@ -109,7 +112,7 @@ def train_on(session, request):
 def _trained(session, first, steps):
     # The driver's clock is the same one: its samples can be laid beside the steps.
     began = monotonic()
-    seconds, losses = timed_steps(session.stepper, steps, first)
+    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), steps, first)
     examples = len(seconds) * session.order.shape[1]
     # Only builders of frameworks that count what their own allocator hands out have it.
     peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
@@ -219,6 +222,13 @@ def _timed(call):
     return result, [monotonic() - began, process_time() - used]
 
 
+def profile(session, request):
+    """Take the first ``steps`` again under the framework's own profiler: seconds of a step by operator."""
+    steps, profiler = required(request, "steps"), profiler_of(session.builder)
+    found = profiler(lambda: timed_steps(session.stepper, steps), session.device)
+    return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
+
+
 def close(session, request):
     """Nothing more is to come."""
     if isinstance(session.stepper, Pipeline):
@@ -234,12 +244,14 @@ OPERATIONS = {
     "evaluate": evaluate,
     "infer": infer,
     "check_steps": check_steps,
+    "profile": profile,
     "close": close,
 }
 NEEDS = {
     "build": "hello",
     "train": "build",
     "train_on": "train",
+    "profile": "train",
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",

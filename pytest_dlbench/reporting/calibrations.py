@@ -1,0 +1,54 @@
+"""A calibration as people read it: what the gate can tell of a case on this machine."""
+
+from collections.abc import Iterator, Mapping
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.scales import limit
+from pytest_dlbench.records import Calibration, Fault, VerdictOutcome
+from pytest_dlbench.reporting import figures
+
+CHANGED = (VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED)
+
+
+def lines(found: Calibration, tolerances: Mapping[str, float]) -> Iterator[str]:
+    """The case, what was called changed though nothing was, the tolerances that can be judged, and planted faults."""
+    alarms = [verdict.metric for verdict in found.verdicts if verdict.outcome in CHANGED]
+    yield found.case.id
+    told = f"called changed: {', '.join(alarms)}" if alarms else "none called changed"
+    yield f"  against itself, {found.pairs} pairs, {len(found.spreads)} metrics: {told}"
+    yield f"  {'metric':<17}{'pairs differ by':>16}{'tolerance from':>16}{'yours':>8}{'false alarms *':>16}"
+    for name, spread in found.spreads.items():
+        yours = amount(name, tolerances[name]) if name in tolerances else "–"
+        alarm = f"{100 * found.exchanged[name]:.2f} %"
+        yield (
+            f"  {name:<17}{_spread(name, spread):>16}{amount(name, found.smallest[name]):>16}{yours:>8}{alarm:>16}"
+            f"{'  too narrow' if is_too_narrow(found, name, tolerances) else ''}"
+        )
+    yield f"  {'planted':<24}{'gate':<14}{'pairs':>5}  what it saw"
+    yield from (f"  {fault.name:<24}{_fault(fault)}" for fault in found.faults)
+
+
+def is_too_narrow(found: Calibration, name: str, tolerances: Mapping[str, float]) -> bool:
+    """Whether a tolerance is below what can be judged."""
+    return name in tolerances and limit(METRICS[name], tolerances[name]) < limit(METRICS[name], found.smallest[name])
+
+
+def amount(metric: str, tolerance: float) -> str:
+    """A tolerance as it is typed, to a tenth, rounded up."""
+    is_points = METRICS[metric].kind == "points"
+    tenths = -int(-10 * (tolerance if is_points else 100 * tolerance) // 1)
+    return f"{tenths / 10:g}{'pp' if is_points else '%'}"
+
+
+def _spread(metric: str, spread: float) -> str:
+    return f"{spread:.2f} pp" if METRICS[metric].kind == "points" else f"{100 * spread:.2f} %"
+
+
+def _fault(fault: Fault) -> str:
+    if fault.outcome is None:
+        return f"{'–':<14}{'–':>5}  {fault.reason.partition(chr(10))[0]}"
+    if fault.verdict is None:
+        return f"{fault.outcome:<14}{fault.pairs:>5}  {fault.reason}"
+    verdict = fault.verdict
+    told = f"{verdict.metric}, {figures.change(verdict)} at a tolerance of {figures.tolerance(verdict)}"
+    return f"{fault.outcome:<14}{fault.pairs:>5}  {told}"

@@ -1,0 +1,40 @@
+"""What ``dlbench calibrate`` found: ``<machine class>/calibrations/<case>.json`` beside the baselines."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_dlbench import codec
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import Calibration, Case, Machine
+from pytest_dlbench.storing.files import write_whole
+
+FOLDER = "calibrations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationStore:
+    """The folder of baselines, in which calibrations have folders of their own."""
+
+    folder: Path
+
+    def path(self, case: Case, machine: Machine) -> Path:
+        """Where the calibration of a case lies, whether or not there is one."""
+        return self.folder / machine.name / FOLDER / f"{case.id}.json"
+
+    def read(self, case: Case, machine: Machine) -> Calibration | None:
+        """What was found for a case on a machine class, or None; FileFormatError for a file that is damaged."""
+        path = self.path(case, machine)
+        if not path.is_file():
+            return None
+        found = codec.decode_versioned(path.read_bytes(), Calibration, str(path))
+        if found.case.id != case.id:
+            raise FileFormatError(f"{path}: is of the case {found.case.id!r} @ $.case.id; calibrate again")
+        if not all(spread > 0 for spread in found.spreads.values()):
+            raise FileFormatError(f"{path}: every spread is above 0 @ $.spreads; calibrate again")
+        return found
+
+    def write(self, calibration: Calibration) -> Path:
+        """Replace the calibration of its case and machine."""
+        path = self.path(calibration.case, calibration.context.machine)
+        write_whole(path, codec.encode_file(calibration))
+        return path

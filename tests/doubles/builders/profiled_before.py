@@ -1,0 +1,10 @@
+"""paced.py with a profiler, to which profiled.py is compared."""
+
+from paced import SUPPORTS, Trainer, configure, threads, versions
+
+__all__ = ["SUPPORTS", "Trainer", "configure", "profile", "threads", "versions"]
+
+
+def profile(run, device):
+    run()
+    return {"dot": 0.02, "copy": 0.01}
