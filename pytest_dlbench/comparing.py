@@ -70,7 +70,7 @@ class Comparer:
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, messages.too_few(len(record.runs), FEWEST_RUNS))
         judged = stored.compare(baseline, record.runs, tolerance, self._series(record))
-        pairs = self._pairs(baseline, record, framework, node)
+        pairs = self._pairs(baseline, record, framework, node, tolerance)
         commands = messages.Commands(again=again, pairs=pairs, anchor=self._anchor(record))
         found = result(record, judged.outcome, messages.compared(baseline, record, judged, commands))
         return replace(
@@ -81,7 +81,9 @@ class Comparer:
             settled_by=pairs if judged.outcome is CaseOutcome.SUSPECT else "",
         )
 
-    def _pairs(self, baseline: Baseline, record: Record, framework: Framework, node: str) -> str:
+    def _pairs(
+        self, baseline: Baseline, record: Record, framework: Framework, node: str, tolerances: Mapping[str, float]
+    ) -> str:
         """The command that runs this case in pairs: the version of the baseline, and the one of now."""
         name, case = framework.name.partition("==")[0].partition("@")[0], record.case
         then, now = (
@@ -97,7 +99,7 @@ class Comparer:
         narrowed += [] if is_released else [f"--dlbench-frameworks={name}"]
         narrowed += [
             f"--dlbench-tolerance={metric}:{figures.amount(metric, tolerance)}"
-            for metric, tolerance in self.options.tolerance.items()
+            for metric, tolerance in tolerances.items()
             if tolerance != judging.METRICS[metric].tolerance
         ]
         return shlex.join(

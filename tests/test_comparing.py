@@ -40,12 +40,16 @@ def slower(factor=1.0, versions=records.VERSIONS, began=""):
 
 
 def compared(comparer, runs, framework="pytorch"):
-    return comparer.compare(records.record(runs), FRAMEWORKS[framework], NODE, comparer.options.tolerance)
+    return judged(comparer, records.record(runs), framework)
+
+
+def judged(comparer, record, framework="pytorch"):
+    return comparer.compare(record, FRAMEWORKS[framework], NODE, comparer.options.tolerance)
 
 
 def saved(comparer, runs):
     record = records.record(runs)
-    return comparer.save(record, comparer.compare(record, FRAMEWORKS["pytorch"], NODE, comparer.options.tolerance))
+    return comparer.save(record, judged(comparer, record))
 
 
 def kept(comparer):
@@ -124,7 +128,7 @@ def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_anchor(comp
 def test_runs_of_another_network_begin_a_baseline_of_their_own(comparer):
     saved(comparer, slower())
     record = records.record(slower(), context=records.context(network_digest="another"))
-    comparer.save(record, comparer.compare(record, FRAMEWORKS["pytorch"], NODE, comparer.options.tolerance))
+    comparer.save(record, judged(comparer, record))
     assert len(kept(comparer).sessions) == 1
 
 
