@@ -79,7 +79,7 @@ def session_of(record: Record, *, name: str, saved: str, reason: str, commit: st
         versions=record.runs[0].versions,
         seeds=tuple(run.seed for run in record.runs),
         medians={name: _rounded(median(values)) for name, values in figures.items()},
-        values={name: tuple(map(_rounded, values)) for name, values in figures.items() if METRICS[name].is_exact},
+        values={name: tuple(values) for name, values in figures.items() if METRICS[name].is_exact},
     )
 
 
