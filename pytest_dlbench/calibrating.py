@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import isfinite
 
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
@@ -12,7 +11,7 @@ from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
 from pytest_dlbench.model import infer
 from pytest_dlbench.pairing import Terms, judge, next_of, pairs_of, terms_of
-from pytest_dlbench.records import Calibration, Case, Fault, Verdict, VerdictOutcome
+from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.training import Plan
@@ -61,7 +60,7 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
             name: calibrating.smallest(METRICS[name], spread, alpha=alpha, max_pairs=terms.max_pairs)
             for name, spread in spreads.items()
         },
-        verdicts=tuple(filter(_is_bounded, found.verdicts)),
+        verdicts=found.verdicts,
         exchanged={
             name: calibrating.false_alarms(
                 calibrating.differences(METRICS[name], used), spreads[name], rule, session.settings.seed
@@ -123,14 +122,9 @@ def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fa
         name=planted.name,
         outcome=telling.outcome,
         pairs=len(found.screened) + len(found.confirmed),
-        verdict=telling if _is_bounded(telling) else None,
+        verdict=telling,
         reason=found.decisions[telling.metric].reason.value,
     )
-
-
-def _is_bounded(verdict: Verdict) -> bool:
-    """Whether its figures are finite: others cannot be kept. A verdict that was held back has no interval yet."""
-    return all(isfinite(value) for value in (verdict.change, verdict.lower, verdict.upper))
 
 
 def is_found(fault: Fault) -> bool:

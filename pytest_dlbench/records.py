@@ -456,19 +456,19 @@ class Verdict:
     """One metric against its baseline.
 
     ``change`` with its interval ``lower`` to ``upper`` is a ratio new / old for ratio metrics (1.0 is no change) and a
-    difference new - old in percentage points for accuracy (0.0 is no change); ``tolerance`` is 0.05 for 5 % and 1.0
-    for 1 pp. ``sessions`` are the stored ones that it was judged against as such, 0 where runs were compared with runs.
-    ``is_corrected`` says that the machine's own speed in each session was taken out; ``old`` is then what it would be
-    on the machine as it is now.
+    difference new - old in percentage points for accuracy (0.0 is no change), each None where there is no such figure:
+    too few pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` are the stored ones that
+    it was judged against as such, 0 where runs were compared with runs. ``is_corrected`` says that the machine's own
+    speed in each session was taken out; ``old`` is then what it would be on the machine as it is now.
     """
 
     metric: str
     outcome: VerdictOutcome
     old: float
     new: float
-    change: float
-    lower: float
-    upper: float
+    change: float | None
+    lower: float | None
+    upper: float | None
     tolerance: float
     sessions: int = 0
     is_corrected: bool = False
@@ -537,7 +537,7 @@ class CaseResult:
 class Fault:
     """A fault that was planted on the new side of a case, and what the gate said of it.
 
-    ``verdict`` is of the metric that it was planted in, None where its interval has no bounds; ``pairs`` are all that
+    ``verdict`` is of the metric that it was planted in, None where the gate said nothing; ``pairs`` are all that
     the gate ran until every metric was decided. ``reason`` says why it ended there, or why it was not run, or could not
     be; ``outcome`` is None then.
     """

@@ -30,9 +30,17 @@ def smallest_spread(metric: Metric) -> float:
     return SMALLEST_SPREADS.get(metric.name, SMALLEST_SPREAD[metric.kind])
 
 
-def shown(metric: Metric, estimate: float, lower: float, upper: float) -> tuple[float, float, float]:
-    """A difference and its interval as a Verdict has them: a ratio new / old, or percentage points."""
+def shown(
+    metric: Metric, estimate: float, lower: float, upper: float
+) -> tuple[float | None, float | None, float | None]:
+    """A difference and its interval as a Verdict has them: a ratio new / old, or points; None for no bound."""
     if metric.better == "higher":
         # 0 and not -0, which would be shown with its sign.
         estimate, lower, upper = 0.0 - estimate, 0.0 - upper, 0.0 - lower
-    return (exp(estimate), exp(lower), exp(upper)) if metric.kind == "ratio" else (estimate, lower, upper)
+    return _shown(metric, estimate), _shown(metric, lower), _shown(metric, upper)
+
+
+def _shown(metric: Metric, value: float) -> float | None:
+    if not isfinite(value):
+        return None
+    return exp(value) if metric.kind == "ratio" else value

@@ -5,6 +5,7 @@ What is kept in the baseline is made here, too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import exp
 from statistics import fmean, median
 
 from pytest_dlbench.errors import FileFormatError
@@ -204,10 +205,11 @@ class _Stored:
     def _shown(self, found: Comparison, new: Mapping[int, float], tolerance: float) -> Verdict:
         change, lower, upper = shown(self.metric, found.change.estimate, found.change.lower, found.change.upper)
         now = median(new.values())
+        grown = found.change.estimate if self.metric.better == "lower" else -found.change.estimate
         return Verdict(
             metric=self.metric.name,
             outcome=found.outcome,
-            old=now / change if self.metric.kind == "ratio" else now - change / 100,
+            old=now / exp(grown) if self.metric.kind == "ratio" else now - grown / 100,
             new=now,
             change=change,
             lower=lower,

@@ -40,13 +40,17 @@ def figure(metric: str, value: float) -> str:
 def change(verdict: Verdict) -> str:
     """A change with its interval: ``ratio 1.083 [1.061, 1.106]``, ``-2.31 pp [-2.90, -1.72]``."""
     shown = size(verdict.metric, verdict.change)
+    if verdict.lower is None or verdict.upper is None:
+        return f"{shown} [no interval]"
     if METRICS[verdict.metric].kind == "points":
         return f"{shown} [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
     return f"{shown} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
 
 
-def size(metric: str, change: float) -> str:
+def size(metric: str, change: float | None) -> str:
     """A change alone: ``ratio 1.083``, ``-2.31 pp``."""
+    if change is None:
+        return "no change known"
     return f"{change:+.2f} pp" if METRICS[metric].kind == "points" else f"ratio {change:.3f}"
 
 

@@ -6,8 +6,7 @@ from pytest_dlbench.records import CaseResult
 def properties(result: CaseResult) -> list[tuple[str, object]]:
     """Name and value of each: the case, the outcome, the steps, every figure, and all that a comparison found."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
-    steps = (("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps))
-    found += [(name, number) for name, number in steps if number is not None]
+    found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]
     found += [(f"dlbench_{name}", value) for name, value in result.figures.items()]
     for verdict in result.verdicts:
         found += [
@@ -24,4 +23,4 @@ def properties(result: CaseResult) -> list[tuple[str, object]]:
             (f"dlbench_{verdict.metric}_anchor_verdict", verdict.outcome.value),
             (f"dlbench_{verdict.metric}_anchor_change", verdict.change),
         ]
-    return found
+    return [(name, value) for name, value in found if value is not None]

@@ -1,9 +1,10 @@
-from math import exp, isnan, log, nan
+from math import exp, inf, isnan, log, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dlbench import codec
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import (
     Pair,
@@ -18,7 +19,7 @@ from pytest_dlbench.judging.pairs import (
 )
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
-from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.records import Verdict, VerdictOutcome
 from tests.doubles import records
 
 TIME, THROUGHPUT, ACCURACY, MEMORY = (METRICS[name] for name in ("step_time", "throughput", "accuracy", "peak_rss"))
@@ -180,3 +181,9 @@ def test_step_times_that_disagree_are_a_stall(quick, usual, begins):
 )
 def test_step_times_that_agree_or_say_nothing_are_no_stall(quick, usual):
     assert stall({"step_time": quick, "step_time_median": usual}) == ""
+
+
+def test_a_verdict_that_was_held_back_has_no_bounds_and_can_be_kept():
+    found = verdict(TIME, [pair()] * 3, decision(VerdictOutcome.INCONCLUSIVE, -inf, inf, Reason.SPREAD), 0.05)
+    assert (found.change, found.lower, found.upper) == (1.0, None, None)
+    assert codec.decode(codec.encode_line(found), Verdict, "journal") == found

@@ -84,6 +84,14 @@ def test_a_ratio_is_shown_with_its_interval():
     assert figures.change(verdict) == "ratio 1.083 [1.061, 1.106]"
 
 
+def test_a_change_without_bounds_says_so():
+    assert figures.change(records.verdict(lower=None, upper=None)) == "ratio 1.200 [no interval]"
+
+
+def test_a_comparison_without_a_single_pair_shows_no_change():
+    assert figures.change(records.verdict(change=None, lower=None, upper=None)) == "no change known [no interval]"
+
+
 def test_points_are_shown_with_their_signs():
     assert figures.change(POINTS) == "-2.31 pp [-2.90, -1.72]"
 

@@ -45,6 +45,11 @@ def test_a_verdict_is_told_with_its_change_and_interval():
     }
 
 
+def test_bounds_that_are_not_there_are_no_properties():
+    unbounded = records.verdict(lower=None, upper=None)
+    assert not {"dlbench_step_time_lower", "dlbench_step_time_upper"} & properties(verdicts=(unbounded,)).keys()
+
+
 def test_no_name_is_there_twice():
     verdicts = (records.verdict(), records.verdict(metric="accuracy"))
     names = [name for name, _ in junit.properties(records.case_result(verdicts=verdicts))]

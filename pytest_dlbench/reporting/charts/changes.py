@@ -70,8 +70,8 @@ def _row(number: int, verdict: Verdict) -> Row:
     return (*what, *(_percent(ratio) for ratio in (change, lower, upper, 1 + tolerance, 1 / (1 + tolerance))))
 
 
-def _percent(ratio: float) -> float:
-    return 100 * (ratio - 1)
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * (ratio - 1)
 
 
 def _picture() -> Mapping[str, Any]:
