@@ -59,6 +59,8 @@ class Examiner:
 
     @staticmethod
     def _with_speed(plan: Plan, run: Run, speed: MachineSpeed | None) -> Run:
-        if speed is None or run.training is None:
+        if speed is None:
             return replace(run, absent={**run.absent, "machine speed": "the probe did not end well"})
+        if run.training is None:
+            return replace(run, speed=speed)
         return replace(run, speed=speed, flop_utilisation=utilisation(run.training, plan.network, speed))

@@ -78,6 +78,14 @@ def test_a_suspicion_counts_if_every_repetition_has_one():
     assert not found()
 
 
+def test_repetitions_that_a_neighbour_disturbed_in_turn_are_possible():
+    slow_single, slow_double = replace(SOUND, single=(0.3, 0.3)), replace(SOUND, double=(0.9, 0.9))
+    assert suspicion(slow_single, "cpu")
+    assert suspicion(slow_double, "cpu")
+    disturbed = replace(run(), step_checks=(slow_single, slow_double, slow_single))
+    assert not impossible(disturbed, has_convolutions=False, device="cpu")
+
+
 @pytest.mark.parametrize(
     ("utilisation", "has_convolutions", "is_impossible"),
     [(1.04, False, False), (1.06, False, True), (3.0, True, False), (4.3, True, True), (None, False, False)],
