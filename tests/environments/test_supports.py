@@ -29,7 +29,7 @@ def test_a_variant_may_lie_in_another_folder_than_its_builder():
 
 
 def test_a_variant_of_a_variant_has_it_too():
-    assert supports(double("slowed")) == {"dense", "flatten", "sgd", "softmax_cross_entropy"}
+    assert supports(double("slowed")) == {"dense", "flatten", "pipeline", "sgd", "softmax_cross_entropy"}
 
 
 @pytest.mark.parametrize("builder", ["nowhere_to_be_found", "needs_what_is_missing", ""])

@@ -31,7 +31,7 @@ def chromium() -> Iterator[webdriver.Chrome]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver))
-    browser.set_script_timeout(10)
+    browser.set_script_timeout(60)
     yield browser
     browser.quit()
 
