@@ -15,7 +15,7 @@ from pytest_dlbench.pairing import next_of, pairs_of, until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
-from pytest_dlbench.running.training import Plan
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.session import Session
 
 ANSWERS = {

@@ -14,7 +14,7 @@ from pytest_dlbench.pairing import Terms, judge, next_of, pairs_of, terms_of
 from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
-from pytest_dlbench.running.training import Plan
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.session import Session
 
 # Times as long; the largest first, for what is smaller than one that is not found would not be found either.

@@ -23,7 +23,7 @@ from pytest_dlbench.reporting import messages
 
 if TYPE_CHECKING:
     from pytest_dlbench.bisecting import Comparison, Question, Search
-    from pytest_dlbench.running.training import Plan
+    from pytest_dlbench.running.plan import Plan
 
 WHERE = "dlbench bisect"
 INTERRUPTED = 130

@@ -21,7 +21,7 @@ from pytest_dlbench.sweeps import points
 
 if TYPE_CHECKING:
     from pytest_dlbench.reporting.progress import Live
-    from pytest_dlbench.running.training import Plan
+    from pytest_dlbench.running.plan import Plan
     from pytest_dlbench.session import Session
 
 # Of pytest's options, those that say how a case is run.

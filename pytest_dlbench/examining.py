@@ -8,8 +8,8 @@ from pytest_dlbench.judging.impossible import MOST_OF_PEAK, impossible
 from pytest_dlbench.judging.metrics import hooked
 from pytest_dlbench.judging.utilisation import has_convolutions, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.speed import machine_speed
-from pytest_dlbench.running.training import Plan
 
 # A peak that a neighbour has spoiled makes a good run impossible: it is measured again before that is said.
 MORE_PROBES = 2

@@ -16,7 +16,7 @@ from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
-from pytest_dlbench.running.training import Plan
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.session import Session
 
 

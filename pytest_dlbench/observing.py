@@ -9,7 +9,8 @@ from pytest_dlbench import judging
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.reporting import messages
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
 
 # Of the logarithm of one run's time over another's: what is assumed until it is measured.
 PAIR_SD = 0.02

@@ -28,7 +28,7 @@ from pytest_dlbench.profiling import profiled
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome, Verdict
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.training import Plan, recipe_json
+from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.session import REPEATS, Session
 
 # Of each side: so many tell five diverging runs from none, and three with a chance of 3 %.

@@ -16,7 +16,7 @@ from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.launch import TUNED
-from pytest_dlbench.running.training import Plan
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.sweeps import Change
 
 # So many images went through the networks of the Rosetta Stone's inference table.

@@ -6,7 +6,8 @@ from pytest_dlbench.judging.operators import operator_changes
 from pytest_dlbench.records import CaseResult, Run, RunOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running import devices
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
 from pytest_dlbench.session import Session
 
 # Taken once before they are profiled: compiled and warm by then.

@@ -28,9 +28,9 @@ from pytest_dlbench.records import (
     StepCheck,
 )
 from pytest_dlbench.reporting import messages
+from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.series import train_series
-from pytest_dlbench.running.training import Plan, recipe_json
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal

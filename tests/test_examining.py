@@ -5,8 +5,9 @@ import pytest
 from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.records import MachineSpeed, RunOutcome
+from pytest_dlbench.running.dialogue import CHECKS
 from pytest_dlbench.running.speed import machine_speed
-from pytest_dlbench.running.training import CHECKS, train_once
+from pytest_dlbench.running.training import train_once
 from tests.running.plans import plan
 
 

@@ -13,7 +13,7 @@ from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.running.training import recipe_json
+from pytest_dlbench.running.plan import recipe_json
 
 TIMEOUT_SECONDS = 300.0
 

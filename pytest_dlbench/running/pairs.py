@@ -7,8 +7,9 @@ from random import Random
 
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.progress import Progress
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.training import train_once
 
 
 class UnfinishedError(Exception):

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
+from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.progress import Progress
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.training import train_once
 
 
 def _as_it_is(run: Run) -> Run:

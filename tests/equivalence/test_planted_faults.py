@@ -25,7 +25,8 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.records import Case, Context, Golden, Run, RunOutcome
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"

@@ -15,7 +15,8 @@ from pytest_dlbench.planning import Settings
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.launch import ALLOCATORS
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
 from tests.perf.pairs import median_ratio

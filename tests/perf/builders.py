@@ -31,7 +31,8 @@ from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, Sof
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.running import launch, pinning
-from pytest_dlbench.running.training import Plan, train_once
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
 from tests.perf.pairs import median_ratio

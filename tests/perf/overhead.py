@@ -28,7 +28,8 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.planning import Settings
 from pytest_dlbench.running import launch
-from pytest_dlbench.running.training import Plan, recipe_json, train_once
+from pytest_dlbench.running.plan import Plan, recipe_json
+from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
 from tests.perf.pairs import median_ratio

@@ -10,7 +10,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.model import SGD, Dense, Flatten, Layer, Model, Recipe, SoftmaxCrossEntropy, infer
 from pytest_dlbench.records import Case
-from pytest_dlbench.running.training import Plan
+from pytest_dlbench.running.plan import Plan
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 CLASSES = 3

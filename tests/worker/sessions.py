@@ -20,7 +20,7 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker
-from pytest_dlbench.running.training import recipe_json
+from pytest_dlbench.running.plan import recipe_json
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 # Theano compiles some networks for minutes.
