@@ -44,7 +44,8 @@ TINYGRAD = Environment(
     name="tinygrad",
     python="3.11",
     requirements=("tinygrad==0.14.0", _NUMPY),
-    variables=(("CACHEDB", "{caches}/tinygrad.db"),),
+    # It would compile in processes beside the worker, each of which ends after 16 kernels: starting them takes longer.
+    variables=(("CACHEDB", "{caches}/tinygrad.db"), ("PARALLEL", "0")),
     notes="Compiles with clang, which must be on PATH (Debian: clang).",
 )
 MLX = Environment(

@@ -5,6 +5,7 @@ from math import nan
 
 import numpy as np
 
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.intervals import Interval, paired
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.readings import steady_steps
@@ -12,16 +13,19 @@ from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 ALPHA = 0.025
-# Fewer samples behind the warm-up do not tell a slope.
-LEAST_SAMPLES = 10
+# Fewer samples behind the warm-up do not tell a slope, and the memory of the first steps is that of allocators which
+# find out what they need: PyTorch's grows by 4 % over three steps of two seconds each.
+LEAST_SAMPLES, LEAST_STEPS = 10, 40
 
 
 def growth(run: Run) -> float:
     """By what share of itself the resident set grew over the steps behind the warm-up: 0.02 is 2 %.
 
-    The Theil-Sen line through the samples, so that a buffer that comes and goes is no growth. NaN of a run that was
-    sampled less than 10 times meanwhile, or whose record is older than its timeline.
+    The Theil-Sen line through the samples, so that a buffer that comes and goes is no growth. NaN of a run of less than
+    40 such steps, or that was sampled less than 10 times meanwhile, or whose record is older than its timeline.
     """
+    if run.training is None or len(steady_steps(run.training)) < LEAST_STEPS:
+        return nan
     begin, end = _steady(run)
     inside = [place for place, moment in enumerate(run.timeline.seconds) if begin <= moment <= end]
     if len(inside) < LEAST_SAMPLES:
@@ -42,9 +46,9 @@ def leak(runs: Sequence[Run], alpha: float = ALPHA) -> Interval:
 
 
 def verdict(runs: Sequence[Run], tolerance: float) -> Verdict | None:
-    """Whether runs leak more than so many points, against no growth at all; None where a run does not tell."""
+    """Whether runs leak more than so many points, against no growth at all; None of too few, or silent ones."""
     grown = leak(runs)
-    if not np.isfinite(grown.estimate):
+    if len(runs) < FEWEST_RUNS or not np.isfinite(grown.estimate):
         return None
     return Verdict(
         metric="leak",

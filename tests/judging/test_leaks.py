@@ -62,6 +62,15 @@ def test_a_run_that_was_hardly_sampled_says_nothing(silent):
     assert isnan(growth(silent))
 
 
+def test_a_few_long_steps_say_nothing():
+    few = run(LEAKING)
+    assert isnan(growth(records.replace(few, training=records.replace(few.training, step_seconds=(3.0,) * 4))))
+
+
+def test_less_than_three_runs_are_not_judged():
+    assert verdict([run(LEAKING)] * 2, 2.0) is None
+
+
 def test_three_leaking_runs_are_a_leak():
     assert is_leaking(leak([run(LEAKING)] * 3), 2.0) is VerdictOutcome.REGRESSED
 

@@ -232,13 +232,14 @@ def test_two_ways_to_train_one_cell_must_have_labels(suite):
 
 def test_a_worker_that_leaks_fails_its_test_without_any_baseline(suite):
     suite.write(builder="leaks")
+    # Smoke has too few steps to tell.
     result = suite.run(
-        "--dlbench-runs=2", "--dlbench-columns=leak,verdict", "--dlbench-allow=invalid", "--junitxml=junit.xml"
+        "--dlbench-scale=quick", "--dlbench-columns=leak,verdict", "--dlbench-allow=invalid", "--junitxml=junit.xml"
     )
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
-            "regressed: training-numpy-softmax-digits-cpu-smoke",
+            "regressed: training-numpy-softmax-digits-cpu-quick",
             "leak *regressed *0.00 % → *%, +*pp [[]+*, +*[]], tolerance 2pp",
             "  the resident set grows with the steps, whatever a baseline has",
             "no baseline",
