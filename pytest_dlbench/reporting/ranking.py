@@ -10,6 +10,8 @@ from pytest_dlbench.records import CaseOutcome, CaseResult
 METRIC = "step_time_median"
 # In points; what the gate tolerates of one framework it tolerates between two.
 ACCURACY_POINTS = 1.0
+# Of more there are too many pairs to read: 24 have 276.
+MOST_FRAMEWORKS = 4
 # Of these the figures are not the framework's, or not all there.
 LEFT_OUT = (CaseOutcome.INVALID, CaseOutcome.DIVERGED)
 
@@ -47,13 +49,27 @@ def _compared(field: Field) -> Iterator[str]:
     if not shared:
         return
     yield f"frameworks on {field.conditions}: time of a step, geometric means over data sets"
-    for ratio in shared:
+    if alone := sum(ratio.datasets == 1 for ratio in shared):
+        yield f"  not ranked: {alone} pair{'s' * (alone > 1)} with 1 data set in common, which says nothing of others"
+    several = [ratio for ratio in shared if ratio.datasets > 1]
+    told = several if len(times) <= MOST_FRAMEWORKS else _of_neighbours(several, times)
+    for ratio in told:
         yield f"  {_claim(ratio)}"
         if _is_claimed(ratio):
             pair = (field.cells[ratio.framework], field.cells[ratio.other])
-            yield from (f"    {told}" for told in _differences((ratio.framework, ratio.other), pair))
+            yield from (f"    {line}" for line in _differences((ratio.framework, ratio.other), pair))
+    if len(told) < len(several):
+        yield f"  left out: {len(several) - len(told)} pairs of frameworks that are no neighbours"
     if ranking := rank(times):
         yield f"  {_ranks(ranking)}"
+
+
+def _of_neighbours(ratios: Sequence[FrameworkRatio], times: Mapping[str, Mapping[str, float]]) -> list[FrameworkRatio]:
+    """Those of frameworks that follow each other when they are sorted by their times."""
+    known = [name for name, of in times.items() if of]
+    place = {name: number for number, name in enumerate(sorted(known, key=lambda n: geometric_mean(times[n].values())))}
+    near = [ratio for ratio in ratios if abs(place[ratio.framework] - place[ratio.other]) == 1]
+    return sorted(near, key=lambda ratio: min(place[ratio.framework], place[ratio.other]))
 
 
 def _times(cells: Mapping[str, Cells]) -> dict[str, dict[str, float]]:
@@ -75,10 +91,8 @@ def _is_claimed(ratio: FrameworkRatio) -> bool:
 
 
 def _claim(ratio: FrameworkRatio) -> str:
-    datasets = f"{ratio.datasets} data set{'s' * (ratio.datasets > 1)}"
-    if ratio.datasets == 1:
-        return f"{ratio.framework} and {ratio.other}: ratio {ratio.ratio:.3g} on 1 data set; one says nothing of others"
-    figures = f"ratio {ratio.ratio:.3g} [{ratio.lower:.3g}, {ratio.upper:.3g}] over {datasets}, p {ratio.p_value:.2g}"
+    interval = f"[{ratio.lower:.3g}, {ratio.upper:.3g}]"
+    figures = f"ratio {ratio.ratio:.3g} {interval} over {ratio.datasets} data sets, p {ratio.p_value:.2g}"
     if not _is_claimed(ratio):
         return f"{ratio.framework} and {ratio.other} are not told apart: {figures}"
     faster, slower = (ratio.framework, ratio.other) if ratio.ratio < 1 else (ratio.other, ratio.framework)

@@ -1,6 +1,7 @@
 """What is said of frameworks side by side."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -41,13 +42,28 @@ def test_without_support_by_the_interval_nothing_is_ranked():
 
 def test_one_data_set_ranks_nothing():
     (_, line) = ranking.lines(field({"a": (3.0,), "b": (1.0,)}))
-    assert "is faster" not in line
-    assert line.endswith("one says nothing of others")
+    assert line == "  not ranked: 1 pair with 1 data set in common, which says nothing of others"
 
 
 def test_two_models_on_one_data_set_are_one_data_set():
     both = [*field({"a": (3.0,), "b": (1.0,)}), *field({"a": (3.1,), "b": (1.0,)}, model="mnist-fcn")]
-    assert ranking.lines(both)[1] == "  a and b: ratio 3.05 on 1 data set; one says nothing of others"
+    assert ranking.lines(both)[1:] == ["  not ranked: 1 pair with 1 data set in common, which says nothing of others"]
+
+
+def test_of_many_frameworks_neighbours_are_told_from_the_quickest_on():
+    factors = {"e": 1.9, "a": 1.0, "c": 1.4, "b": 1.2, "d": 1.6}
+    jitter = {
+        name: [factor * (1 + 0.001 * (ord(name) * place % 5)) for place in range(5)] for name, factor in factors.items()
+    }
+    found = ranking.lines(field(jitter, certificate=CERTIFICATE))
+    told = [line.split(":")[0].strip() for line in found if line.startswith("  ") and not line.startswith("    ")]
+    assert told[:-1] == [f"{one} is faster than {other}" for one, other in pairwise("abcde")]
+    assert found[-1] == "  left out: 6 pairs of frameworks that are no neighbours"
+
+
+def test_many_frameworks_on_one_data_set_take_one_line():
+    (_, line) = ranking.lines(field(dict.fromkeys("abcdefgh", (1.0,))))
+    assert line.startswith("  not ranked: 28 pairs")
 
 
 def test_below_a_claim_stands_what_is_not_the_same_on_both_sides():
