@@ -118,11 +118,11 @@ class Dlbench:
         the model's own; --dlbench-set changes whichever it is. ``label`` starts the case's id, and tells apart two ways
         to train the same cell.
         """
-        plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label)
-        if old_side := self._old_sides.get(plan.framework.name):
-            old = self._plan(old_side, model, dataset, device, recipe=recipe, label=label)
-            return self._result(*pairing.train(self._session, old, plan, self._node, self._tolerance))
-        return self._result(*self._session.train(plan, self._node, self._tolerance))
+
+        def planned(side: Framework | str) -> Plan:
+            return self._plan(side, model, dataset, device, recipe=recipe, label=label)
+
+        return self._result(framework, planned)
 
     def infer(
         self,
@@ -143,13 +143,15 @@ class Dlbench:
         def planned(side: Framework | str) -> Plan:
             return self._plan(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
 
+        return self._result(framework, planned)
+
+    def _result(self, framework: Framework | str, planned: Callable[[Framework | str], Plan]) -> Result:
+        """A case run and judged, beside its old side where the session has one."""
         plan = planned(framework)
         if old_side := self._old_sides.get(plan.framework.name):
-            old = planned(old_side)
-            return self._result(*pairing.train(self._session, old, plan, self._node, self._tolerance))
-        return self._result(*self._session.train(plan, self._node, self._tolerance))
-
-    def _result(self, record: Record, result: CaseResult) -> Result:
+            record, result = pairing.train(self._session, planned(old_side), plan, self._node, self._tolerance)
+        else:
+            record, result = self._session.train(plan, self._node, self._tolerance)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)

@@ -48,16 +48,8 @@ def train_once(plan: Plan, index: int) -> Run:
             _started(plan, plan.place, environment, folder) as worker,
         ):
             dialogue = Dialogue(worker, started, plan)
-            outcome, message = RunOutcome.FINISHED, ""
             try:
-                dialogue.hold(plan, plan.place.environment, seed, inputs)
-            except NotDoneError as error:
-                outcome, message = error.outcome, str(error)
-                if outcome is RunOutcome.MISSING_FRAMEWORK and plan.place.environment != CURRENT:
-                    # What was built for it or named for it must have it: a skip would hide that it has not.
-                    outcome = RunOutcome.FAILED
-            except FileFormatError as error:
-                outcome, message = RunOutcome.BROKEN_PROTOCOL, str(error)
+                outcome, message = _held(dialogue, plan, plan.place.environment, seed, inputs)
             except WorkerError as error:
                 outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
@@ -78,6 +70,21 @@ def train_once(plan: Plan, index: int) -> Run:
         **dialogue.observed(),
         **dialogue.measured,
     )
+
+
+def _held(
+    dialogue: Dialogue, plan: Plan, environment: str, seed: int, inputs: dict[str, Any]
+) -> tuple[RunOutcome, str]:
+    """What the whole conversation came to, and why it is no more; raises WorkerError where the worker ended it."""
+    try:
+        dialogue.hold(plan, environment, seed, inputs)
+    except NotDoneError as error:
+        # What was built for it or named for it must have it: a skip would hide that it has not.
+        is_hidden = error.outcome is RunOutcome.MISSING_FRAMEWORK and environment != CURRENT
+        return RunOutcome.FAILED if is_hidden else error.outcome, str(error)
+    except FileFormatError as error:
+        return RunOutcome.BROKEN_PROTOCOL, str(error)
+    return RunOutcome.FINISHED, ""
 
 
 def _environment(plan: Plan, place: Place, run: str) -> Mapping[str, str]:
