@@ -107,6 +107,9 @@ PAIRS = model(
     head=SequenceCrossEntropy(classes=15, ignored=0),
     words=15,
 )
+BIGRAMS = reader(
+    "bigrams", Embedding(WORDS, 5, limit=1.0), Dense(WORDS), head=SequenceCrossEntropy(classes=WORDS, ignored=0)
+)
 MODELS = (
     classifier("residual", Add((Conv2D(2, 3, padding=1), BatchNorm(), ReLU(), Conv2D(2, 1)), ()), ReLU()),
     classifier("shortcut", Add((AvgPool(2), PadChannels(5)), (Conv2D(5, 2, stride=2),)), Tanh()),
@@ -117,6 +120,7 @@ MODELS = (
     model("log-softmax", Flatten(), Dense(CLASSES), LogSoftmax()),
     model("features", Flatten(), Concat((Dense(3), Tanh()), (Dense(2),)), BatchNorm(), Dense(CLASSES)),
     FLAGS,
+    BIGRAMS,
     LANGUAGE,
     reader("lstm", Embedding(WORDS, 5, limit=1.0), LSTM(6), Dense(CLASSES)),
     reader("one-flag", Embedding(WORDS, 5, limit=1.0), LSTM(6), Dense(1), head=SigmoidCrossEntropy(flags=1)),

@@ -80,7 +80,9 @@ def sequence_cross_entropy(network):
     """Of labels that are numbers, in an array with as many dimensions as the logits', as Keras wants it."""
 
     def sequence_cross_entropy(labels, logits):
-        labels = K.cast(labels[:, :, 0], "int32")
+        # The batch is no axis to CNTK: there the index would be of a step.
+        labels = native.C.reshape(labels, logits.shape[:-1]) if BACKEND == "cntk" else labels[:, :, 0]
+        labels = K.cast(labels, "int32")
         if BACKEND == "tensorflow":
             losses = native.tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         else:
