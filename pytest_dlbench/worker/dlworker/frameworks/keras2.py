@@ -33,6 +33,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -228,8 +229,11 @@ class Trainer:
         return "\n".join(lines)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.order, self.rates = self._inputs(inputs), np.array(order), rates
-        self.labels = self._labels(labels)
+        self.feed(inputs, labels)
+        self.order, self.rates = np.array(order), rates
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), self._labels(labels)
 
     def _inputs(self, inputs):
         if "vocabulary" in self.network:
