@@ -1,0 +1,102 @@
+"""Every network of the zoo that is not slow learns, in PyTorch: it knows two examples by heart within some steps.
+
+What does not look at its inputs gives both the same answers. Then its loss is no less than the entropy of their labels,
+whatever it has learned: a loss below that is of a network through which inputs and gradients pass.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_dlbench.data import Arrays
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Places
+from pytest_dlbench.model import Adam, Model, Recipe, infer
+from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.running.messages import Built, Failed, Trained, TrainedOn
+from pytest_dlbench.zoo import MODELS
+from tests.worker.sessions import Session, session
+
+MOST_STEPS, STEPS_AT_ONCE = 150, 5
+SHARE_OF_ENTROPY = 0.9
+RECIPE = Recipe(batch_size=2, epochs=1, optimizer=Adam(3e-4))
+RATE_OF_SEQUENCES = 1e-2
+NAMES = [model.name for model in MODELS.values() if "slow" not in model.marks]
+
+
+def entropy(labels: Any) -> float:
+    """Of the labels' own shares, in nats: the least loss of one answer for all."""
+    _, counts = np.unique(labels, return_counts=True)
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def two_examples(arrays: Arrays) -> tuple[Any, Any]:
+    """The first one of training, and the next with other labels."""
+    labels = arrays.train_labels
+    other = next(place for place in range(len(labels)) if (labels[place] != labels[0]).any())
+    return arrays.train_inputs[[0, other]], labels[[0, other]]
+
+
+class Learner:
+    """A worker that trains one network after the other on a batch of its own."""
+
+    def __init__(self, asked: Session, folder: Path) -> None:
+        self._asked, self._folder = asked, folder
+
+    def losses(self, model: Model, inputs: Any, labels: Any, enough: float) -> list[float]:
+        """Of steps on the same examples, until a loss is less than enough."""
+        files = {"order": np.tile(np.arange(len(inputs)), (MOST_STEPS, 1)), "inputs": inputs, "labels": labels}
+        for name, array in files.items():
+            np.save(self._folder / f"{name}.npy", array)
+        optimizer = Adam(RATE_OF_SEQUENCES) if model.family == "rnn" else RECIPE.optimizer
+        built = self._asked.build(infer(model), replace(RECIPE, optimizer=optimizer))
+        assert isinstance(built, Built), built.message
+        paths = {name: str(self._folder / f"{name}.npy") for name in files}
+        answer: Trained | TrainedOn | Failed = self._asked.ask("train", **paths, steps=STEPS_AT_ONCE)
+        losses: list[float] = []
+        while True:
+            assert not isinstance(answer, Failed), answer.message
+            losses += answer.losses
+            if min(losses) < enough or len(losses) == MOST_STEPS:
+                return losses
+            answer = self._asked.train_on(len(losses), STEPS_AT_ONCE)
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory):
+    place = Places().find(FRAMEWORKS["pytorch"])
+    if isinstance(place, Absent):
+        if "pytorch" in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
+            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
+        pytest.skip(place.reason)
+    folder = tmp_path_factory.mktemp("learner")
+    with session(FRAMEWORKS["pytorch"], folder) as asked:
+        hello = asked.hello()
+        assert not isinstance(hello, Failed), hello.message
+        yield Learner(asked, folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_knows_two_examples_by_heart(learner, name):
+    model = MODELS[name].without_dropout()
+    inputs, labels = two_examples(synthetic_for(model).make())
+    counted = labels[labels != getattr(model.head, "ignored", None)]
+    enough = SHARE_OF_ENTROPY * entropy(counted)
+    losses = learner.losses(model, inputs, labels, enough)
+    assert min(losses) < enough
+
+
+def test_two_examples_that_look_alike_are_never_told_apart(learner):
+    model = MODELS["gatech-lenet"].without_dropout()
+    inputs, labels = two_examples(synthetic_for(model).make())
+    blind = np.repeat(inputs[:1], 2, axis=0)
+    losses = learner.losses(model, blind, labels, SHARE_OF_ENTROPY * entropy(labels))
+    assert len(losses) == MOST_STEPS
+    assert min(losses) > 0.999 * entropy(labels)
+    # What can be had without looking it has learned.
+    assert losses[-1] < losses[0] / 2
