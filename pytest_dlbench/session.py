@@ -36,6 +36,7 @@ from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
 from pytest_dlbench.storing.consecutive import consecutive
+from pytest_dlbench.turns import Turns
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
@@ -55,9 +56,13 @@ class Session:
     examiner: Examiner = field(default_factory=Examiner)
     workers: int = 1
     """Processes of pytest-xdist that run tests: they know nothing of each other and share the budget equally."""
+    turns: Turns = field(init=False)
     _candidates: int = 0
     _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.turns = Turns(has_time=lambda: self.has_time)
 
     def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
