@@ -14,7 +14,7 @@ from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import stored
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options import Options
-from pytest_dlbench.records import Baseline, CaseOutcome, CaseResult, Record
+from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
 from pytest_dlbench.reporting import figures, messages
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import session_name
@@ -46,6 +46,21 @@ class Comparer:
             return self._against(baseline, record, framework, node, tolerance)
         except FileFormatError as error:
             return result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
+
+    def narrow(
+        self, case: Case, context: Context, tolerances: Mapping[str, float], calibrated: Mapping[str, float]
+    ) -> Mapping[str, float]:
+        """The least tolerance that the case's baseline can tell, of each metric whose own is below it.
+
+        Nothing where there is none to compare with, or a damaged one: ``compare`` will say so.
+        """
+        try:
+            baseline = self.baselines.read(case, context.machine)
+            if baseline is None or judging.obstacles(baseline.context, context):
+                return {}
+            return stored.narrow(baseline, tolerances, calibrated, self.options.runs)
+        except FileFormatError:
+            return {}
 
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""

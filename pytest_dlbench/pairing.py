@@ -49,7 +49,7 @@ def train(
             pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
             result = _judged(record, pairing, found, pairs.runs, again)
-            warned = (*result.warnings, *messages.narrow(narrow(terms), terms.max_pairs))
+            warned = (*result.warnings, *messages.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
             result = replace(result, warnings=warned)
     if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
         result = profiled(session, old, new, result)
@@ -60,11 +60,12 @@ def train(
 def _series(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, float]) -> Series:
     """A case before its first pair; raises OptionError for a tolerance that pairs cannot tell from no change."""
     asked = of_purpose(tolerance, new.purpose)
-    terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old))
-    # What nobody asked for is told, and is judged as well as that goes.
-    refused = {name: least for name, least in narrow(terms).items() if name in asked and _is_asked_for(name, asked)}
-    if refused:
-        raise OptionError(messages.too_narrow(new.case.id, asked, refused, terms.max_pairs, terms.reference_runs))
+    calibrated = session.calibrated(old, new)
+    terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old), calibrated)
+    # What nobody asked for is told, and is judged as well as that goes; so is everything in the shadow.
+    typed = {} if session.options.shadow else judging.asked_for(asked)
+    if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
+        raise OptionError(messages.too_narrow(new.case.id, asked, refused, f"{terms.max_pairs} pairs", _seen(terms)))
     pairs = pairs_of(session, old, new, min(terms.max_pairs, many.SCREENING_PAIRS))
     return Series(pairs=pairs, passes=Passes(terms=terms, next_level=session.level))
 
@@ -89,8 +90,11 @@ def next_of(pairs: Pairs) -> Pair:
     return Pair(old=old, new=new)
 
 
-def _is_asked_for(name: str, tolerances: Mapping[str, float]) -> bool:
-    return tolerances[name] != judging.METRICS[name].tolerance
+def _seen(terms: Terms) -> str:
+    """What it rests on that they cannot."""
+    if terms.reference_runs:
+        return f"as two of {terms.reference_runs} runs in a row differ here"
+    return "as runs differed in dlbench calibrate" if terms.calibrated else "on any machine"
 
 
 def _record(session: Session, plan: Plan, runs: Sequence[Run]) -> Record:

@@ -8,7 +8,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.comparing import Comparer, result
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
-from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence, leaks, many
 from pytest_dlbench.judging.impossible import suspicion
@@ -34,12 +34,14 @@ from pytest_dlbench.running.series import train_series
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
+from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.certificates import CertificateStore
 from pytest_dlbench.storing.consecutive import consecutive
 from pytest_dlbench.turns import Turns
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
+STORED = "the stored sessions"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,6 +113,19 @@ class Session:
         folder, besides = self.options.journals, self.journal.path
         return consecutive(folder, plan.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
 
+    def calibrated(self, *plans: Plan) -> Mapping[str, float]:
+        """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first plan that it knows.
+
+        Raises FileFormatError for a damaged file.
+        """
+        store = CalibrationStore(folder=self.options.baselines)
+        for plan in plans:
+            context = self.settings.context(plan)
+            found = store.nearest(plan.case, context.machine)
+            if found and not judging.obstacles(found.context, context):
+                return found.spreads
+        return {}
+
     def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""
         self.journal.append(Entry(result=result, recipe=record.recipe))
@@ -118,8 +133,9 @@ class Session:
     def train(self, plan: Plan, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
         self.claim(plan, node)
-        runs = self.run(plan, self.options.runs, self.repeats)
         context = self.settings.context(plan)
+        narrow = self._narrow(plan, context, tolerance)
+        runs = self.run(plan, self.options.runs, self.repeats)
         record = Record(
             case=plan.case,
             context=context,
@@ -128,8 +144,21 @@ class Session:
             certificate=self.certificate_of(plan, runs[0]),
         )
         judged = self._judge(record, plan, node, tolerance)
+        judged = replace(judged, warnings=(*judged.warnings, *messages.narrow(narrow, STORED)))
         self.conclude(record, judged)
         return record, judged
+
+    def _narrow(self, plan: Plan, context: Context, tolerance: Mapping[str, float]) -> Mapping[str, float]:
+        """Tolerances below what the baseline can tell; raises OptionError for those that somebody asked for.
+
+        Saving and the shadow fail nothing, and are told as well.
+        """
+        narrow = self.comparer.narrow(plan.case, context, tolerance, self.calibrated(plan))
+        refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
+        if refused and not self.options.save and not self.options.shadow:
+            seen = "as sessions differ here; --dlbench-ab may find less"
+            raise OptionError(messages.too_narrow(plan.case.id, tolerance, refused, STORED, seen))
+        return narrow
 
     def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
         """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.

@@ -103,6 +103,19 @@ def test_of_a_machine_that_was_not_measured_only_the_impossible_is_too_narrow():
     assert set(narrow(terms_of({"step_time": 0.001, "peak_rss": 0.02}, 20, ()))) == {"step_time"}
 
 
+def test_what_was_calibrated_says_what_is_too_narrow_where_there_is_no_reference():
+    terms = terms_of(TOLERANCES, 20, (), {"step_time": 0.1, "peak_rss": 0.5})
+    assert narrow(terms) == {"step_time": pytest.approx(expm1(smallest_tolerance(0.1)))}
+    reference = [records.run(seed, step=0.01 * (1.01 if seed % 2 else 1.0)) for seed in range(1, 11)]
+    assert narrow(terms_of(TOLERANCES, 20, reference, {"step_time": 0.1})) == {}
+
+
+def test_what_was_calibrated_widens_the_spread_that_is_assumed_and_never_narrows_it():
+    terms = terms_of(TOLERANCES, 20, (), {"step_time": 0.1, "step_time_median": 0.001})
+    assert terms.spreads["step_time"] == 0.1
+    assert terms.spreads["step_time_median"] == TERMS.spreads["step_time_median"]
+
+
 def test_what_neither_side_has_is_not_judged():
     terms = terms_of({**TOLERANCES, "perplexity": 0.05, "leak": 2.0}, 20, ())
     assert outcomes(judged(1.0, terms=terms)).keys() == TOLERANCES.keys()

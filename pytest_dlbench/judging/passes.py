@@ -21,13 +21,15 @@ NextLevel = Callable[[], float | None]
 class Terms:
     """What is judged, and by how many pairs a pass at most: tolerances and reference spreads by metric.
 
-    The spreads are of ``reference_runs`` in a row; with none of them they are assumed.
+    The spreads are of ``reference_runs`` in a row; with none of them they are assumed, and no less than those that
+    ``dlbench calibrate`` found, which are ``calibrated``.
     """
 
     tolerances: Mapping[str, float]
     max_pairs: int
     spreads: Mapping[str, float]
     reference_runs: int = 0
+    calibrated: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +46,38 @@ class Found:
     alpha: float
 
 
-def terms_of(tolerances: Mapping[str, float], max_pairs: int, reference: Sequence[Run]) -> Terms:
-    """The terms, with spreads measured in the reference where it has so many runs of a metric as that takes."""
-    spreads = {name: reference_spread(metric, metric.told(reference)) for name, metric in _metrics(tolerances).items()}
-    return Terms(tolerances=tolerances, max_pairs=max_pairs, spreads=spreads, reference_runs=len(reference))
+def terms_of(
+    tolerances: Mapping[str, float],
+    max_pairs: int,
+    reference: Sequence[Run],
+    calibrated: Mapping[str, float] | None = None,
+) -> Terms:
+    """The terms, with spreads measured in the reference where it has so many runs of a metric as that takes.
+
+    What was calibrated may be of a quieter day: without a reference it widens what is assumed, and never narrows it.
+    """
+    known = {} if reference or not calibrated else calibrated
+    spreads = {
+        name: max(reference_spread(metric, metric.told(reference)), known.get(name, 0.0))
+        for name, metric in _metrics(tolerances).items()
+    }
+    return Terms(
+        tolerances=tolerances,
+        max_pairs=max_pairs,
+        spreads=spreads,
+        reference_runs=len(reference),
+        calibrated={name: spread for name, spread in known.items() if name in tolerances},
+    )
 
 
 def narrow(terms: Terms) -> dict[str, float]:
     """The least tolerance that the pairs can tell from no change, of each metric whose own is below it.
 
-    What is only assumed of this machine makes none too narrow: then the least spread counts that is ever believed.
+    What is only assumed of this machine makes none too narrow: then what was calibrated counts, or else the least
+    spread that is ever believed.
     """
     least = {name: smallest_spread(metric) for name, metric in _metrics(terms.tolerances).items()}
-    spreads = terms.spreads if terms.reference_runs else least
+    spreads = terms.spreads if terms.reference_runs else {**least, **terms.calibrated}
     return too_narrow(terms.tolerances, spreads, terms.max_pairs)
 
 
