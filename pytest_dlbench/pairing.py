@@ -7,7 +7,7 @@ from dataclasses import replace
 from pytest_dlbench import judging
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import many
-from pytest_dlbench.judging.accuracies import Divergences, compare_times, more_divergences
+from pytest_dlbench.judging.accuracies import COUNTED_RUNS, Divergences, compare_times, more_divergences
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, stall
 from pytest_dlbench.judging.passes import Found, Passes, Terms, narrow, terms_of
@@ -18,9 +18,6 @@ from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.session import REPEATS, Session
 from pytest_dlbench.turns import Series
-
-# Of each side: so many tell five diverging runs from none, and three with a chance of 3 %.
-COUNTED_RUNS = 5
 
 
 def train(
@@ -113,7 +110,7 @@ def _divergences(pairs: Pairs) -> str:
     sides = [[run.outcome is RunOutcome.DIVERGED for run in seen[name]] for name in ("old", "new")]
     old, new = (Divergences(runs=len(side), diverged=sum(side)) for side in sides)
     chance = more_divergences(old, new) if old.runs and new.runs else 1.0
-    return "\n" + messages.divergences(old, new, chance)
+    return "\n" + messages.divergences(old, new, chance, ("the old side", "the new one"))
 
 
 def _unfinished(record: Record, run: Run, old: Plan, new: Plan, told: str) -> CaseResult:

@@ -11,6 +11,7 @@ from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence, leaks, many
+from pytest_dlbench.judging.accuracies import COUNTED_RUNS, Divergences, more_divergences
 from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.model import infer
@@ -42,6 +43,8 @@ from pytest_dlbench.turns import Turns
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
 STORED = "the stored sessions"
+# What says whether a training diverges.
+COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Session:
     def __post_init__(self) -> None:
         self.turns = Turns(has_time=lambda: self.has_time)
 
-    def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
+    def run(self, plan: Plan, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
         return train_series(
             self.watched(plan),
@@ -75,6 +78,7 @@ class Session:
             progress=self.progress,
             examine=lambda run: self.examiner.examine(plan, run),
             repeats=repeats,
+            first=first,
         )
 
     def watched(self, plan: Plan) -> Plan:
@@ -135,7 +139,7 @@ class Session:
         self.claim(plan, node)
         context = self.settings.context(plan)
         narrow = self._narrow(plan, context, tolerance)
-        runs = self.run(plan, self.options.runs, self.repeats)
+        runs = self._counted(plan, context, self.run(plan, self.options.runs, self.repeats))
         record = Record(
             case=plan.case,
             context=context,
@@ -147,6 +151,23 @@ class Session:
         judged = replace(judged, warnings=(*judged.warnings, *messages.narrow(narrow, STORED)))
         self.conclude(record, judged)
         return record, judged
+
+    def _counted(self, plan: Plan, context: Context, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+        """The runs; where one diverged of a case whose stored runs did not, with more, until so many can be told."""
+        if runs[-1].outcome is RunOutcome.DIVERGED and self.comparer.stored_runs(plan.case, context):
+            while len(runs) < COUNTED_RUNS and runs[-1].outcome in COUNTED:
+                runs += self.run(plan, 1, first=len(runs))
+        return runs
+
+    def _divergences(self, record: Record) -> str:
+        """How many runs diverged, and how often chance alone would have it so; nothing without stored runs."""
+        seen = [run for run in record.runs if run.outcome in COUNTED]
+        new = Divergences(runs=len(seen), diverged=sum(run.outcome is RunOutcome.DIVERGED for run in seen))
+        old = Divergences(runs=self.comparer.stored_runs(record.case, record.context), diverged=0)
+        if not old.runs or not new.diverged:
+            return ""
+        sides = ("the baseline", "this session")
+        return "\n" + messages.divergences(old, new, more_divergences(old, new), sides)
 
     def _narrow(self, plan: Plan, context: Context, tolerance: Mapping[str, float]) -> Mapping[str, float]:
         """Tolerances below what the baseline can tell; raises OptionError for those that somebody asked for.
@@ -211,7 +232,8 @@ class Session:
 
     def _judge(self, record: Record, plan: Plan, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
-            return result(record, outcome, messages.unfinished(record.runs[-1]))
+            unfinished = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
+            return result(record, outcome, f"{messages.unfinished(unfinished)}{self._divergences(record)}")
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
             return result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
         compared = _with_leak(record, self.comparer.compare(record, plan.framework, node, tolerance), tolerance)

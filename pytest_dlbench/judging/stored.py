@@ -103,6 +103,11 @@ def appended(baseline: Baseline | None, record: Record, session: BaselineSession
     )
 
 
+def seeds(baseline: Baseline) -> frozenset[int]:
+    """Those of the newest sessions: a seed is the same run again, and no further one. None of them diverged."""
+    return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)
+
+
 def compare(
     baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], history: Series | None = None
 ) -> Judged:

@@ -205,9 +205,10 @@ def times_to_accuracy(compared: "TimesToAccuracy", old: Sequence[TimeToAccuracy]
     )
 
 
-def divergences(old: "Divergences", new: "Divergences", chance: float) -> str:
+def divergences(old: "Divergences", new: "Divergences", chance: float, sides: tuple[str, str]) -> str:
     """Runs that diverged, counted on both sides."""
-    counts = f"{old.diverged} of {old.runs} runs of the old side diverged, {new.diverged} of {new.runs} of the new one"
+    then, now = sides
+    counts = f"{old.diverged} of {old.runs} runs of {then} diverged, {new.diverged} of {new.runs} of {now}"
     more = (
         f": so many more, or more still, come by chance in {100 * chance:.2g}%" if new.diverged > old.diverged else ""
     )

@@ -269,6 +269,15 @@ def test_nothing_is_saved_of_a_case_that_did_not_finish(suite):
     assert not list(suite.path.glob("baselines/**/*.json"))
 
 
+def test_divergences_are_counted_against_the_stored_runs(suite):
+    suite.save()
+    suite.write(builder="diverges")
+    result = suite.run()
+    assert result.ret == 1
+    counted = "0 of 3 runs of the baseline diverged, 5 of 5 of this session: so many more, or more still, come by *"
+    result.stdout.fnmatch_lines(["diverged: training-numpy-softmax-*", "run 1 (seed 1): *", counted])
+
+
 def test_two_ways_to_train_one_cell_must_have_labels(suite):
     two = "def test_{name}(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits', recipe={recipe}{label})\n"
     head = "from pytest_dlbench.model import SGD, Recipe\n"
