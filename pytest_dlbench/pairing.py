@@ -45,7 +45,9 @@ def train(
             record = _record(session, new, pairs.runs["new"])
             pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
-            result = _judged(record, pairing, found, pairs.runs, again)
+            beside = _told_beside(found, pairs.runs, has_time=session.has_time)
+            message = messages.paired(pairing, found.verdicts, beside, pairs.runs, again)
+            result = _judged(record, pairing, found, pairs.runs, message)
             warned = (*result.warnings, *messages.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
             result = replace(result, warnings=warned)
     if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
@@ -151,20 +153,22 @@ def _pairing(old: Plan, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     )
 
 
-def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]]) -> list[str]:
-    """What is told and not judged: a stall, and when either side reached the accuracy that it was to reach."""
+def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]], *, has_time: bool = True) -> list[str]:
+    """What is told and not judged: a stall, when either side reached the accuracy that it was to reach, and the end."""
     old, new = ([time for run in runs[side] if (time := judging.time_to_accuracy(run))] for side in ("old", "new"))
     times = messages.times_to_accuracy(compare_times(old, new), old, new) if min(len(old), len(new)) >= 2 else ""
-    return [line for line in (stall(found.decisions), times) if line]
+    is_cut_short = not has_time and any(not decision.is_final for decision in found.decisions.values())
+    spent = "no time was left for more pairs: --dlbench-budget is spent" if is_cut_short else ""
+    return [line for line in (stall(found.decisions), times, spent) if line]
 
 
 def _judged(
-    record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], again: str
+    record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], message: str
 ) -> CaseResult:
     return CaseResult(
         case=record.case,
         outcome=judging.of_verdicts(found.verdicts),
-        message=messages.paired(pairing, found.verdicts, _told_beside(found, runs), runs, again),
+        message=message,
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=found.verdicts,
