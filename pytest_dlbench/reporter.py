@@ -35,6 +35,7 @@ class Reporter:
         self._cases = 0
         # Read now: while a test's output is captured, standard output is no terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
+        self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
         self._results: list[CaseResult] = []
         self._told: list[dict[str, Any]] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
@@ -48,8 +49,8 @@ class Reporter:
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether lines go to a terminal."""
-        return bool(self._terminal and self._terminal._tw.hasmarkup)
+        """Whether lines go to a terminal that somebody looks at: what CI keeps of one are all its lines."""
+        return self._is_terminal and not os.environ.get("CI")
 
     def write(self, text: str) -> None:
         """Write in the middle of a test, past pytest's capture."""
