@@ -14,7 +14,7 @@ def test_elsewhere_than_on_a_terminal_every_run_is_a_line(suite):
             "case 1 of 1, run 2 of 3: *left",
             "case 1 of 1, run 3 of 3: *",
             "*= dlbench =*",
-            "machine linux-*threads, scale smoke",
+            "machine linux-*thread*, scale smoke",
             "case *samples/s *step median *step 10 % *first step *accuracy *peak RSS *CPUs *verdict",
             "journal: *.dlbench*.jsonl",
         ]
@@ -127,3 +127,9 @@ def test_each_test_function_has_its_table_with_the_asked_columns(suite):
         ]
     )
     result.stdout.no_fnmatch_line("*samples/s*")
+
+
+def test_without_tracebacks_no_line_is_empty_between_heading_and_machine(suite):
+    result = suite.run("--tb=no", "--no-header", "--dlbench-runs=1")
+    heading = next(number for number, line in enumerate(result.outlines) if "= dlbench =" in line)
+    assert result.outlines[heading + 1].startswith("machine ")
