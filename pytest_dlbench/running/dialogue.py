@@ -43,7 +43,8 @@ class Dialogue:
     def __init__(self, worker: Worker, started: float, plan: Plan) -> None:
         self._worker, self._started, self._deadline = worker, started, started + plan.timeout_seconds
         self._observer = Observer(worker.pid, started, device=plan.case.device, card=plan.card, make=plan.samplers)
-        self._period_seconds, self._steps, self._enters = plan.sample_period_seconds, plan.steps, plan.enters
+        self._period_seconds, self._around_look = plan.sample_period_seconds, plan.around_look
+        self._steps, self._enters = plan.steps, plan.enters
         self.measured: dict[str, Any] = {"usage": {}}
 
     def observed(self) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class Dialogue:
             answer = self._worker.request(
                 op,
                 deadline=self._deadline,
-                waiting=self._observer.sample,
+                waiting=self._look,
                 period_seconds=self._period_seconds,
                 **fields,
             )
@@ -86,6 +87,12 @@ class Dialogue:
         if isinstance(parsed, messages.Failed):
             raise NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
         return parsed
+
+    def _look(self) -> None:
+        if self._around_look:
+            self._around_look(monotonic() - self._started, self._observer.sample)
+        else:
+            self._observer.sample()
 
     def _hello(self, plan: Plan, environment: str) -> None:
         case = plan.case

@@ -42,6 +42,8 @@ class Plan:
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
     samplers: tuple[MakeSampler, ...] = ()
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
+    around_look: Callable[[float, Callable[[], None]], None] | None = None
+    """What is done where the worker would be looked at, with the seconds since the start of the run and the look."""
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
