@@ -16,8 +16,6 @@ from tests import browser
 
 WIDTH, PHONE_WIDTH = 1100, 390
 THEMES = ("light", "dark")
-# So many colours are enough for charts and text, and make a third of the size.
-COLOURS = 128
 
 
 def picture(
@@ -45,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("docs/pictures"))
-    parser.add_argument("--last", default="step-times", help="The section that a picture ends with [step-times].")
+    parser.add_argument("--last", default="frameworks", help="The section that a picture ends with [frameworks].")
     parser.add_argument("--last-on-phone", default="changes", help="And the one that a phone's ends with [changes].")
     asked = parser.parse_args()
     if (found := browser.programs()) is None:
@@ -61,7 +59,9 @@ def main() -> None:
         )
     asked.output.mkdir(parents=True, exist_ok=True)
     for name, image in taken.items():
-        image.convert("RGB").quantize(COLOURS).save(asked.output / f"report-{name}.png", optimize=True)
+        # A third of the size; by median cut the few pixels of a chart's colours would become those of the many.
+        small = image.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small.save(asked.output / f"report-{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
