@@ -1,6 +1,7 @@
-"""Pictures of a report for the documentation: light, dark, and as a phone shows it.
+"""Pictures of a report for the documentation: light, dark, and as a phone shows it; and single charts, made small.
 
-dlbench report .dlbench -o report && python -m docs.take_pictures report/report.html -o docs/pictures
+dlbench report .dlbench -o report
+python -m docs.take_pictures report/report.html --chart report/charts/frameworks.png -o docs/pictures
 """
 
 import argparse
@@ -38,11 +39,19 @@ def picture(
     return Image.open(io.BytesIO(base64.b64decode(shot["data"])))
 
 
+def save(image: Image.Image, path: Path) -> None:
+    """A third of the size that it would have in full."""
+    # By median cut the few pixels of a chart's colours would become those of the many around them.
+    small = image.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
+
+
 def main() -> None:
-    """Write ``report-light.png``, ``report-dark.png`` and ``report-phone.png``."""
+    """Write ``report-light.png``, ``report-dark.png``, ``report-phone.png``, and every chart under its own name."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("docs/pictures"))
+    parser.add_argument("--chart", type=Path, action="append", default=[], help="A picture of a chart; repeatable.")
     parser.add_argument("--last", default="frameworks", help="The section that a picture ends with [frameworks].")
     parser.add_argument("--last-on-phone", default="changes", help="And the one that a phone's ends with [changes].")
     asked = parser.parse_args()
@@ -59,9 +68,9 @@ def main() -> None:
         )
     asked.output.mkdir(parents=True, exist_ok=True)
     for name, image in taken.items():
-        # A third of the size; by median cut the few pixels of a chart's colours would become those of the many.
-        small = image.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        small.save(asked.output / f"report-{name}.png", optimize=True)
+        save(image, asked.output / f"report-{name}.png")
+    for chart in asked.chart:
+        save(Image.open(chart), asked.output / chart.name)
 
 
 if __name__ == "__main__":

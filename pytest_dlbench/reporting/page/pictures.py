@@ -19,7 +19,7 @@ THEMES: dict[str, dict[str, Any]] = json.loads(
 )
 WIDTH = 720
 # In pixels: the width of a name and its sign beside others, and the height of a line of them.
-LEGEND_ENTRY, LEGEND_LINE = 150, 17
+LEGEND_ENTRY, LEGEND_LINE = 140, 17
 MOST = 30
 """So many values of a chart's ``limit`` are drawn: a picture has no button to show all."""
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])

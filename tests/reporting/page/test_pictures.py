@@ -40,7 +40,7 @@ def test_a_legend_of_many_frameworks_takes_no_room_from_the_picture():
         for count in (4, 24)
     )
     heights = [pictures.specification(threads_chart.chart(cases), cases)["height"] for cases in (few, many)]
-    assert heights == [look.HEIGHT, look.HEIGHT + 5 * pictures.LEGEND_LINE]
+    assert heights == [look.HEIGHT, look.HEIGHT + 4 * pictures.LEGEND_LINE]
 
 
 def test_two_dozen_frameworks_have_two_dozen_colours():
