@@ -33,6 +33,10 @@ WAY_OUT = (
     " runs differ by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
 )
 
+WAY_OUT_OF_PAIRS = (
+    "--dlbench-max-runs N and a longer --dlbench-budget let more pairs be run; --dlbench-tolerance can be wider"
+)
+
 SURE_WAY_OUT = "sessions of this machine differ by too much: --dlbench-ab needs none; --dlbench-tolerance can be wider"
 
 

@@ -95,7 +95,7 @@ class Pairs:
         return self.seen
 
     def _run(self, place: int, name: str, plan: Plan, index: int) -> Run:
-        done, limit, side = 2 * index + place, 2 * self.limit, f"{name} side, {plan.framework.name}"
+        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name} side, {plan.framework.name}"
         self.progress.run_started(self.new.case, done, limit, side)
         run = self.examine(plan, train_once(plan, index))
         self.keep(plan, run)
