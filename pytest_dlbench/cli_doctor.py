@@ -11,7 +11,7 @@ MORE = """
 examples:
   dlbench doctor                               what makes noise on this machine, and what to do about each
   dlbench doctor --observer                    what sampling costs a training, as a ratio of step times
-  dlbench doctor --observer --framework jax --pairs 20
+  dlbench doctor --observer --framework jax --pairs 300
 
 exit status: 0 told, 2 a wrong call, or a training that did not finish
 """
@@ -23,10 +23,9 @@ def declare(commands: Commands) -> None:
     """Add ``doctor``."""
     text = "Tell what makes this machine's figures noisy, or what observing costs."
     parser = command(commands, "doctor", help_text=text, more=MORE)
-    parser.add_argument("--observer", action="store_true", help="Train with and without sampling, in pairs.")
+    parser.add_argument("--observer", action="store_true", help="Train, and sample every other second.")
     parser.add_argument("--framework", metavar="NAME", default="pytorch", help="Who trains [pytorch].")
-    parser.add_argument("--pairs", metavar="N", type=int, default=10, help="How many pairs, 2 or more [10].")
-    parser.add_argument("--steps", metavar="N", type=int, default=400, help="Steps of each training [400].")
+    parser.add_argument("--pairs", metavar="N", type=int, default=60, help="How many pairs of seconds, 2 or more [60].")
     parser.set_defaults(run=_doctor)
 
 
@@ -49,7 +48,7 @@ def _lines(topic: str, state: str, advice: str) -> list[str]:
 def _observer(asked: argparse.Namespace) -> int:
     from pytest_dlbench.data import DATASETS  # noqa: PLC0415 - see above
     from pytest_dlbench.environments import DEVICES  # noqa: PLC0415
-    from pytest_dlbench.observing import observer_cost  # noqa: PLC0415
+    from pytest_dlbench.observing import FEWEST_PAIRS, observer_cost  # noqa: PLC0415
     from pytest_dlbench.planning import Settings  # noqa: PLC0415
     from pytest_dlbench.running import devices  # noqa: PLC0415
     from pytest_dlbench.sampling.machine import this_machine  # noqa: PLC0415
@@ -57,22 +56,22 @@ def _observer(asked: argparse.Namespace) -> int:
 
     if asked.framework not in FRAMEWORKS:
         raise OptionError(unknown_name("framework", asked.framework, "dlbench doctor", FRAMEWORKS))
-    if asked.pairs < 2:
-        raise OptionError(f"dlbench doctor --pairs: 2 or more, for one says nothing of the spread; got {asked.pairs}")
+    if asked.pairs < FEWEST_PAIRS:
+        raise OptionError(
+            f"dlbench doctor --pairs: {FEWEST_PAIRS} or more, for one says nothing of the spread; got {asked.pairs}"
+        )
     machine = this_machine()
     settings = Settings(
         machine=machine, scale="quick", threads=machine.cores, seed=SEED, timeout_seconds=TIMEOUT_SECONDS
     )
     model, device = MODELS[MODEL].for_input(DATASETS[DATASET].shape), DEVICES["cpu"]
-    plan = settings.plan(
-        FRAMEWORKS[asked.framework], model, DATASETS[DATASET], device, label="observer", steps=asked.steps
-    )
+    plan = settings.plan(FRAMEWORKS[asked.framework], model, DATASETS[DATASET], device, label="observer")
     with devices.held(device.name, lambda: print("waiting: another session measures on this machine")):
         cost = observer_cost(plan, asked.pairs, lambda line: None if asked.json else print(line))
-    interval = f"95 % interval {cost.lower - 1:+.2%} to {cost.upper - 1:+.2%}, {cost.pairs} pairs"
+    interval = f"95 % interval {cost.lower - 1:+.2%} to {cost.upper - 1:+.2%}, {cost.pairs} pairs of seconds"
     lines = [
         f"sampling costs {cost.ratio - 1:+.2%} of step time ({interval})",
-        f"and {cost.driver_share:.2%} of one core",
+        f"and looking takes {cost.looking_share:.2%} of one core",
     ]
     answer(asked, builtins(cost), lines)
     return 0

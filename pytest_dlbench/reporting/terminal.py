@@ -18,9 +18,13 @@ EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPOR
 BY_METRIC = {
     CaseOutcome.REGRESSED: "worse than the tolerance allows; the failure of its test says what changed in between",
     CaseOutcome.SUSPECT: "it looks worse, and a stored baseline alone cannot tell; pairs would",
-    CaseOutcome.INCONCLUSIVE: f"neither regressed nor equivalent; {messages.WAY_OUT}",
+    CaseOutcome.INCONCLUSIVE: "neither regressed nor equivalent",
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
+IN_ORDER = (
+    "--dlbench-budget: workers of pytest-xdist ran one case after the other; without -n the next pair goes where it"
+    " decides a case soonest"
+)
 MAX_COLUMNS = 500
 
 
@@ -70,9 +74,20 @@ def _by_metric(results: Sequence[CaseResult]) -> list[str]:
     """Regressions first: they are what a reader came for."""
     lines: list[str] = []
     for outcome, meaning in BY_METRIC.items():
-        told = [line for result in results if result.outcome is outcome for line in _deciding(result)]
-        lines += [f"{outcome}: {meaning}", *told] if told else []
+        found = [result for result in results if result.outcome is outcome]
+        told = [line for result in found for line in _deciding(result)]
+        more = _ways_out(found) if outcome is CaseOutcome.INCONCLUSIVE else ""
+        lines += [f"{outcome}: {meaning}{more}", *told] if told else []
     return lines
+
+
+def _ways_out(results: Sequence[CaseResult]) -> str:
+    """What decides a case: more pairs of one that was run in them, more sessions of one held against a baseline."""
+    kinds = {bool(result.pairing) for result in results}
+    ways = [
+        way for is_paired, way in ((True, messages.WAY_OUT_OF_PAIRS), (False, messages.WAY_OUT)) if is_paired in kinds
+    ]
+    return "".join(f"; {way}" for way in ways)
 
 
 def _cut_short(results: Sequence[CaseResult]) -> list[str]:
@@ -117,5 +132,5 @@ def journals(paths: Iterable[str]) -> list[str]:
 
 def machine(machine: Machine, threads: Sequence[int], scale: str) -> str:
     """One line on where and how it was measured."""
-    shown = " and ".join(map(str, threads))
-    return f"machine {machine.name} ({machine.cpu_model}), {shown} threads, scale {scale}"
+    shown = f"{' and '.join(map(str, threads))} thread{'s' * (max(threads) != 1)}"
+    return f"machine {machine.name} ({machine.cpu_model}), {shown}, scale {scale}"

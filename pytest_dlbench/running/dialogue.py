@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import CurvePoint, Evaluation, Inference, RunOutcome, StepCheck, Training
-from pytest_dlbench.running import endings, launch, messages, pinning
+from pytest_dlbench.running import endings, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.sampling.joining import joined
@@ -43,7 +43,8 @@ class Dialogue:
     def __init__(self, worker: Worker, started: float, plan: Plan) -> None:
         self._worker, self._started, self._deadline = worker, started, started + plan.timeout_seconds
         self._observer = Observer(worker.pid, started, device=plan.case.device, card=plan.card, make=plan.samplers)
-        self._period_seconds = plan.sample_period_seconds
+        self._period_seconds, self._around_look = plan.sample_period_seconds, plan.around_look
+        self._steps, self._enters = plan.steps, plan.enters
         self.measured: dict[str, Any] = {"usage": {}}
 
     def observed(self) -> dict[str, Any]:
@@ -69,12 +70,13 @@ class Dialogue:
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
+        self._enters(progress.phase(op, fields, self._steps))
         self._observer.begin()
         try:
             answer = self._worker.request(
                 op,
                 deadline=self._deadline,
-                waiting=self._observer.sample,
+                waiting=self._look,
                 period_seconds=self._period_seconds,
                 **fields,
             )
@@ -85,6 +87,12 @@ class Dialogue:
         if isinstance(parsed, messages.Failed):
             raise NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
         return parsed
+
+    def _look(self) -> None:
+        if self._around_look:
+            self._around_look(monotonic() - self._started, self._observer.sample)
+        else:
+            self._observer.sample()
 
     def _hello(self, plan: Plan, environment: str) -> None:
         case = plan.case

@@ -59,7 +59,9 @@ class Pairs:
         """On the device, from the first pair to the last."""
         case = self.new.case
         with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as card:
-            self.old, self.new = replace(self.old, card=card), replace(self.new, card=card)
+            self.old, self.new = (
+                replace(plan, card=card, enters=self.progress.phase_began) for plan in (self.old, self.new)
+            )
             yield
 
     def next(self) -> tuple[Run, Run]:
@@ -93,7 +95,7 @@ class Pairs:
         return self.seen
 
     def _run(self, place: int, name: str, plan: Plan, index: int) -> Run:
-        done, limit, side = 2 * index + place, 2 * self.limit, f"{name} side, {plan.framework.name}"
+        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name} side, {plan.framework.name}"
         self.progress.run_started(self.new.case, done, limit, side)
         run = self.examine(plan, train_once(plan, index))
         self.keep(plan, run)

@@ -15,6 +15,10 @@ from pytest_dlbench.sampling.sampler import MakeSampler
 SAMPLE_PERIOD_SECONDS = 0.2
 
 
+def _to_nobody(phase: str) -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
@@ -38,6 +42,8 @@ class Plan:
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
     samplers: tuple[MakeSampler, ...] = ()
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
+    around_look: Callable[[float, Callable[[], None]], None] | None = None
+    """What is done where the worker would be looked at, with the seconds since the start of the run and the look."""
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
@@ -49,6 +55,8 @@ class Plan:
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
+    enters: Callable[[str], None] = _to_nobody
+    """Is told of each phase before its request is sent, while the worker still waits."""
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

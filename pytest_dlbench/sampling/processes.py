@@ -24,8 +24,9 @@ from pytest_dlbench.sampling.counters import (
 from pytest_dlbench.sampling.timeline import Sample, thinned
 
 CHILDREN_PERIOD_SECONDS = 1.0
-# Reading proportional memory walks through all pages of a process: at most half a percent of the time goes there.
-PSS_PAUSE = 200
+# Reading proportional memory walks through all pages of a process, which can map none meanwhile: at most 0.1 % of the
+# time goes there.
+PSS_PAUSE = 1000
 
 
 class ProcessTree:

@@ -1,7 +1,7 @@
 import pytest
 
 from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, Pairing, VerdictOutcome
 from pytest_dlbench.reporting import terminal
 from tests.doubles import records
 
@@ -45,6 +45,20 @@ def test_an_inconclusive_case_is_told_by_the_metrics_that_made_it_so():
     assert heading.startswith("inconclusive: ")
     assert len(lines) == 1
     assert lines[0].startswith("  pytorch-mnist-cnn-digits28-cpu: step_time        inconclusive ")
+
+
+def test_what_is_inconclusive_in_pairs_wants_more_of_them_and_no_baseline():
+    pairing = Pairing(old=records.case(), screened=6, confirmed=0, alpha=0.0, new_first=(True,) * 6, reasons={})
+    undecided = {
+        "outcome": CaseOutcome.INCONCLUSIVE,
+        "verdicts": (records.verdict(outcome=VerdictOutcome.INCONCLUSIVE),),
+    }
+    heading, _ = terminal.notes([result(**undecided, pairing=pairing)])
+    assert "--dlbench-max-runs" in heading
+    assert "baseline" not in heading
+    both, *_ = terminal.notes([result(**undecided, pairing=pairing), result(**undecided)])
+    assert both.startswith(heading)
+    assert "--dlbench-save" in both
 
 
 def test_a_regression_is_told_with_its_figures_before_anything_else():

@@ -1,7 +1,7 @@
 """Batches that a thread prepares while a trainer trains."""
 
 import threading
-from time import monotonic, sleep
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -66,24 +66,41 @@ def test_every_step_has_a_wait(piped):
     assert all(wait > 0 for wait in piped.waits)
 
 
-class Slow:
-    """Rows that take a while to be read."""
+class Held:
+    """Rows that are read when somebody lets them; the first batch, which is there before any step, is let."""
 
-    def __init__(self, rows, seconds):
-        self._rows, self._seconds = rows, seconds
+    def __init__(self, rows):
+        self._rows, self._let = rows, threading.Semaphore(1)
+        self.is_asked, self._reads = threading.Event(), 0
 
     def __getitem__(self, index):
-        sleep(self._seconds)
+        self._reads += 1
+        if self._reads > 1:
+            self.is_asked.set()
+        self._let.acquire()
         return self._rows[index]
+
+    def let(self):
+        self._let.release()
 
 
 def test_a_step_that_comes_early_waits_for_its_batch_and_tells_how_long(pipeline):
-    piped = pipeline.Pipeline(Trainer(), Slow(INPUTS, 0.05), LABELS, ORDER)
+    held = Held(INPUTS)
+    piped = pipeline.Pipeline(Trainer(), held, LABELS, ORDER)
     began = monotonic()
-    for number in range(3):
-        piped.step(number)
-    assert 0.05 <= min(piped.waits) <= sum(piped.waits) <= monotonic() - began
+    stepping = threading.Thread(target=piped.step, args=(0,), daemon=True)
+    stepping.start()
+    assert held.is_asked.wait(60)
+    asked = monotonic()
+    stepping.join(timeout=0.05)
+    assert stepping.is_alive()
+    let = monotonic()
+    held.let()
+    stepping.join(timeout=60)
+    (wait,) = piped.waits
+    assert let - asked < wait < monotonic() - began
     piped.stop()
+    held.let()
 
 
 class Broken:

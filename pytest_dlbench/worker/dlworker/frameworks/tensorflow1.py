@@ -197,9 +197,9 @@ class Trainer:
         index, rate = (tf.gather(self.resident[name], self.number) for name in ("order", "rates"))
         inputs, labels = (tf.gather(self.resident[name], index) for name in ("inputs", "labels"))
         rate.set_shape([])
-        index.set_shape([recipe["batch_size"]])  # Else its size is asked for in every step.
-        inputs.set_shape(self.fed["inputs"].shape)
-        labels.set_shape(self.fed["labels"].shape)
+        # Where the size of a batch is not known, gradients ask for shapes in every step, also in those of a sequence.
+        for batch, name in ((inputs, "inputs"), (labels, "labels")):
+            batch.set_shape([recipe["batch_size"]] + self.fed[name].shape.as_list()[1:])
         logits, self.built = build(self.network, inputs, True)
         losses, count = losses_of(self.network, logits, labels)
         self.loss = tf.reduce_sum(losses) / tf.cast(count, self.dtype)
