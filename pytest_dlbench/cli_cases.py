@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import re
 import shutil
 import sys
@@ -44,8 +45,8 @@ class _Errors:
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether it is a terminal."""
-        return sys.stderr.isatty()
+        """Whether it is a terminal that somebody looks at."""
+        return sys.stderr.isatty() and not os.environ.get("CI")
 
     @property
     def columns(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pytest_dlbench.judging.disqualifying import examined
 from pytest_dlbench.judging.impossible import MOST_OF_PEAK, impossible
 from pytest_dlbench.judging.metrics import hooked
-from pytest_dlbench.judging.utilisation import has_convolutions, utilisation
+from pytest_dlbench.judging.utilisation import has_convolutions, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
 from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.speed import machine_speed
@@ -29,7 +29,8 @@ class Examiner:
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
-        measured = self._placed(plan, run)
+        work = step_work(plan.network, plan.recipe) if run.training else None
+        measured = self._placed(plan, replace(run, work=work))
         reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)
         if reason:
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)

@@ -281,6 +281,18 @@ class MachineSpeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepWork:
+    """What one step of training has to do, by the network's own count and not measured.
+
+    ``flops`` are floating-point operations. ``least_bytes`` are those that a step moves at the least where nothing
+    stays in a cache (``model.traffic``).
+    """
+
+    flops: float
+    least_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
     """A network applied and not trained: every batch's seconds, and the shape of what comes of one example.
 
@@ -341,10 +353,11 @@ class Run:
     for a run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
     ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
     be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
-    machine's ``speed``. ``invalid`` says why the figures are not the framework's. ``curve`` are all evaluations, of
-    which the last is ``evaluation``; ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are
-    the metrics that hooks added to a session, by name: later readers do not have the hooks. ``operator_seconds`` are of
-    a step, in a run under the framework's own profiler.
+    machine's ``speed``; ``work`` is that arithmetic, and is None in files older than it. ``invalid`` says why the
+    figures are not the framework's. ``curve`` are all evaluations, of which the last is ``evaluation``;
+    ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are the metrics that hooks added to a
+    session, by name: later readers do not have the hooks. ``operator_seconds`` are of a step, in a run under the
+    framework's own profiler.
     """
 
     case: str
@@ -375,6 +388,7 @@ class Run:
     step_checks: tuple[StepCheck, ...] = ()
     speed: MachineSpeed | None = None
     flop_utilisation: float | None = None
+    work: StepWork | None = None
     warm_up: WarmUp | None = None
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()

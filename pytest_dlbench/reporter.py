@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pytest_dlbench.publishing import Ended, Published
     from pytest_dlbench.session import Session
 
+NOTHING = "nothing was trained: no case could run"
+
 
 class Reporter:
     """Registered once a session; ``progress`` is what running tells its steps to.
@@ -36,6 +38,7 @@ class Reporter:
         self._cases = 0
         # Read now: while a test's output is captured, standard output is no terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
+        self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
         self._results: list[CaseResult] = []
         self._told: list[dict[str, Any]] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
@@ -49,8 +52,8 @@ class Reporter:
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether lines go to a terminal."""
-        return bool(self._terminal and self._terminal._tw.hasmarkup)
+        """Whether lines go to a terminal that somebody looks at: what CI keeps of one are all its lines."""
+        return self._is_terminal and not os.environ.get("CI")
 
     def write(self, text: str) -> None:
         """Write in the middle of a test, past pytest's capture."""
@@ -102,7 +105,7 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         finished = yield
         if self._terminal is None and self._saw_benchmarks:
-            for error in self._publish().errors:
+            for error in (*self._publish().errors, *([] if self._ran_some else [NOTHING])):
                 print(f"dlbench: {error}", file=sys.stderr)
         elif self._terminal and self._results:
             from pytest_dlbench.reporting import closing  # noqa: PLC0415 - as below
@@ -113,6 +116,8 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
             return
+        # With --tb=no the last line of dots is still open.
+        terminalreporter.ensure_newline()
         terminalreporter.section("dlbench")
         published = self._publish()
         for line in (*self._lines(), *published.lines):
@@ -120,7 +125,7 @@ class Reporter:
         for error in published.errors:
             terminalreporter.write_line(f"ERROR: {error}", red=True)
         if not self._ran_some:
-            terminalreporter.write_line("ERROR: nothing was trained: no case could run, see why above", red=True)
+            terminalreporter.write_line(f"ERROR: {NOTHING}, see why above", red=True)
 
     def _publish(self) -> "Published":
         # Late, because of rich: every pytest session with this plugin installed would wait for it.

@@ -81,6 +81,11 @@ class TestUtilisation:
         assert run.flop_utilisation == pytest.approx(2 * 2 * 60 * 16 / 0.002 / 1e9)
         assert run.outcome is RunOutcome.FINISHED
 
+    def test_the_work_of_a_step_is_kept_with_it_whatever_the_machine_tells(self, examined):
+        run = examined("clocked", steps=40, probe=probing(None))
+        # 63 trained numbers read and written, 3 made four times and 20 read of each of 16 examples.
+        assert (run.work.flops, run.work.least_bytes) == (2 * 2 * 60 * 16, 4 * (2 * 63 + 16 * (4 * 3 + 20)))
+
     def test_of_more_than_the_machine_has_fails_the_run(self, examined):
         run = examined("clocked", probe=probing(speed(1e3)))
         assert run.outcome is RunOutcome.FAILED

@@ -18,6 +18,7 @@ RECORDS = (
     "CurvePoint",
     "StepCheck",
     "MachineSpeed",
+    "StepWork",
     "Timeline",
     "Contention",
     "Usage",
@@ -26,7 +27,7 @@ RECORDS = (
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {
     *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),
-    *("training", "evaluation", "usage", "timeline", "step_checks", "speed", "warm_up", "contention"),
+    *("training", "evaluation", "usage", "timeline", "step_checks", "speed", "work", "warm_up", "contention"),
 }
 
 

@@ -1,8 +1,9 @@
 """How much of a machine's arithmetic a training used."""
 
 from pytest_dlbench.judging.readings import steady_steps
-from pytest_dlbench.model import Network
-from pytest_dlbench.records import MachineSpeed, Training
+from pytest_dlbench.model import Network, Recipe
+from pytest_dlbench.model.traffic import step_bytes
+from pytest_dlbench.records import MachineSpeed, StepWork, Training
 
 # A multiplication and an addition.
 FLOPS = 2
@@ -17,6 +18,11 @@ def step_flops(network: Network, batch_size: int) -> float:
     first = next((placed for placed in network.layers if placed.inferred.parameters), None)
     passes = 3 * network.multiply_adds - (first.inferred.multiply_adds if first else 0)
     return float(FLOPS * passes * batch_size)
+
+
+def step_work(network: Network, recipe: Recipe) -> StepWork:
+    """What one step has to compute, and to move at the least."""
+    return StepWork(flops=step_flops(network, recipe.batch_size), least_bytes=float(step_bytes(network, recipe)))
 
 
 def utilisation(training: Training, network: Network, speed: MachineSpeed) -> float:

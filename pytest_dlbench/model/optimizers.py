@@ -26,6 +26,11 @@ class SGD:
     nesterov: bool = False
     weight_decay: float = 0.0
 
+    @property
+    def slots(self) -> int:
+        """Numbers that are kept for each parameter."""
+        return 1 if self.momentum else 0
+
     def __post_init__(self) -> None:
         require_share(self.momentum, "SGD momentum")
         if not (0 < self.learning_rate < inf and 0 <= self.weight_decay < inf):
@@ -43,6 +48,7 @@ class Adam:
     """
 
     kind: ClassVar[str] = "adam"
+    slots: ClassVar[int] = 2
     learning_rate: float = 1e-3
     _: KW_ONLY
     beta1: float = 0.9
@@ -63,6 +69,7 @@ class Adadelta:
     """
 
     kind: ClassVar[str] = "adadelta"
+    slots: ClassVar[int] = 2
     learning_rate: float = 1.0
     _: KW_ONLY
     rho: float = 0.95
@@ -81,6 +88,7 @@ class RMSprop:
     """
 
     kind: ClassVar[str] = "rmsprop"
+    slots: ClassVar[int] = 1
     learning_rate: float = 1e-3
     _: KW_ONLY
     rho: float = 0.9

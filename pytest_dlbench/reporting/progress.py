@@ -1,13 +1,19 @@
-"""The live line: where a session stands between two runs. Nothing is written while a worker measures."""
+"""The live line: where a session stands, run by run and phase by phase. Nothing is written while a worker measures."""
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
 from pytest_dlbench import judging
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Run, RunOutcome
 from pytest_dlbench.reporting import figures
+
+# Where every line stays, a phase is told after such a silence only: what watches over a job may take it for dead.
+SILENCE_SECONDS = 300.0
+# Of the name of a case, before anything else of a line is cut.
+SHORTEST_NAME = 24
 
 
 class Screen(Protocol):
@@ -28,12 +34,31 @@ class Screen(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The run that is under way; ``side`` says which one of a pair it is."""
+
+    case: Case
+    index: int
+    runs: int
+    side: str
+
+    @property
+    def place(self) -> str:
+        """Which run it is, or which pair."""
+        if self.side:
+            return f"pair {self.index // 2 + 1} of {self.runs // 2}"
+        return f"run {self.index + 1} of {self.runs}"
+
+
 class Live:
     """One rewritten line on a terminal, one plain line a finished run elsewhere."""
 
     def __init__(self, screen: Screen, cases: Callable[[], int]) -> None:
         self._screen, self._cases = screen, cases
         self._began: float | None = None
+        self._spoke = 0.0
+        self._running: Running | None = None
         self._done_runs = self._finished = 0
         self._is_shown = False
         self._seen: dict[str, int] = {}
@@ -52,9 +77,15 @@ class Live:
         """Show what is running."""
         # From the first run on: collection and the preparation of data are no part of a run.
         self._began = self._began or monotonic()
+        self._spoke = self._spoke or self._began
+        self._running = Running(case=case, index=index, runs=runs, side=side)
         if self._screen.is_rewritable:
-            position, so_far = self._position(case, index, runs), f"{self._rate}{self._so_far()}"
-            self._show(f"{position} {_told(case, side)}{so_far}{self._left(case, index, runs)}")
+            self._show(self._line(self._running))
+
+    def phase_began(self, phase: str) -> None:
+        """Show what the run does now; where every line stays, only if none was written for minutes."""
+        if self._running and (self._screen.is_rewritable or monotonic() - self._spoke > SILENCE_SECONDS):
+            self._show(self._line(self._running, phase))
 
     def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
         """Show what came of it."""
@@ -62,8 +93,9 @@ class Live:
         found = judging.summarise([run]) if run.outcome is RunOutcome.FINISHED else {}
         self._rate = f", last {figures.figure('throughput', found['throughput'])}" if found else ""
         if not self._screen.is_rewritable:
-            position = self._position(case, index, runs)
-            self._show(f"{position} {_told(case, side)}: {_summary(run)}{self._left(case, index + 1, runs)}")
+            running = Running(case=case, index=index, runs=runs, side=side)
+            told = f"{case.id} ({side})" if side else case.id
+            self._show(f"{self._position(running)} {told}: {_summary(run)}{self._left(running, 1)}")
 
     def case_judged(self, outcome: CaseOutcome) -> None:
         """Count what became of a case, for the lines of those that follow."""
@@ -82,16 +114,26 @@ class Live:
             self._screen.write("\r\x1b[2K")
             self._is_shown = False
 
-    def _position(self, case: Case, index: int, runs: int) -> str:
-        number = self._seen.setdefault(case.id, len(self._seen) + 1)
-        return f"case {number} of {max(number, self._cases())}, run {index + 1} of {runs}:"
+    def _line(self, running: Running, phase: str = "") -> str:
+        """All that is known of a run that is under way, the name of its case shortened where it would be too long."""
+        position, name = self._position(running), running.case.id
+        side, doing = f" ({running.side})" if running.side else "", f", {phase}" if phase else ""
+        known = f"{side}{doing}{self._rate}{self._left(running)}{self._so_far()}"
+        if self._screen.is_rewritable:
+            name = _shortened(name, self._screen.columns - 2 - len(position) - len(known))
+        return f"{position} {name}{known}"
 
-    def _left(self, case: Case, done_of_case: int, runs: int) -> str:
+    def _position(self, running: Running) -> str:
+        number = self._seen.setdefault(running.case.id, len(self._seen) + 1)
+        return f"case {number} of {max(number, self._cases())}, {running.place}:"
+
+    def _left(self, running: Running, done: int = 0) -> str:
+        """The time that is left, from the beginning of the run or with it ``done``."""
         if not self._done_runs or self._began is None:
             return ""
-        cases_left = max(0, self._cases() - self._seen[case.id])
+        cases_left = max(0, self._cases() - self._seen[running.case.id])
         # Pairs go on behind the screening where something is to be confirmed.
-        runs_left = max(0, runs - done_of_case) + runs * cases_left
+        runs_left = max(0, running.runs - running.index - done) + running.runs * cases_left
         seconds = (monotonic() - self._began) / self._done_runs * runs_left
         return f", about {figures.duration(seconds)} left" if runs_left else ""
 
@@ -100,6 +142,7 @@ class Live:
         return f", so far {told}" if told else ""
 
     def _show(self, line: str) -> None:
+        self._spoke = monotonic()
         if self._screen.is_rewritable:
             self._screen.write(f"\r\x1b[2K{line[: self._screen.columns - 1]}")
             self._is_shown = True
@@ -107,8 +150,10 @@ class Live:
             self._screen.write(f"{line}\n")
 
 
-def _told(case: Case, side: str) -> str:
-    return f"{case.id} ({side})" if side else case.id
+def _shortened(name: str, room: int) -> str:
+    """A name that fits, as far as it stays one."""
+    most = max(room, SHORTEST_NAME)
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _summary(run: Run) -> str:

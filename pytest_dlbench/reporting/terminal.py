@@ -132,5 +132,5 @@ def journals(paths: Iterable[str]) -> list[str]:
 
 def machine(machine: Machine, threads: Sequence[int], scale: str) -> str:
     """One line on where and how it was measured."""
-    shown = " and ".join(map(str, threads))
-    return f"machine {machine.name} ({machine.cpu_model}), {shown} threads, scale {scale}"
+    shown = f"{' and '.join(map(str, threads))} thread{'s' * (max(threads) != 1)}"
+    return f"machine {machine.name} ({machine.cpu_model}), {shown}, scale {scale}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import CurvePoint, Evaluation, Inference, RunOutcome, StepCheck, Training
-from pytest_dlbench.running import endings, launch, messages, pinning
+from pytest_dlbench.running import endings, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.sampling.joining import joined
@@ -44,6 +44,7 @@ class Dialogue:
         self._worker, self._started, self._deadline = worker, started, started + plan.timeout_seconds
         self._observer = Observer(worker.pid, started, device=plan.case.device, card=plan.card, make=plan.samplers)
         self._period_seconds, self._around_look = plan.sample_period_seconds, plan.around_look
+        self._steps, self._enters = plan.steps, plan.enters
         self.measured: dict[str, Any] = {"usage": {}}
 
     def observed(self) -> dict[str, Any]:
@@ -69,6 +70,7 @@ class Dialogue:
         self._ask("close")
 
     def _ask(self, op: str, **fields: Any) -> Any:
+        self._enters(progress.phase(op, fields, self._steps))
         self._observer.begin()
         try:
             answer = self._worker.request(

@@ -59,7 +59,9 @@ class Pairs:
         """On the device, from the first pair to the last."""
         case = self.new.case
         with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as card:
-            self.old, self.new = replace(self.old, card=card), replace(self.new, card=card)
+            self.old, self.new = (
+                replace(plan, card=card, enters=self.progress.phase_began) for plan in (self.old, self.new)
+            )
             yield
 
     def next(self) -> tuple[Run, Run]:

@@ -15,6 +15,10 @@ from pytest_dlbench.sampling.sampler import MakeSampler
 SAMPLE_PERIOD_SECONDS = 0.2
 
 
+def _to_nobody(phase: str) -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
@@ -51,6 +55,8 @@ class Plan:
     """Steps behind which the test split is evaluated, beside the last."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
+    enters: Callable[[str], None] = _to_nobody
+    """Is told of each phase before its request is sent, while the worker still waits."""
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def train_series(
     """
     finished: list[Run] = []
     with devices.held(plan.case.device, lambda: progress.waiting(plan.case, plan.case.device)) as card:
-        plan = replace(plan, card=card)
+        plan = replace(plan, card=card, enters=progress.phase_began)
         for index in range(first, first + runs):
             progress.run_started(plan.case, index, first + runs)
             run = examine(train_once(plan, index))

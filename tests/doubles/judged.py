@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dlbench.judging import summarise
-from pytest_dlbench.records import CaseOutcome, CurvePoint, GpuUsage, MachineSpeed, RunOutcome, Timeline
+from pytest_dlbench.records import CaseOutcome, CurvePoint, GpuUsage, MachineSpeed, RunOutcome, StepWork, Timeline
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records
@@ -64,6 +64,7 @@ def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any
         ),
         speed=MachineSpeed(threads=2, precision="float32", flops_per_second=2e11, copied_bytes_per_second=1e10),
         flop_utilisation=0.25,
+        work=StepWork(flops=5e8, least_bytes=1e7),
     )
 
 

@@ -76,3 +76,23 @@ def test_without_a_terminal_what_could_not_be_written_is_told_and_fails(suite):
     result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "--dlbench-json=taken/session.json")
     assert result.ret == 1
     result.stderr.fnmatch_lines(["dlbench: json not written: *; the journal has it all"])
+
+
+def test_without_a_terminal_the_cases_of_all_workers_of_xdist_are_written(suite):
+    suite.write(models=("softmax", "two-layers"))
+    result = suite.run("-p", "no:terminal", "-n2", "--dlbench-runs=1", "--dlbench-json=session.json")
+    assert (result.ret, result.outlines, result.errlines) == (0, [], [])
+    cases = document(suite.path / "session.json")["cases"]
+    assert {case["record"]["case"]["model"] for case in cases} == {"softmax", "two-layers"}
+
+
+def test_without_a_terminal_a_failure_in_a_worker_of_xdist_is_an_exit_status(suite):
+    suite.write(builder="raises")
+    result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "-n2")
+    assert (result.ret, result.outlines, result.errlines) == (1, [], [])
+
+
+def test_without_a_terminal_a_matrix_with_nothing_left_is_told_as_an_error(suite):
+    result = suite.run("-p", "no:terminal", "--dlbench-models=gatech-lenet")
+    assert (result.ret, result.outlines) == (4, [])
+    assert result.errlines == ["dlbench: nothing was trained: no case could run"]

@@ -14,7 +14,7 @@ def test_elsewhere_than_on_a_terminal_every_run_is_a_line(suite):
             "case 1 of 1, run 2 of 3: *left",
             "case 1 of 1, run 3 of 3: *",
             "*= dlbench =*",
-            "machine linux-*threads, scale smoke",
+            "machine linux-*thread*, scale smoke",
             "case *samples/s *step median *step 10 % *first step *accuracy *peak RSS *CPUs *verdict",
             "journal: *.dlbench*.jsonl",
         ]
@@ -39,16 +39,41 @@ def test_what_is_left_out_is_listed_with_reasons_where_skips_are(suite, flag):
     suite.run("--dlbench-runs=1", flag).stdout.fnmatch_lines(["left out: 1 × hkbu-resnet-56 takes 3×32×32, *"])
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
-def test_on_a_terminal_one_line_is_rewritten(suite):
+def spawned(suite, **environment):
     # pytester switches colours off, and with them pytest's knowledge of terminals.
-    command, terminal = "python -m pytest --dlbench-scale=smoke", {**os.environ, "TERM": "xterm", "PY_COLORS": "1"}
-    child = pexpect.spawn(command, cwd=str(suite.path), env=terminal, timeout=60, encoding="utf-8")
-    child.expect(r"case 1 of 1, run 1 of 3: training-numpy-softmax-digits-cpu-smoke")
-    child.expect(r"\r\x1b\[2Kcase 1 of 1, run 2 of 3")
+    usual = {name: value for name, value in os.environ.items() if name != "CI"}
+    terminal = {**usual, "TERM": "xterm", "PY_COLORS": "1", **environment}
+    command, size = "python -m pytest --dlbench-scale=smoke --dlbench-runs=2", (24, 120)
+    return pexpect.spawn(command, cwd=str(suite.path), env=terminal, timeout=60, encoding="utf-8", dimensions=size)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
+def test_on_a_terminal_one_line_is_rewritten_phase_by_phase(suite):
+    child = spawned(suite)
+    begins = r"\r\x1b\[2Kcase 1 of 1, run {} of 2: training-numpy-softmax-digits-cpu-smoke"
+    child.expect(begins.format(1))
+    for phase in ("import", "build", "first step and 19 more", "evaluation"):
+        child.expect(begins.format(1) + f", {phase}")
+    child.expect(begins.format(2) + r", import, last .* samples/s, about \d+ s left")
     child.expect("1 passed")
     child.expect(pexpect.EOF)
     assert child.wait() == 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # as above
+def test_in_ci_a_terminal_gets_plain_lines_as_well(suite):
+    child = spawned(suite, CI="true")
+    child.expect(r"case 1 of 1, run 1 of 2: .* samples/s")
+    assert "\x1b[2K" not in child.before
+    child.expect(pexpect.EOF)
+    assert "\x1b[2K" not in child.before
+    assert child.wait() == 0
+
+
+def test_colours_make_a_file_no_terminal(suite):
+    result = suite.run("--color=yes", "--dlbench-runs=1")
+    assert "\x1b[2K" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["*case 1 of 1, run 1 of 1: * samples/s, *"])
 
 
 def test_the_ini_file_sets_options(suite):
@@ -102,3 +127,9 @@ def test_each_test_function_has_its_table_with_the_asked_columns(suite):
         ]
     )
     result.stdout.no_fnmatch_line("*samples/s*")
+
+
+def test_without_tracebacks_no_line_is_empty_between_heading_and_machine(suite):
+    result = suite.run("--tb=no", "--no-header", "--dlbench-runs=1")
+    heading = next(number for number, line in enumerate(result.outlines) if "= dlbench =" in line)
+    assert result.outlines[heading + 1].startswith("machine ")

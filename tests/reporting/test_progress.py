@@ -3,7 +3,8 @@ import re
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, RunOutcome
-from pytest_dlbench.reporting.progress import Live
+from pytest_dlbench.reporting.progress import SHORTEST_NAME, SILENCE_SECONDS, Live
+from pytest_dlbench.running.progress import phase
 from tests.doubles import records
 
 CASE = records.case()
@@ -239,4 +240,86 @@ def test_a_terminal_is_told_the_last_rate_and_what_became_of_the_cases_so_far(te
     for outcome in (CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.PASSED):
         progress.case_judged(outcome)
     progress.run_started(records.case("another"), 0, 3)
-    assert ": another, last 6,400 samples/s, so far 2 passed, 1 regressed, about " in terminal.last
+    assert re.search(r": another, last 6,400 samples/s, about \d+ s left, so far 2 passed, 1 regressed$", terminal.last)
+
+
+# Phases
+
+
+def test_a_terminal_is_told_each_phase_behind_the_case(terminal):
+    progress = live(terminal)
+    progress.run_started(CASE, 0, 3)
+    progress.phase_began("import")
+    assert terminal.last == f"{CLEARED}case 1 of 2, run 1 of 3: {CASE.id}, import"
+    progress.phase_began("evaluation")
+    assert terminal.last == f"{CLEARED}case 1 of 2, run 1 of 3: {CASE.id}, evaluation"
+
+
+def test_a_phase_of_a_pair_says_which_pair_and_which_side(terminal):
+    progress = live(terminal)
+    progress.run_started(CASE, 3, 8, "old side, jax")
+    progress.phase_began("build")
+    assert terminal.last == f"{CLEARED}case 1 of 2, pair 2 of 4: {CASE.id} (old side, jax), build"
+
+
+def test_a_long_name_gives_way_to_what_changes():
+    screen = Screen(is_rewritable=True, columns=78)
+    progress = live(screen)
+    case = records.case("x" * 60)
+    progress.run_started(case, 0, 3)
+    progress.phase_began("first step and 19 more")
+    assert screen.last == f"{CLEARED}case 1 of 2, run 1 of 3: {'x' * 27}…, first step and 19 more"
+    assert len(screen.last.removeprefix(CLEARED)) == 77
+
+
+def test_a_name_is_not_shortened_beyond_recognition():
+    narrow = Screen(is_rewritable=True, columns=60)
+    progress = live(narrow)
+    progress.run_started(records.case("x" * 60), 0, 3)
+    progress.phase_began("first step and 19 more")
+    assert f"{'x' * (SHORTEST_NAME - 1)}…" in narrow.last
+    assert len(narrow.last.removeprefix(CLEARED)) == 59
+
+
+def test_elsewhere_phases_are_no_lines(pipe):
+    progress = live(pipe)
+    for index in range(3):
+        progress.run_started(CASE, index, 3)
+        for doing in ("import", "build", "evaluation"):
+            progress.phase_began(doing)
+        progress.run_finished(CASE, records.run(index + 1), index, 3)
+    assert len(pipe.written) == 3
+
+
+def test_elsewhere_a_phase_breaks_a_silence_of_minutes_once(pipe, clock):
+    progress = live(pipe)
+    progress.run_started(CASE, 0, 3)
+    progress.phase_began("import")
+    clock.seconds += SILENCE_SECONDS + 1
+    progress.phase_began("steps 1,001 to 2,000 of 9,000")
+    progress.phase_began("evaluation")
+    assert pipe.written == [f"case 1 of 2, run 1 of 3: {CASE.id}, steps 1,001 to 2,000 of 9,000\n"]
+
+
+def test_a_phase_of_no_run_is_not_shown(terminal):
+    live(terminal).phase_began("import")
+    assert terminal.written == []
+
+
+@pytest.mark.parametrize(
+    ("op", "fields", "told"),
+    [
+        ("hello", {}, "import"),
+        ("build", {}, "build"),
+        ("train", {"steps": 1}, "first step of 20"),
+        ("train", {"steps": 20}, "first step and 19 more"),
+        ("train", {"steps": 1000}, "first step and 999 more of 9,000"),
+        ("train_on", {"first": 1000, "steps": 500}, "steps 1,001 to 1,500 of 9,000"),
+        ("infer", {}, "inference"),
+        ("evaluate", {}, "evaluation"),
+        ("check_steps", {"steps": 4}, "check of steps"),
+    ],
+)
+def test_a_request_is_told_as_what_the_worker_does(op, fields, told):
+    steps = 9000 if fields.get("steps", 0) > 100 else 20
+    assert phase(op, fields, steps) == told

@@ -119,6 +119,23 @@ class TestSeries:
         assert [(run.index, run.seed) for run in runs] == [(0, 1), (1, 2)]
         assert told == [("started", 0), ("finished", 0), ("started", 1), ("finished", 1)]
 
+    def test_tells_each_phase_of_each_run_before_its_request(self, tmp_path):
+        told: list[str] = []
+
+        class Listening(Silent):
+            def run_started(self, case, index, runs, side=""):  # noqa: ARG002
+                told.append(f"run {index}")
+
+            def phase_began(self, phase):
+                told.append(phase)
+
+        asked = plan("numpy_softmax", tmp_path, evaluate_after=(3,))
+        train_series(asked, 2, keep=[].append, progress=Listening())
+        phases = [
+            *("import", "build", "first step and 2 more of 8", "evaluation", "steps 4 to 8 of 8", "evaluation", "end")
+        ]
+        assert told == ["run 0", *phases, "run 1", *phases]
+
     def test_does_an_invalid_run_again_and_keeps_all_of_them(self, tmp_path):
         kept = []
 

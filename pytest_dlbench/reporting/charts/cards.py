@@ -60,7 +60,7 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
         .encode(
             y=look.label("case"),
             x=alt.X("value:Q", title="value", scale=alt.Scale(zero=False, padding=12)),
-            color=look.framework(cases),
+            color=look.framework_of_row(cases),
             shape=alt.Shape("card:N", title=None),
             tooltip=look.hint(("case:N", "case"), ("card:N", "card"), ("run:O", "run"), ("value:Q", "value")),
         )

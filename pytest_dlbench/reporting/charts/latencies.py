@@ -48,7 +48,7 @@ def _rows(number: int, run: Run) -> Iterator[Row]:
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS).encode(
-        y=look.label("case"), yOffset=alt.YOffset("run:O", sort="ascending"), color=look.framework(cases)
+        y=look.label("case"), yOffset=alt.YOffset("run:O", sort="ascending"), color=look.framework_of_row(cases)
     )
     title, scale = "milliseconds a batch", alt.Scale(type="log", nice=False, padding=12)
     span = base.mark_rule(strokeWidth=2, opacity=0.55).encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q")

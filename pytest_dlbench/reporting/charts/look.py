@@ -18,6 +18,12 @@ def framework(cases: Sequence[Measured]) -> alt.Color:
     return alt.Color("framework:N", title=None, scale=alt.Scale(domain=names))
 
 
+def framework_of_row(cases: Sequence[Measured]) -> alt.Color:
+    """The same where the name of each row has the framework in it, and a legend would say it again."""
+    coloured: alt.Color = framework(cases).legend(None)
+    return coloured
+
+
 def label(column: str, title: str | None = None) -> alt.Y:
     """A row of text at the left for every value, in the order of the rows."""
     return alt.Y(

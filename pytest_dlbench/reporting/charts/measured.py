@@ -26,13 +26,15 @@ class Measured:
     """A judged case, with the names that it has in a report.
 
     ``cell`` is what frameworks are compared on: model, data set, and whatever else differs between the report's cases.
-    ``workload`` is the same without threads, ``subject`` without settings. ``label`` is of this case alone.
+    ``workload`` is the same without threads, ``subject`` without settings, ``job`` without the device. ``label`` is of
+    this case alone.
     """
 
     label: str
     cell: str
     workload: str
     subject: str
+    job: str
     judged: Judged
 
     @property
@@ -114,6 +116,7 @@ def _measured(judged: Judged, parts: Mapping[str, str], telling: set[str], seen:
         cell=cell,
         workload=_joined(parts, telling - {"threads"}),
         subject=_joined(parts, telling - settings),
+        job=_joined(parts, telling - {"device"}),
         judged=judged,
     )
 

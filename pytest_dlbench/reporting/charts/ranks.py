@@ -90,7 +90,7 @@ def _note(device: str, found: Ranking) -> str:
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     title, scale = "mean rank, 1 is the quickest", alt.Scale(zero=False, nice=False, padding=12)
-    base = alt.Chart(look.ROWS).encode(y=look.label("framework"), color=look.framework(cases))
+    base = alt.Chart(look.ROWS).encode(y=look.label("framework"), color=look.framework_of_row(cases))
     line = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=title, scale=scale), x2="upper:Q")
     hint = look.hint(("framework:N", "framework"), ("rank:Q", "mean rank"), ("workloads:Q", "workloads"))
     dot = base.mark_point(filled=True, size=75, opacity=1).encode(

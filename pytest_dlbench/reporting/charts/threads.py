@@ -58,7 +58,10 @@ def _rows(group: Sequence[tuple[int, Measured]]) -> list[Row]:
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS)
-    x = alt.X("threads:Q", title="threads", scale=alt.Scale(type="log", base=2, nice=False, padding=20))
+    # There is no half a thread.
+    counts = sorted({case.case.threads for case in cases})
+    axis = alt.Axis(values=counts, format="d")
+    x = alt.X("threads:Q", title="threads", axis=axis, scale=alt.Scale(type="log", base=2, nice=False, padding=20))
     y = alt.Y("speedup:Q", title="times as quick", scale=alt.Scale(type="log", base=2, nice=False, padding=20))
     ideal = base.mark_line(strokeDash=[5, 4], color="#8290a3").encode(
         x=x, y=alt.Y("ideal:Q", title="times as quick", aggregate="mean")

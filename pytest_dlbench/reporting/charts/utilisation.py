@@ -40,7 +40,7 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS).encode(y=look.label("case"))
     dots = base.mark_point(filled=True, size=50, opacity=0.8).encode(
         x=alt.X("share:Q", title=title, scale=scale),
-        color=look.framework(cases),
+        color=look.framework_of_row(cases),
         tooltip=look.hint(("case:N", "case"), ("run:O", "run"), ("share:Q", "share (%)"), ("machine:Q", "GFLOP/s")),
     )
     roof = alt.Chart(alt.InlineData(values=[{"roof": 100}])).mark_rule(strokeDash=[5, 4], color="#8290a3")

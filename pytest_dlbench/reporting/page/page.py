@@ -90,9 +90,14 @@ def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
 
 
 def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
-    """The cases that need a look, with their numbers; what fails a test first."""
+    """The cases that need a look, with their numbers; what fails a test first, then what looks worse."""
     noisy = [(number, case) for number, case in enumerate(cases) if case.result.outcome not in QUIET]
-    return sorted(noisy, key=lambda pair: pair[1].result.outcome not in ALWAYS_FAILING)
+
+    def urgency(pair: tuple[int, Measured]) -> tuple[bool, bool]:
+        outcome = pair[1].result.outcome
+        return outcome not in ALWAYS_FAILING, outcome is not CaseOutcome.SUSPECT
+
+    return sorted(noisy, key=urgency)
 
 
 def _many(number: int, what: str) -> str:

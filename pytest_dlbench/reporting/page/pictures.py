@@ -1,8 +1,9 @@
 """Charts as PNG and SVG, without a browser: for comments on pull requests."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ THEMES: dict[str, dict[str, Any]] = json.loads(
     files("pytest_dlbench.reporting.page").joinpath("themes.json").read_text()
 )
 WIDTH = 720
+# In pixels: the width of a name and its sign beside others, and the height of a line of them.
+LEGEND_ENTRY, LEGEND_LINE = 140, 17
 MOST = 30
 """So many values of a chart's ``limit`` are drawn: a picture has no button to show all."""
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
@@ -34,14 +37,25 @@ def write(chart: Chart, cases: Sequence[Measured], folder: Path) -> tuple[Path, 
 def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
     """The picture with its rows, complete: Vega-Lite as other programs read it."""
     rows, told = _shown(chart, joined(chart, cases))
+    light = THEMES["light"]
     title = {"text": chart.title, "subtitle": told, "anchor": "start", "subtitleColor": "#5b6b7b"}
     return {
         **chart.picture,
         "width": WIDTH,
+        "height": _height(chart.picture),
         "title": title,
         "datasets": {**chart.picture.get("datasets", {}), "rows": rows},
-        "config": {**THEMES["light"], "background": "#ffffff"},
+        "config": {**light, "background": "#ffffff", "legend": {**light["legend"], "columns": WIDTH // LEGEND_ENTRY}},
     }
+
+
+def _height(picture: Mapping[str, Any]) -> Any:
+    """As the chart has it; a legend of many lines would leave no room for what it explains."""
+    encodings = [part.get("encoding", {}) for part in (picture, *picture.get("layer", ()))]
+    entries = max(len(encoding.get("color", {}).get("scale", {}).get("domain", ())) for encoding in encodings)
+    lines = max(1, ceil(entries / (WIDTH // LEGEND_ENTRY)))
+    height = picture["height"]
+    return height + LEGEND_LINE * (lines - 1) if isinstance(height, int) else height
 
 
 def _shown(chart: Chart, rows: list[dict[str, Value]]) -> tuple[list[dict[str, Value]], list[str]]:

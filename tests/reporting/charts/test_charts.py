@@ -23,6 +23,7 @@ def full():
         judged("tensorflow", result=compared, threads=1),
         judged("mxnet", step=0.03, spread=0.1, threads=1),
         judged("mxnet", step=0.02, threads=2),
+        judged("mxnet", step=0.001, threads=2, device="gpu"),
         judged("mxnet", "gatech-lenet", settings={"batch_size": 16}, threads=1),
         judged("mxnet", "gatech-lenet", settings={"batch_size": 64}, threads=1),
         unfinished(),
@@ -63,7 +64,7 @@ def test_every_row_has_its_columns_and_the_chosen_ones_are_among_them(draw, full
 def test_every_field_of_a_picture_is_a_column(draw, full):
     chart = draw(full)
     if isinstance(chart, Chart):
-        made = {"aim", "cut", "one", "min_peak", "max_peak", "roof"}
+        made = {"aim", "cut", "one", "min_peak", "max_peak", "roof", "least", "most", "ridge", "left", "right", "foot"}
         assert set(_fields(chart.picture)) <= {*joined(chart, full)[0], *made}
 
 

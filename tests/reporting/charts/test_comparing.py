@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.records import VerdictOutcome
-from pytest_dlbench.reporting.charts import Nothing, changes, frameworks, sweeps, threads
+from pytest_dlbench.reporting.charts import Nothing, changes, devices, frameworks, sweeps, threads
 from pytest_dlbench.reporting.charts.chart import joined
 from tests.doubles import records
 from tests.doubles.judged import inferred, judged, measured
@@ -73,6 +73,49 @@ def test_speed_up_is_against_the_fewest_threads_of_the_same_framework():
 def test_threads_of_two_sessions_are_not_compared():
     cases = (judged(threads=1), judged(threads=2, session="20261121T235959-1"))
     assert isinstance(threads.chart(measured(*cases)), Nothing)
+
+
+def test_each_device_is_held_against_the_processors_with_its_interval():
+    first, second, third = rows(
+        devices.chart,
+        judged(device="gpu:10", step=0.001),
+        judged(device="gpu:2", step=0.002),
+        judged(device="cpu", step=0.02),
+    )
+    assert (first["device"], first["speedup"], first["lower"], first["upper"]) == ("cpu", 1.0, 1.0, 1.0)
+    assert (second["device"], second["first"], second["speedup"]) == ("gpu:2", "cpu", pytest.approx(10))
+    assert 1 < second["lower"] < 10 < second["upper"]
+    assert (third["device"], third["speedup"]) == ("gpu:10", pytest.approx(20))
+
+
+def test_without_processors_the_first_card_is_what_others_are_held_against():
+    found = rows(devices.chart, judged(device="gpu:1", step=0.01), judged(device="gpu:0", step=0.02))
+    assert [(row["device"], row["speedup"]) for row in found] == [("gpu:0", 1.0), ("gpu:1", pytest.approx(2))]
+
+
+def test_one_run_on_each_device_has_an_interval_that_is_wider():
+    def width(runs):
+        _, card = rows(devices.chart, judged(runs=runs), judged(device="gpu", step=0.001, runs=runs))
+        return card["upper"] / card["lower"]
+
+    assert width(1) > width(3) > 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"device": "cpu", "threads": 1},
+        {"device": "gpu", "session": "20261121T235959-1"},
+        {"device": "gpu", "threads": 4},
+        {"device": "gpu", "settings": {"batch_size": 8}},
+        {"device": "gpu", "context": {"precision": "bfloat16"}},
+        {"device": "gpu", "context": {"network_digest": "another"}},
+        {"device": "gpu", "framework": "jax"},
+    ],
+    ids="-".join,
+)
+def test_devices_are_compared_under_equal_conditions_alone(other):
+    assert isinstance(devices.chart(measured(judged("pytorch"), judged(**{"framework": "pytorch", **other}))), Nothing)
 
 
 def test_a_sweep_s_values_stand_in_their_order_and_share_the_row_s_best():

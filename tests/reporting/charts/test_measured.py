@@ -56,6 +56,11 @@ def test_a_workload_is_a_cell_without_threads_and_a_subject_one_without_settings
     assert case.subject == "tartu-mnist-cnn · 1 thread"
 
 
+def test_a_job_is_a_cell_without_the_device():
+    case, _ = measured(judged(device="cpu", threads=1), judged(device="gpu", threads=2))
+    assert (case.cell, case.job) == ("tartu-mnist-cnn · cpu · 1 thread", "tartu-mnist-cnn · 1 thread")
+
+
 def test_a_run_with_impossible_figures_is_not_drawn():
     found = judged()
     impossible = replace(found.runs[0], outcome=RunOutcome.FAILED, message="impossible: …")

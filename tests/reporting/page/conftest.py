@@ -1,39 +1,21 @@
 """Pages of a report in a real browser."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 
-FLAGS = (
-    "--headless=new",
-    # A container's root has no other way; the page is our own.
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--no-first-run",
-    "--window-size=1200,900",
-)
+from tests import browser
 
 
 # Not for the session: tests that come later look for processes that were left behind.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[webdriver.Chrome]:
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not program or not driver:
+    if (found := browser.programs()) is None:
         pytest.skip("needs chromium and chromium-driver, to open pages as a reader does")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(driver))
-    browser.set_script_timeout(60)
-    yield browser
-    browser.quit()
+    with browser.chromium(*found) as opened:
+        yield opened
 
 
 class Page:
@@ -52,16 +34,7 @@ class Page:
 
     def draw(self, name: str) -> int:
         """Scroll to a chart and wait until it is drawn; gives how many rows it shows."""
-        script = """
-            const [name, done] = arguments, section = document.getElementById(name);
-            const look = () => {
-                if (section.dataset.state === "drawn") done(Number(section.dataset.rows));
-                else requestAnimationFrame(look);
-            };
-            section.scrollIntoView({behavior: "instant"});
-            look();
-        """
-        return int(self.browser.execute_async_script(script, name))
+        return browser.draw(self.browser, name)
 
     def choose(self, axis: str, value: str) -> None:
         """Tick a value of a filter, as a reader does."""

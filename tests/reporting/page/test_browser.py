@@ -9,6 +9,7 @@ from pytest_dlbench.reporting.charts import CHARTS, Chart
 from pytest_dlbench.reporting.charts.measured import printable
 from pytest_dlbench.reporting.page import page
 from pytest_dlbench.reporting.page.gathering import Gathered
+from tests.browser import charts
 from tests.doubles import records
 from tests.doubles.judged import judged, measured, unfinished
 
@@ -77,6 +78,23 @@ def test_every_link_leads_somewhere_on_the_page(open_page, written):
     dead = page.run("return [...document.links].filter(a => !document.querySelector(a.hash)).map(a => a.outerHTML)")
     assert dead == []
     assert page.run("return document.links.length") > 10
+
+
+def test_the_page_marks_when_the_charts_in_sight_are_drawn(open_page, written):
+    page = open_page(written)
+    script = """
+        const done = arguments[0], look = () => {
+            const [mark] = performance.getEntriesByName("charts-drawn");
+            if (!mark) return requestAnimationFrame(look);
+            const near = [...document.querySelectorAll("section.chart:has(.picture)")]
+                .filter(chart => chart.getBoundingClientRect().top < innerHeight);
+            done([mark.startTime, near.every(chart => chart.dataset.state === "drawn")]);
+        };
+        look();
+    """
+    milliseconds, is_drawn = page.browser.execute_async_script(script)
+    assert milliseconds > 0
+    assert is_drawn
 
 
 def test_a_filter_changes_what_every_part_shows(open_page, written):
@@ -178,7 +196,7 @@ def test_a_download_holds_the_rows_and_no_formula(open_page, hostile):
 
 def test_hostile_names_and_messages_do_nothing(open_page, hostile):
     page = open_page(hostile)
-    for name in charts_of_hostile(page):
+    for name in charts(page.browser):
         page.draw(name)
     page.run("document.querySelectorAll('details').forEach(details => details.open = true)")
     page.choose("framework", HOSTILE[1])
@@ -191,7 +209,3 @@ def test_hostile_names_are_shown_as_they_are(open_page, hostile):
     page = open_page(hostile)
     shown = page.run("return document.querySelector('#cases').textContent")
     assert all(printable(text) in shown for text in HOSTILE)
-
-
-def charts_of_hostile(page):
-    return page.run("return [...document.querySelectorAll('section.chart:has(.picture)')].map(chart => chart.id)")

@@ -53,9 +53,10 @@ def test_the_verdict_comes_first(outcomes, headline):
 
 def test_what_fails_is_told_before_what_is_uncertain():
     doubtful = judged("jax", result={"outcome": CaseOutcome.INCONCLUSIVE})
+    worse = judged("mxnet", result={"outcome": CaseOutcome.SUSPECT})
     wrong = judged("pytorch", result={"outcome": CaseOutcome.REGRESSED})
-    told = [case.result.outcome for _, case in page._noisy(measured(doubtful, wrong))]
-    assert told == [CaseOutcome.REGRESSED, CaseOutcome.INCONCLUSIVE]
+    told = [case.result.outcome for _, case in page._noisy(measured(doubtful, worse, wrong))]
+    assert told == [CaseOutcome.REGRESSED, CaseOutcome.SUSPECT, CaseOutcome.INCONCLUSIVE]
 
 
 def test_a_page_without_cases_says_why_each_chart_is_missing(tmp_path):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pytest_dlbench.reporting.charts import accuracy, step_series, utilisation
+from pytest_dlbench.reporting.charts import accuracy, look, step_series, utilisation
+from pytest_dlbench.reporting.charts import threads as threads_chart
 from pytest_dlbench.reporting.page import pictures
 from tests.doubles.judged import judged, measured
 
@@ -31,6 +32,20 @@ def test_a_chart_of_many_cases_is_drawn_of_the_first_and_says_so():
 def test_a_line_that_is_of_no_case_is_in_the_picture_too():
     drawn = pictures.specification(utilisation.chart(CASES), CASES)
     assert [{"roof": 100}] in drawn["datasets"].values()
+
+
+def test_a_legend_of_many_frameworks_takes_no_room_from_the_picture():
+    few, many = (
+        measured(*(judged(f"framework-{n}", threads=threads) for n in range(count) for threads in (1, 2)))
+        for count in (4, 24)
+    )
+    heights = [pictures.specification(threads_chart.chart(cases), cases)["height"] for cases in (few, many)]
+    assert heights == [look.HEIGHT, look.HEIGHT + 4 * pictures.LEGEND_LINE]
+
+
+def test_two_dozen_frameworks_have_two_dozen_colours():
+    for theme in pictures.THEMES.values():
+        assert len(set(theme["range"]["category"])) >= 24
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

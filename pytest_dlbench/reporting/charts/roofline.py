@@ -1,0 +1,120 @@
+"""What a training reaches under the roof of its machine: arithmetic, or memory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+
+from pytest_dlbench.records import MachineSpeed, Run
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
+from pytest_dlbench.reporting.charts.measured import Measured
+
+NAME, TITLE = "roofline", "Roofline"
+LEAD = (
+    "Arithmetic a second that a training reached (median of its runs) against its arithmetic intensity. The roof is"
+    " what the machine reached in NumPy with as many threads: its peak on large matrices, and left of the ridge what"
+    " its memory can feed. Bytes are not measured: they are the model's own, nothing read twice. That makes the"
+    " intensity an upper bound as long as arrays go through memory; a network that stays in the caches may stand above"
+    " the slope."
+)
+COLUMNS = {
+    "case": "case",
+    "roof": "roof",
+    "intensity": "FLOP/byte, at the most",
+    "achieved": "reached (GFLOP/s)",
+    "attainable": "roof there (GFLOP/s)",
+    "share": "share of it (%)",
+    "flops": "a step (GFLOP)",
+    "megabytes": "a step, at the least (MB)",
+    "peak": "peak (GFLOP/s)",
+    "bandwidth": "memory, read and written (GB/s)",
+    "runs": "runs",
+}
+GIGA, MEGA = 1e9, 1e6
+BESIDE = 3
+"""The roof goes on so many times beyond the first and the last dot."""
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """One dot a case whose machine was measured, too; the roofs of one machine, threads and precision at a time."""
+    rows = tuple(row for number, case in enumerate(cases) for row in _rows(number, case))
+    older = sum(any(run.speed and not run.work for run in case.trained) for case in cases)
+    if not rows:
+        because = (
+            "the records were written before the bytes of a step were counted"
+            if older
+            else "no training has the peak of its machine, which is measured of processors in one precision"
+        )
+        return Nothing(name=NAME, title=TITLE, because=because)
+    told = f"{older} case{'s have' if older > 1 else ' has'} no dot: recorded before the bytes of a step were counted."
+    return Chart(
+        name=NAME,
+        title=TITLE,
+        lead=LEAD,
+        columns=COLUMNS,
+        rows=rows,
+        picture=_picture(cases),
+        choose="roof",
+        notes=(told,) if older else (),
+    )
+
+
+def _rows(number: int, case: Measured) -> Iterator[Row]:
+    placed = [(run, run.speed, run.work) for run in case.trained if run.flop_utilisation is not None]
+    known = [(run, speed, work) for run, speed, work in placed if speed and work]
+    if not known:
+        return
+    # All runs of a case are of one network; the machine's speed is taken once a session, or again if it was too low.
+    _, speed, work = known[-1]
+    achieved = median(_achieved(run, found) for run, found, _ in known)
+    intensity = work.flops / work.least_bytes
+    peak, bandwidth = speed.flops_per_second / GIGA, speed.copied_bytes_per_second / GIGA
+    attainable = min(peak, intensity * bandwidth)
+    share = 100 * achieved / attainable
+    step = (work.flops / GIGA, work.least_bytes / MEGA)
+    roof = f"{case.context.machine.name}, {speed.threads} thread{'s' * (speed.threads != 1)}, {speed.precision}"
+    yield (number, roof, intensity, achieved, attainable, share, *step, peak, bandwidth, len(known))
+
+
+def _achieved(run: Run, speed: MachineSpeed) -> float:
+    return (run.flop_utilisation or 0.0) * speed.flops_per_second / GIGA
+
+
+def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
+    across, up = "arithmetic intensity (FLOP/byte), an upper bound", "GFLOP/s"
+    scale = alt.Scale(type="log", nice=False, padding=16)
+    roofs = (
+        alt.Chart(look.ROWS)
+        .transform_aggregate(least="min(intensity)", most="max(intensity)", groupby=["peak", "bandwidth"])
+        .transform_calculate(ridge="datum.peak / datum.bandwidth")
+        .transform_calculate(left=f"min(datum.least, datum.ridge) / {BESIDE}")
+        .transform_calculate(right=f"max(datum.most, datum.ridge) * {BESIDE}", foot="datum.left * datum.bandwidth")
+        .mark_rule(color="#8290a3", strokeWidth=2)
+    )
+    slope = roofs.encode(
+        x=alt.X("left:Q", title=across, scale=scale),
+        y=alt.Y("foot:Q", title=up, scale=scale),
+        x2="ridge:Q",
+        y2="peak:Q",
+    )
+    flat = roofs.encode(
+        x=alt.X("ridge:Q", title=across, scale=scale), y=alt.Y("peak:Q", title=up, scale=scale), x2="right:Q"
+    )
+    dots = (
+        alt.Chart(look.ROWS)
+        .mark_point(filled=True, size=60, opacity=0.9)
+        .encode(
+            x=alt.X("intensity:Q", title=across, scale=scale),
+            y=alt.Y("achieved:Q", title=up, scale=scale),
+            color=look.framework(cases),
+            tooltip=look.hint(
+                ("case:N", "case"),
+                ("achieved:Q", "GFLOP/s"),
+                ("intensity:Q", "FLOP/byte, at the most"),
+                ("share:Q", "of the roof (%)"),
+            ),
+        )
+    )
+    return look.specification(alt.layer(slope, flat, dots), look.HEIGHT)

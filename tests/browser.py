@@ -1,0 +1,61 @@
+"""Headless Chromium, as pages of a report are opened in it: by tests, by measurements, and for pictures."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+FLAGS = (
+    "--headless=new",
+    # A container's root has no other way; the page is our own.
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--window-size=1200,900",
+)
+
+
+def programs() -> tuple[str, str] | None:
+    """Chromium and its driver, where both are here."""
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    return (program, driver) if program and driver else None
+
+
+@contextmanager
+def chromium(program: str, driver: str) -> Iterator[webdriver.Chrome]:
+    """A browser that is gone behind the block."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        browser.set_script_timeout(60)
+        yield browser
+    finally:
+        browser.quit()
+
+
+def draw(browser: webdriver.Chrome, name: str) -> int:
+    """Scroll to a chart and wait until it is drawn; gives how many rows it shows."""
+    script = """
+        const [name, done] = arguments, section = document.getElementById(name);
+        const look = () => {
+            if (section.dataset.state === "drawn") done(Number(section.dataset.rows));
+            else requestAnimationFrame(look);
+        };
+        section.scrollIntoView({behavior: "instant"});
+        look();
+    """
+    return int(browser.execute_async_script(script, name))
+
+
+def charts(browser: webdriver.Chrome) -> list[str]:
+    """The names of all charts of the page that is open."""
+    script = "return [...document.querySelectorAll('section.chart:has(.picture)')].map(chart => chart.id)"
+    return list(browser.execute_script(script))
