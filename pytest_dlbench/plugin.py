@@ -90,7 +90,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # A worker of pytest-xdist reports to its controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
-    if terminal and config.stash[OPTIONS].plan:
+    if config.stash[OPTIONS].plan:
+        if terminal is None:
+            raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one")
         config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
 
 
