@@ -9,9 +9,10 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.bisection import Answer, next_place
 from pytest_dlbench.judging.many import CaseMetric
 from pytest_dlbench.judging.pairs import verdict
+from pytest_dlbench.judging.passes import until_decided
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Rule
-from pytest_dlbench.pairing import next_of, pairs_of, until_decided
+from pytest_dlbench.pairing import next_of, pairs_of
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError

@@ -9,8 +9,9 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, calibrating
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
+from pytest_dlbench.judging.passes import Terms, judge, terms_of
 from pytest_dlbench.model import infer
-from pytest_dlbench.pairing import Terms, judge, next_of, pairs_of, terms_of
+from pytest_dlbench.pairing import next_of, pairs_of
 from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError

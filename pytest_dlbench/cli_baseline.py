@@ -201,7 +201,7 @@ def _accept(asked: argparse.Namespace) -> int:
         if why := "; ".join(reason for reason in reasons if reason):
             refused.append(f"refused: {case.record.case.id}: {why}")
         else:
-            before = comparing.usable(store, case.record)
+            before = comparing.usable(store, case.record.case, case.record.context)
             baseline = comparing.accepted(before, case.record, store, asked.reason, case.result)
             accepted.append(str(store.write(baseline)))
     answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])

@@ -14,7 +14,7 @@ from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import stored
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options import Options
-from pytest_dlbench.records import Baseline, CaseOutcome, CaseResult, Record
+from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
 from pytest_dlbench.reporting import figures, messages
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import session_name
@@ -47,9 +47,27 @@ class Comparer:
         except FileFormatError as error:
             return result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
 
+    def narrow(
+        self, case: Case, context: Context, tolerances: Mapping[str, float], calibrated: Mapping[str, float]
+    ) -> Mapping[str, float]:
+        """The least tolerance that the case's baseline can tell, of each metric whose own is below it.
+
+        Nothing where there is none to compare with, or a damaged one: ``compare`` will say so.
+        """
+        baseline = usable(self.baselines, case, context)
+        try:
+            return stored.narrow(baseline, tolerances, calibrated, self.options.runs) if baseline else {}
+        except FileFormatError:
+            return {}
+
+    def stored_runs(self, case: Case, context: Context) -> int:
+        """How many runs the case can be held against, none of which diverged; 0 without a baseline."""
+        baseline = usable(self.baselines, case, context)
+        return len(stored.seeds(baseline)) if baseline else 0
+
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""
-        before = usable(self.baselines, record)
+        before = usable(self.baselines, record.case, record.context)
         path = self.baselines.write(accepted(before, record, self.baselines, self.options.reason, compared))
         sessions = f"session {len(before.sessions) + 1}" if before else "the first session"
         message = f"saved as {sessions} of the baseline {path} ({self.options.reason})\n{compared.message}"
@@ -121,13 +139,13 @@ class Comparer:
         return series_of(self._rows, record)
 
 
-def usable(baselines: BaselineStore, record: Record) -> Baseline | None:
-    """The baseline that a record can be added to; None where there is none, or one that is damaged or of other data."""
+def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline | None:
+    """The baseline that runs can be added to; None where there is none, or one that is damaged or of other data."""
     try:
-        found = baselines.read(record.case, record.context.machine)
+        found = baselines.read(case, context.machine)
     except FileFormatError:
         return None
-    return None if found is None or judging.obstacles(found.context, record.context) else found
+    return None if found is None or judging.obstacles(found.context, context) else found
 
 
 def accepted(

@@ -18,6 +18,7 @@ from pytest_dlbench.registry import Registry
 from pytest_dlbench.reporting import messages
 from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.session import Session
+from pytest_dlbench.turns import Concluded, SetAsideError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +95,13 @@ class Dlbench:
         node: str,
         recipe: Recipe | None,
         tolerance: Mapping[str, float],
+        tell: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
         skip: Callable[[str], None],
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
-        self._recipe, self._tolerance, self._settle, self._skip = recipe, tolerance, settle, skip
+        self._recipe, self._tolerance, self._tell, self._settle, self._skip = recipe, tolerance, tell, settle, skip
+        self._calls = 0
         self._old_sides = {pair.new.name: pair.old for pair in arms}
 
     def train(
@@ -114,9 +117,11 @@ class Dlbench:
         """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
 
         A framework that is the new side of --dlbench-ab is run in pairs with the old side instead, until it is decided.
-        Fails or skips the test by the case's outcome. ``recipe`` comes before the ``recipe`` fixture, and that before
-        the model's own; --dlbench-set changes whichever it is. ``label`` starts the case's id, and tells apart two ways
-        to train the same cell.
+        Fails or skips the test by the case's outcome. With --dlbench-budget, too, it ends the test here while another
+        one is nearer to a verdict; the test is called again later, and goes on with the pairs it has.
+
+        ``recipe`` comes before the ``recipe`` fixture, and that before the model's own; --dlbench-set changes whichever
+        it is. ``label`` starts the case's id, and tells apart two ways to train the same cell.
         """
 
         def planned(side: Framework | str) -> Plan:
@@ -146,15 +151,28 @@ class Dlbench:
         return self._result(framework, planned)
 
     def _result(self, framework: Framework | str, planned: Callable[[Framework | str], Plan]) -> Result:
-        """A case run and judged, beside its old side where the session has one."""
+        """A case run and judged, beside its old side where the session has one; not again in a later turn of a test."""
         plan = planned(framework)
-        if old_side := self._old_sides.get(plan.framework.name):
-            record, result = pairing.train(self._session, planned(old_side), plan, self._node, self._tolerance)
-        else:
-            record, result = self._session.train(plan, self._node, self._tolerance)
+        known = self._session.turns.concluded(self._node, self._calls, plan.case.id)
+        self._calls += 1
+        record, result = known or self._concluded(plan, planned)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)
+
+    def _concluded(self, plan: Plan, planned: Callable[[Framework | str], Plan]) -> Concluded:
+        try:
+            if old_side := self._old_sides.get(plan.framework.name):
+                found = pairing.train(self._session, planned(old_side), plan, self._node, self._tolerance)
+            else:
+                found = self._session.train(plan, self._node, self._tolerance)
+        except SetAsideError as error:
+            # What ends a test, and is no error that its body might catch.
+            self._skip(f"set aside: {error}")
+            raise
+        self._session.turns.keep(self._node, found)
+        self._tell(*found)
+        return found
 
     def run(
         self,

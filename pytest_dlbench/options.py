@@ -185,7 +185,8 @@ OPTIONS = (
         parse=duration,
         default="",
         metavar="TIME",
-        help="With --dlbench-ab: start no further pair after this time, such as 30m or 2h.",
+        help="With --dlbench-ab: start no further pair after this time, such as 30m or 2h, and spend it first on cases"
+        " that are decided soonest; workers of pytest-xdist run one case after the other.",
     ),
     Option(
         name="tolerance",

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dlbench import codec, hookspecs, judging, marked, options, parametrization
+from pytest_dlbench import codec, hookspecs, interleaving, judging, marked, options, parametrization
 from pytest_dlbench.arms import Arms, arms
 from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.interleaving import Interleaving
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planner import Planner
@@ -90,6 +91,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # A worker of pytest-xdist reports to its controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
+        if interleaving.is_wanted(config, config.stash[OPTIONS]):
+            config.pluginmanager.register(Interleaving(lambda: session_of(config)))
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one")
@@ -198,11 +201,13 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     config, node = request.config, request.node
     session = session_of(config)
 
+    def tell(record: Record, result: CaseResult) -> None:
+        config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
+
     def settle(record: Record, result: CaseResult) -> None:
         node.stash[RESULT] = result
         node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
         node.user_properties += junit.properties(result)
-        config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
         _settle(session.options, result)
 
     point = getattr(request, "param", None) or parametrization.points(node, session.options)[0]
@@ -215,6 +220,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         node=node.nodeid,
         recipe=recipe,
         tolerance=marked.tolerances(node, session.options),
+        tell=tell,
         settle=settle,
         skip=pytest.skip,
     )

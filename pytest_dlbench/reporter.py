@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +168,7 @@ class Reporter:
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
         lines += ranking.lines(self._results)
+        lines += [terminal.IN_ORDER] if self._is_distributed and asked.ab and asked.budget < inf else []
         lines += terminal.notes(self._results)
         asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)

@@ -8,9 +8,10 @@ from pytest_dlbench import judging
 from pytest_dlbench.comparing import Comparer, result
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
-from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.examining import Examiner
 from pytest_dlbench.judging import equivalence, leaks, many
+from pytest_dlbench.judging.accuracies import COUNTED_RUNS, Divergences, more_divergences
 from pytest_dlbench.judging.impossible import suspicion
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.model import infer
@@ -34,11 +35,16 @@ from pytest_dlbench.running.series import train_series
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
+from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.certificates import CertificateStore
 from pytest_dlbench.storing.consecutive import consecutive
+from pytest_dlbench.turns import Turns
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
+STORED = "the stored sessions"
+# What says whether a training diverges.
+COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,11 +61,15 @@ class Session:
     examiner: Examiner = field(default_factory=Examiner)
     workers: int = 1
     """Processes of pytest-xdist that run tests: they know nothing of each other and share the budget equally."""
+    turns: Turns = field(init=False)
     _candidates: int = 0
     _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
 
-    def run(self, plan: Plan, runs: int, repeats: int = 0) -> tuple[Run, ...]:
+    def __post_init__(self) -> None:
+        self.turns = Turns(has_time=lambda: self.has_time)
+
+    def run(self, plan: Plan, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
         return train_series(
             self.watched(plan),
@@ -68,6 +78,7 @@ class Session:
             progress=self.progress,
             examine=lambda run: self.examiner.examine(plan, run),
             repeats=repeats,
+            first=first,
         )
 
     def watched(self, plan: Plan) -> Plan:
@@ -106,6 +117,19 @@ class Session:
         folder, besides = self.options.journals, self.journal.path
         return consecutive(folder, plan.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
 
+    def calibrated(self, *plans: Plan) -> Mapping[str, float]:
+        """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first plan that it knows.
+
+        Raises FileFormatError for a damaged file.
+        """
+        store = CalibrationStore(folder=self.options.baselines)
+        for plan in plans:
+            context = self.settings.context(plan)
+            found = store.nearest(plan.case, context.machine)
+            if found and not judging.obstacles(found.context, context):
+                return found.spreads
+        return {}
+
     def conclude(self, record: Record, result: CaseResult) -> None:
         """A case as it was judged, on the disk when this returns."""
         self.journal.append(Entry(result=result, recipe=record.recipe))
@@ -113,8 +137,9 @@ class Session:
     def train(self, plan: Plan, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in messages."""
         self.claim(plan, node)
-        runs = self.run(plan, self.options.runs, self.repeats)
         context = self.settings.context(plan)
+        narrow = self._narrow(plan, context, tolerance)
+        runs = self._counted(plan, context, self.run(plan, self.options.runs, self.repeats))
         record = Record(
             case=plan.case,
             context=context,
@@ -123,8 +148,38 @@ class Session:
             certificate=self.certificate_of(plan, runs[0]),
         )
         judged = self._judge(record, plan, node, tolerance)
+        judged = replace(judged, warnings=(*judged.warnings, *messages.narrow(narrow, STORED)))
         self.conclude(record, judged)
         return record, judged
+
+    def _counted(self, plan: Plan, context: Context, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+        """The runs; where one diverged of a case whose stored runs did not, with more, until so many can be told."""
+        if runs[-1].outcome is RunOutcome.DIVERGED and self.comparer.stored_runs(plan.case, context):
+            while len(runs) < COUNTED_RUNS and runs[-1].outcome in COUNTED:
+                runs += self.run(plan, 1, first=len(runs))
+        return runs
+
+    def _divergences(self, record: Record) -> str:
+        """How many runs diverged, and how often chance alone would have it so; nothing without stored runs."""
+        seen = [run for run in record.runs if run.outcome in COUNTED]
+        new = Divergences(runs=len(seen), diverged=sum(run.outcome is RunOutcome.DIVERGED for run in seen))
+        old = Divergences(runs=self.comparer.stored_runs(record.case, record.context), diverged=0)
+        if not old.runs or not new.diverged:
+            return ""
+        sides = ("the baseline", "this session")
+        return "\n" + messages.divergences(old, new, more_divergences(old, new), sides)
+
+    def _narrow(self, plan: Plan, context: Context, tolerance: Mapping[str, float]) -> Mapping[str, float]:
+        """Tolerances below what the baseline can tell; raises OptionError for those that somebody asked for.
+
+        Saving and the shadow fail nothing, and are told as well.
+        """
+        narrow = self.comparer.narrow(plan.case, context, tolerance, self.calibrated(plan))
+        refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
+        if refused and not self.options.save and not self.options.shadow:
+            seen = "as sessions differ here; --dlbench-ab may find less"
+            raise OptionError(messages.too_narrow(plan.case.id, tolerance, refused, STORED, seen))
+        return narrow
 
     def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
         """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
@@ -177,7 +232,8 @@ class Session:
 
     def _judge(self, record: Record, plan: Plan, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
-            return result(record, outcome, messages.unfinished(record.runs[-1]))
+            unfinished = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
+            return result(record, outcome, f"{messages.unfinished(unfinished)}{self._divergences(record)}")
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
             return result(record, CaseOutcome.INVALID, messages.invalid(record.runs, REPEATS))
         compared = _with_leak(record, self.comparer.compare(record, plan.framework, node, tolerance), tolerance)

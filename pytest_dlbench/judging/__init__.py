@@ -17,7 +17,7 @@ from pytest_dlbench.judging.metrics import (
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
 from pytest_dlbench.judging.reaching import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.readings import steady_steps
-from pytest_dlbench.judging.tolerance import given_tolerances, parse_tolerances
+from pytest_dlbench.judging.tolerance import asked_for, given_tolerances, parse_tolerances
 
 __all__ = [
     "GATE_FAILING",
@@ -26,6 +26,7 @@ __all__ = [
     "Metric",
     "TimeToAccuracy",
     "add_metrics",
+    "asked_for",
     "censored",
     "changes",
     "disturbances",

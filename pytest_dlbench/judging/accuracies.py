@@ -65,6 +65,10 @@ def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:
     return VerdictOutcome.EQUIVALENT if lost.upper < limit else VerdictOutcome.INCONCLUSIVE
 
 
+# Of each side: so many tell five diverging runs from none, and three with a chance of 3 %.
+COUNTED_RUNS = 5
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergences:
     """Runs that ended in NaN or inf, among all."""

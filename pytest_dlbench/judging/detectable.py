@@ -1,13 +1,15 @@
-"""What the paired rule can tell at all, before any pair is run."""
+"""What pairs, or a stored baseline, can tell at all, before anything is run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import expm1, sqrt
 
+from pytest_dlbench.judging.history import SessionFigure, SessionSpread, prediction
 from pytest_dlbench.judging.intervals import PRIOR_FREEDOM
 from pytest_dlbench.judging.levels import LAST_LOOK, level_of_a_look
-from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.metrics import METRICS, Metric
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import ALPHA
+from pytest_dlbench.judging.verdicts import ALPHA as ALPHA_OF_SESSIONS
 
 POWER = 0.9
 
@@ -34,5 +36,24 @@ def too_narrow(
     for name, tolerance in tolerances.items():
         smallest = smallest_tolerance(spreads[name], max_pairs=max_pairs)
         if limit(METRICS[name], tolerance) < smallest:
-            found[name] = expm1(smallest) if METRICS[name].kind == "ratio" else smallest
+            found[name] = as_given(METRICS[name], smallest)
     return found
+
+
+def smallest_of_sessions(
+    stored: Sequence[SessionFigure], spread: SessionSpread, *, alpha: float = ALPHA_OF_SESSIONS
+) -> float:
+    """The tolerance at which a further session of the same code is called equivalent in 90 %, as far as these can tell.
+
+    In the unit of the figures. The half width of its interval is known before it is run; its own distance is not.
+    """
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
+    expected = prediction(stored, spread)
+    half_width = float(special.stdtrit(expected.freedom, 1 - alpha))
+    return (half_width + float(special.ndtri((1 + POWER) / 2))) * expected.error
+
+
+def as_given(metric: Metric, difference: float) -> float:
+    """A difference as a tolerance is written: 0.05 for 5 %, 1.0 for 1 pp."""
+    return expm1(difference) if metric.kind == "ratio" else difference

@@ -72,14 +72,33 @@ def against_sessions(
     if not stored:
         raise ValueError("expected one stored session or more")
     is_corrected = _corrected(stored, new)
-    *before, now = _values([*stored, new], is_corrected=is_corrected)
-    values = np.array(before)
+    (now,) = _values([new], is_corrected=is_corrected)
+    expected = _prediction(stored, spread, is_corrected=is_corrected)
+    change = around(now - expected.centre, expected.error, expected.freedom, alpha)
+    is_known = len(stored) >= KNOWN_SESSIONS
+    outcome = _outcome(change, tolerance, is_known=is_known)
+    return Comparison(outcome=outcome, change=change, sessions=len(stored), is_corrected=is_corrected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One more session of the same code: where it is expected, how far it may lie from there (a standard error)."""
+
+    centre: float
+    error: float
+    freedom: float
+
+
+def prediction(stored: Sequence[SessionFigure], spread: SessionSpread) -> Prediction:
+    """What stored sessions foretell of the next one, which has a canary if these have."""
+    return _prediction(stored, spread, is_corrected=_corrected(stored, stored[-1]))
+
+
+def _prediction(stored: Sequence[SessionFigure], spread: SessionSpread, *, is_corrected: bool) -> Prediction:
+    values = np.array(_values(stored, is_corrected=is_corrected))
     squares, freedom = float(np.sum((values - values.mean()) ** 2)), len(values) - 1.0
     error, freedom = _moderated(squares, freedom, len(values), spread)
-    change = around(now - float(values.mean()), error * sqrt(1 + 1 / len(values)), freedom, alpha)
-    is_known = len(values) >= KNOWN_SESSIONS
-    outcome = _outcome(change, tolerance, is_known=is_known)
-    return Comparison(outcome=outcome, change=change, sessions=len(values), is_corrected=is_corrected)
+    return Prediction(centre=float(values.mean()), error=error * sqrt(1 + 1 / len(values)), freedom=freedom)
 
 
 def against_anchor(

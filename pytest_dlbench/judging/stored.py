@@ -5,10 +5,11 @@ What is kept in the baseline is made here, too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, sqrt
 from statistics import fmean, median
 
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.judging.detectable import as_given, smallest_of_sessions
 from pytest_dlbench.judging.history import (
     Comparison,
     SessionFigure,
@@ -102,6 +103,11 @@ def appended(baseline: Baseline | None, record: Record, session: BaselineSession
     )
 
 
+def seeds(baseline: Baseline) -> frozenset[int]:
+    """Those of the newest sessions: a seed is the same run again, and no further one. None of them diverged."""
+    return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)
+
+
 def compare(
     baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], history: Series | None = None
 ) -> Judged:
@@ -126,6 +132,28 @@ def compare(
         if since := stored.drifting(median(new.values()), (history or {}).get(metric.name, ())):
             drifting[metric.name] = since
     return Judged(verdicts=tuple(verdicts), since_anchor=tuple(since_anchor), drifting=drifting)
+
+
+def narrow(
+    baseline: Baseline, tolerances: Mapping[str, float], calibrated: Mapping[str, float], runs: int
+) -> dict[str, float]:
+    """The least tolerance that a session of so many runs can be cleared at, of each metric whose own is below it.
+
+    Of those that are judged session by session. While fewer than five sessions tell how far they lie apart, what is
+    assumed of it makes no tolerance too narrow: then the least counts that is believed of any machine, or what
+    ``calibrated`` has, the spreads of pairs by metric: sessions lie no closer together than their runs.
+    Raises FileFormatError as ``compare`` does.
+    """
+    found = {}
+    for name, tolerance in tolerances.items():
+        metric = METRICS[name]
+        if metric.is_exact or metric.is_absolute or name not in baseline.sessions[-1].medians:
+            continue
+        of_runs = calibrated.get(name, 0.0) / sqrt(2 * runs)
+        least = _Stored.of(baseline, metric).smallest(of_runs)
+        if limit(metric, tolerance) < least:
+            found[name] = as_given(metric, least)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +193,12 @@ class _Stored:
             tolerance=limit(self.metric, tolerance),
         )
         return self._shown(found, new, tolerance)
+
+    def smallest(self, of_runs: float) -> float:
+        """The least tolerance at which they can clear another one; ``of_runs`` is what sessions differ by at least."""
+        least = smallest_spread(self.metric)
+        figures = [_figure(self.metric, session.medians) for session in self.level[-JUDGED_SESSIONS:]]
+        return smallest_of_sessions(figures, SessionSpread(assumed=max(least, of_runs), smallest=least))
 
     def anchored(self, new: Mapping[int, float], canary: float | None, tolerance: float) -> Verdict | None:
         """Of the anchor, ``suspect`` at most; None where it is the only session, or has no such figure."""

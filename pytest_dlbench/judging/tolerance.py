@@ -20,6 +20,11 @@ def given_tolerances(texts: Iterable[str], where: str) -> Mapping[str, float]:
     return dict(_parse(text, where) for text in texts)
 
 
+def asked_for(tolerances: Mapping[str, float]) -> Mapping[str, float]:
+    """Those that are not the defaults."""
+    return {name: amount for name, amount in tolerances.items() if amount != METRICS[name].tolerance}
+
+
 def _parse(text: str, where: str) -> tuple[str, float]:
     name, colon, amount = text.partition(":")
     if not colon:

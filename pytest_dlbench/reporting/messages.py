@@ -205,9 +205,10 @@ def times_to_accuracy(compared: "TimesToAccuracy", old: Sequence[TimeToAccuracy]
     )
 
 
-def divergences(old: "Divergences", new: "Divergences", chance: float) -> str:
+def divergences(old: "Divergences", new: "Divergences", chance: float, sides: tuple[str, str]) -> str:
     """Runs that diverged, counted on both sides."""
-    counts = f"{old.diverged} of {old.runs} runs of the old side diverged, {new.diverged} of {new.runs} of the new one"
+    then, now = sides
+    counts = f"{old.diverged} of {old.runs} runs of {then} diverged, {new.diverged} of {new.runs} of {now}"
     more = (
         f": so many more, or more still, come by chance in {100 * chance:.2g}%" if new.diverged > old.diverged else ""
     )
@@ -222,22 +223,24 @@ def _reference(pairing: Pairing) -> str:
 
 
 def too_narrow(
-    case: str, tolerances: Mapping[str, float], smallest: Mapping[str, float], pairs: int, reference_runs: int
+    case: str, tolerances: Mapping[str, float], smallest: Mapping[str, float], tellers: str, seen: str
 ) -> str:
-    """Tolerances that cannot be told from no change, and the smallest that can."""
-    on = f"as two of {reference_runs} runs in a row differ here" if reference_runs else "on any machine"
-    lines = [f"{case}: {pairs} pairs cannot tell so little from no change:"]
+    """Tolerances that cannot be told from no change, and the smallest that can.
+
+    ``tellers`` are such as "20 pairs", ``seen`` says what it rests on: "on any machine".
+    """
+    lines = [f"{case}: {tellers} cannot tell so little from no change:"]
     for name, least in smallest.items():
         given, needed = figures.amount(name, tolerances[name]), figures.enough(name, least)
-        lines.append(f"  {name}: {given} is asked for, {needed} is the least that is found in 90% of cases, {on}")
+        lines.append(f"  {name}: {given} is asked for, {needed} is the least that is found in 90% of cases, {seen}")
     wider = " ".join(f"--dlbench-tolerance={name}:{figures.enough(name, least)}" for name, least in smallest.items())
     return "\n".join([*lines, f"  tolerate more: {wider}"])
 
 
-def narrow(smallest: Mapping[str, float], pairs: int) -> list[str]:
+def narrow(smallest: Mapping[str, float], tellers: str) -> list[str]:
     """The same of tolerances that nobody asked for: those metrics may stay inconclusive."""
     return [
-        f"{name}: {pairs} pairs on this machine find {figures.enough(name, least)}, and that is more than its tolerance"
+        f"{name}: {tellers} on this machine find {figures.enough(name, least)}, and that is more than its tolerance"
         for name, least in smallest.items()
     ]
 

@@ -22,24 +22,26 @@ def train_series(
     progress: Progress,
     examine: Callable[[Run], Run] = _as_it_is,
     repeats: int = 0,
+    first: int = 0,
 ) -> tuple[Run, ...]:
     """``runs`` fresh processes; ``keep`` has each run, as ``examine`` found it, before the next starts.
 
     The first run that does not finish ends the series: what broke it would break the others. One that is invalid is
-    done again, ``repeats`` times in the whole series; only the last of its repetitions is in the answer.
+    done again, ``repeats`` times in the whole series; only the last of its repetitions is in the answer. ``first`` is
+    the place of the first one among the runs of its case, from 0 on.
     """
     finished: list[Run] = []
     with devices.held(plan.case.device, lambda: progress.waiting(plan.case, plan.case.device)) as card:
         plan = replace(plan, card=card, enters=progress.phase_began)
-        for index in range(runs):
-            progress.run_started(plan.case, index, runs)
+        for index in range(first, first + runs):
+            progress.run_started(plan.case, index, first + runs)
             run = examine(train_once(plan, index))
             keep(run)
             while run.invalid and repeats:
                 repeats -= 1
                 run = examine(train_once(plan, index))
                 keep(run)
-            progress.run_finished(plan.case, run, index, runs)
+            progress.run_finished(plan.case, run, index, first + runs)
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:
                 break

@@ -1,6 +1,6 @@
 """What ``dlbench calibrate`` found: ``<machine class>/calibrations/<case>.json`` beside the baselines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench import codec
@@ -32,6 +32,12 @@ class CalibrationStore:
         if not all(spread > 0 for spread in found.spreads.values()):
             raise FileFormatError(f"{path}: every spread is above 0 @ $.spreads; calibrate again")
         return found
+
+    def nearest(self, case: Case, machine: Machine) -> Calibration | None:
+        """The same; where a version of a framework has none, that of the framework: of pytorch for pytorch==2.12.0."""
+        plain = case.framework.partition("==")[0].partition("@")[0]
+        unversioned = replace(case, id=case.id.replace(f"-{case.framework}-", f"-{plain}-", 1), framework=plain)
+        return self.read(case, machine) or self.read(unversioned, machine)
 
     def write(self, calibration: Calibration) -> Path:
         """Replace the calibration of its case and machine."""

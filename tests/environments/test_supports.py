@@ -16,8 +16,8 @@ def double(builder):
 
 
 @pytest.mark.parametrize("name", [name for name, framework in FRAMEWORKS.items() if not framework.unsupported])
-def test_every_builder_has_at_least_a_chain_of_layers_over_images(name):
-    assert CHAIN | {"sgd", "softmax_cross_entropy"} <= supports(FRAMEWORKS[name])
+def test_every_builder_has_at_least_a_chain_of_layers_over_images_and_both_kinds_of_input(name):
+    assert CHAIN | {"pipeline", "sgd", "softmax_cross_entropy"} <= supports(FRAMEWORKS[name])
 
 
 def test_a_variant_has_what_its_builder_has():

@@ -3,8 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dlbench.judging.detectable import smallest_tolerance
+from pytest_dlbench.judging.detectable import smallest_of_sessions, smallest_tolerance
+from pytest_dlbench.judging.history import SessionFigure, SessionSpread, against_sessions, prediction
 from pytest_dlbench.judging.sequential import EQUIVALENT, REGRESSED, Rule, replay
+from pytest_dlbench.records import VerdictOutcome
 
 SPREAD = 0.03
 SESSIONS = 4000
@@ -43,3 +45,31 @@ def test_giving_up_costs_a_few_percent():
 @given(st.floats(min_value=0.001, max_value=1), st.integers(min_value=3, max_value=19))
 def test_more_pairs_tell_more(spread, pairs):
     assert smallest_tolerance(spread, max_pairs=pairs + 1) < smallest_tolerance(spread, max_pairs=pairs)
+
+
+# A stored baseline
+
+FIVE = (-0.01, 0.01, 0.0, -0.01, 0.01)
+
+
+def sessions(values):
+    return [SessionFigure(value=value) for value in values]
+
+
+def test_five_sessions_one_percent_apart_keep_four_percent():
+    # sd 1 %, so that one more session lies √(1 + 1/5) % away; t(0.95, 4) and the 95 % quantile of the normal.
+    found = smallest_of_sessions(sessions(FIVE), SessionSpread(assumed=0.5, smallest=0.003))
+    assert found == pytest.approx(0.01 * 1.2**0.5 * (2.13185 + 1.64485), rel=1e-5)
+
+
+@given(st.lists(st.floats(min_value=-0.1, max_value=0.1), min_size=1, max_size=10))
+def test_at_that_tolerance_a_session_is_cleared_as_far_as_nine_in_ten_lie(values):
+    stored, spread = sessions(values), SessionSpread(assumed=0.02, smallest=0.003)
+    tolerance, expected = smallest_of_sessions(stored, spread), prediction(stored, spread)
+
+    def outcome(errors):
+        new = SessionFigure(value=expected.centre + errors * expected.error)
+        return against_sessions(stored, new, spread=spread, tolerance=tolerance).outcome
+
+    assert outcome(1.64) is outcome(-1.64) is VerdictOutcome.EQUIVALENT
+    assert outcome(1.65) is outcome(-1.65) is VerdictOutcome.INCONCLUSIVE

@@ -38,6 +38,34 @@ def verdict(factors, new, tolerances=TIME, make=slower):
     return found
 
 
+# What can be told at all
+
+
+def narrow(factors, tolerances, **calibrated):
+    return stored.narrow(records.baseline_of(*(slower(factor) for factor in factors)), tolerances, calibrated, 3)
+
+
+def test_sessions_that_lie_apart_tell_the_least_tolerance_that_they_can_keep():
+    (least,) = narrow(EIGHT, TIME | {"step_time": 0.01}).values()
+    assert judged(EIGHT, 1.0, {"step_time": least}).outcome is CaseOutcome.PASSED
+    assert 0.05 < least < 0.06
+    assert narrow(EIGHT, {"step_time": 0.06}) == {}
+
+
+def test_what_is_only_assumed_of_sessions_makes_no_tolerance_too_narrow():
+    assert narrow([1.0], TIME) == {}
+    assert narrow([1.0], {"step_time": 0.005}).keys() == {"step_time"}
+
+
+def test_calibrated_runs_tell_what_few_sessions_do_not():
+    assert narrow([1.0], TIME, step_time=0.1).keys() == {"step_time"}
+    assert narrow([1.0] * 5, TIME, step_time=0.1) == {}
+
+
+def test_what_is_judged_run_by_run_or_without_a_baseline_is_not_asked():
+    assert narrow(EIGHT, {"peak_rss": 0.0001, "accuracy": 0.001, "leak": 0.001}) == {}
+
+
 # Time: sessions against sessions
 
 

@@ -18,6 +18,8 @@ FLAT = Model(name="softmax", family="fcn", sources=("tartu",), input_shape=(1, 8
              layers=(Flatten(), Dense(10)))
 DEEP = Model(name="two-layers", family="cnn", input_shape=(1, 8, 8), head=HEAD, recipe=RECIPE,
              layers=(Flatten(), Dense(16), Dense(10)))
+DEEPER = Model(name="three-layers", family="cnn", input_shape=(1, 8, 8), head=HEAD, recipe=RECIPE,
+               layers=(Flatten(), Dense(16), Dense(16), Dense(10)))
 CONV = Model(name="unknown-to-the-double", family="cnn", input_shape=(1, 8, 8), head=HEAD, recipe=RECIPE,
              layers=(Conv2D(4, 3), Flatten(), Dense(10)))
 
@@ -26,7 +28,7 @@ def pytest_dlbench_frameworks():
             for name, builder in {frameworks!r}.items()]
 
 def pytest_dlbench_models():
-    return [FLAT, DEEP, CONV]
+    return [FLAT, DEEP, DEEPER, CONV]
 
 @pytest.fixture(params={names!r})
 def framework(request):

@@ -39,6 +39,7 @@ def test_nothing_left_to_run_is_an_error_there_too(suite):
 def test_workers_share_the_budget_of_false_alarms(suite):
     suite.write(more={"slow": "slowed"})
     wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
-    result = suite.run("-n2", "--dlbench-ab=numpy,slow", *wide)
+    result = suite.run("-n2", "--dlbench-ab=numpy,slow", "--dlbench-budget=1h", *wide)
     # Two metrics of one case, a half and a sixth of the 0.5 % that its worker has.
     assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.33% of 1% used"
+    result.stdout.fnmatch_lines(["--dlbench-budget: workers of pytest-xdist ran one case after the other; *"])

@@ -6,7 +6,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pytest_dlbench import codec
 from pytest_dlbench.cli import main
+from pytest_dlbench.records import Baseline, Calibration
+from pytest_dlbench.storing.calibrations import CalibrationStore
 
 # Interpreters differ by a millisecond here and there, whoever else is on the machine: what is staged is twice that.
 WIDE = "--dlbench-tolerance=step_time:40%"
@@ -41,6 +44,55 @@ def test_the_same_again_does_not_fail(suite):
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*regressed*")
     assert "; false alarms: 0% of 1% used" in result.outlines[-1]
+
+
+def calibrated(suite, spread):
+    """As dlbench calibrate would have found pairs of the saved case to differ."""
+    saved = codec.decode(suite.baseline().read_bytes(), Baseline, "the baseline")
+    found = Calibration(
+        case=saved.case,
+        context=saved.context,
+        versions={},
+        date="2026-11-21",
+        alpha=0.0025,
+        max_pairs=20,
+        pairs=10,
+        spreads={"step_time": spread},
+        smallest={"step_time": 2 * spread},
+        verdicts=(),
+        exchanged={"step_time": 0.0},
+    )
+    CalibrationStore(folder=suite.path / "baselines").write(found)
+
+
+def test_a_tolerance_that_cannot_be_kept_is_refused_before_anything_is_run(suite):
+    suite.save()
+    stored = suite.run("--dlbench-tolerance=step_time:0.1%")
+    assert stored.ret == 1
+    stored.stdout.fnmatch_lines(
+        [
+            "training-numpy-softmax-digits-cpu-smoke: the stored sessions cannot tell so little from no change:",
+            "  step_time: 0.1% is asked for, 1.7% is the least that is found in 90% of cases, as sessions differ here*",
+        ]
+    )
+    calibrated(suite, 0.5)
+    suite.write(more={"same": "paced"})
+    paired = suite.run("--dlbench-ab=numpy,same", WIDE)
+    assert paired.ret == 1
+    paired.stdout.fnmatch_lines(
+        [
+            "training-same-softmax-digits-cpu-smoke: 20 pairs cannot tell so little from no change:",
+            "  step_time: 40% is asked for, * in 90% of cases, as runs differed in dlbench calibrate",
+        ]
+    )
+    assert len(list(suite.path.glob(".dlbench/*.jsonl"))) == 1
+
+
+def test_in_the_shadow_it_is_told_and_not_refused(suite):
+    suite.save()
+    result = suite.run("--dlbench-tolerance=step_time:0.1%", "--dlbench-runs=1", "--dlbench-shadow")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["warning: *step_time: the stored sessions on this machine find 1.7%, and that*"])
 
 
 @pytest.mark.parametrize(
@@ -215,6 +267,15 @@ def test_nothing_is_saved_of_a_case_that_did_not_finish(suite):
     suite.write(builder="diverges")
     assert suite.run("--dlbench-save", "--dlbench-reason=x").ret == 1
     assert not list(suite.path.glob("baselines/**/*.json"))
+
+
+def test_divergences_are_counted_against_the_stored_runs(suite):
+    suite.save()
+    suite.write(builder="diverges")
+    result = suite.run()
+    assert result.ret == 1
+    counted = "0 of 3 runs of the baseline diverged, 5 of 5 of this session: so many more, or more still, come by *"
+    result.stdout.fnmatch_lines(["diverged: training-numpy-softmax-*", "run 1 (seed 1): *", counted])
 
 
 def test_two_ways_to_train_one_cell_must_have_labels(suite):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments import Framework
 from pytest_dlbench.judging import read_all
 from pytest_dlbench.planning import unsupported
 from pytest_dlbench.records import RunOutcome
@@ -43,4 +43,6 @@ def test_the_wait_is_a_figure_of_a_pipeline_alone(both):
 def test_a_builder_without_one_says_so(tmp_path):
     planned = plan("numpy_softmax", tmp_path)
     recipe = replace(planned.recipe, input="pipeline")
-    assert unsupported(FRAMEWORKS["tinygrad"], planned.network, recipe) == "the builder of tinygrad has no pipeline"
+    (tmp_path / "resident.py").write_text('SUPPORTS = {"dense", "flatten", "sgd", "softmax_cross_entropy"}')
+    resident = Framework(name="resident", builder="resident", folders=(tmp_path,))
+    assert unsupported(resident, planned.network, recipe) == "the builder of resident has no pipeline"

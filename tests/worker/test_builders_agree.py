@@ -280,6 +280,10 @@ class TestOneFramework:
     def test_describes_its_native_model(self, asked):
         assert asked.every_layer["momentum"].built.description.strip()
 
+    def test_describes_no_tensor_of_unknown_size(self, asked):
+        # What TensorFlow 1 does not know when its graph is made, gradients ask for in every step.
+        assert "shape=(?" not in asked.every_layer["momentum"].built.description
+
     def test_trains_otherwise_with_every_setting_of_the_optimiser(self, asked):
         losses = [trial.trained.losses for trial in asked.every_layer.values()]
         assert len({series[0] for series in losses}) == 1

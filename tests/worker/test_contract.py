@@ -119,6 +119,7 @@ def test_every_framework_has_a_builder_with_the_whole_contract(builder):
         "parameters": ["self"],
         "describe": ["self"],
         "load": ["self", "inputs", "labels", "order", "rates"],
+        "feed": ["self", "inputs", "labels"],
         "step": ["self", "number"],
         "outputs": ["self", "inputs", "batch_size"],
     }

@@ -12,9 +12,9 @@ A builder is a module with
 ``SUPPORTS``
     A literal set of what it can build: kinds of layers, losses and optimisers as they stand in the driver's JSON, and
     of the features "schedule" (a learning rate for each step), "clip_norm", "lengths" (sequences that end before their
-    padding), "start" (a recurrent layer that begins in another's last state), "bfloat16" and "float16" (the framework's
-    own mixed precision: weights stay float32, and so are the outputs). What is asked for beyond it is refused before
-    the Trainer is made. The driver reads it from the file, without importing the framework.
+    padding), "start" (a recurrent layer that begins in another's last state), "pipeline" (``feed``), "bfloat16" and
+    "float16" (the framework's own mixed precision: weights stay float32, and so are the outputs). What is asked for
+    beyond it is refused before the Trainer is made. The driver reads it from the file, without importing the framework.
 ``Trainer(network, recipe, weights, device, seed)``
     ``network`` and ``recipe`` are the driver's JSON; ``weights`` maps names such as "conv1.weight" to arrays in the
     canonical layout, or is None for the framework's own initialisation. It has
@@ -23,6 +23,8 @@ A builder is a module with
     ``describe()``: the native model as text;
     ``load(inputs, labels, order, rates=None)``: put examples (N×C×H×W, N×features, or N×steps tokens; labels N, or one
     for each step or flag) and the order (steps×batch) where training wants them. "schedule" alone needs ``rates``;
+    ``feed(inputs, labels)``, of "pipeline" alone: put as many other examples in the place of those that were loaded,
+    which compiles nothing; the order stays;
     ``step(number)``: one update with the examples of that row of the order; gives the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
     ``outputs(inputs, batch_size)``: yields what the last layer gives for each batch in turn, as a NumPy array, with

@@ -33,6 +33,7 @@ SUPPORTS = {
     "log_softmax",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -101,7 +102,7 @@ def _training_net(network, recipe, seeds):
         clip(model, recipe["clip_norm"])
     if settings.get("weight_decay"):
         add_weight_decay(model, settings["weight_decay"])
-    if is_fed(recipe):
+    if has_fed_rate(recipe):
         add_update(model, settings)
         return model
     rate, momentum, nesterov = settings["learning_rate"], settings["momentum"], int(settings["nesterov"])
@@ -109,7 +110,7 @@ def _training_net(network, recipe, seeds):
     return model
 
 
-def is_fed(recipe):
+def has_fed_rate(recipe):
     """Whether a step is fed its learning rate, as the "rate" of an update that is written out.
 
     Caffe2's own momentum has the rate inside the velocity, which is something else where the rate changes. Its Adam
@@ -167,9 +168,12 @@ class Trainer:
         return "\n".join("%s: %s -> %s" % (op.type, ", ".join(op.input), ", ".join(op.output)) for op in operators)
 
     def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order, self.rates = np.array(order, dtype=np.int32), rates
+
+    def feed(self, inputs, labels):
         workspace.FeedBlob("images", np.ascontiguousarray(inputs, dtype=np.float32))
         workspace.FeedBlob("labels", self._labels(labels))
-        self.order, self.rates = np.array(order, dtype=np.int32), rates
 
     def _labels(self, labels):
         if self.network["loss"] == "sigmoid_cross_entropy":
@@ -178,12 +182,12 @@ class Trainer:
 
     def step(self, number):
         workspace.FeedBlob("index", self.order[number])
-        if is_fed(self.recipe):
-            self._feed(number)
+        if has_fed_rate(self.recipe):
+            self._feed_rate(number)
         workspace.RunNet(self.model.net)
         return workspace.FetchBlob("loss")
 
-    def _feed(self, number):
+    def _feed_rate(self, number):
         settings = self.recipe["optimizer"]
         rate = settings["learning_rate"] if self.rates is None else float(self.rates[number])
         self.taken += 1

@@ -38,6 +38,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -258,17 +259,20 @@ class Trainer:
         return "\n".join(str(function) for function in reversed(functions))
 
     def load(self, inputs, labels, order, rates=None):
-        # CNTK has no data sets on its device: a minibatch is copied from NumPy arrays in each step.
-        self.inputs, self.labels = np.array(inputs, dtype=self.dtype), self._labels(np.asarray(labels))
+        self.feed(inputs, labels)
         self.order = np.array(order, dtype=np.int64)
         self.rates = rates
+
+    def feed(self, inputs, labels):
+        # CNTK has no data sets on its device: a minibatch is copied from NumPy arrays in each step.
+        self.inputs, self.labels = np.array(inputs, dtype=self.dtype), self._labels(np.asarray(labels))
 
     def _labels(self, labels):
         if self.network["loss"] == "softmax_cross_entropy":
             return np.eye(self.network["classes"], dtype=self.dtype)[labels]
         return labels.reshape(len(labels), -1).astype(self.dtype)
 
-    def _feed(self, inputs):
+    def _arguments(self, inputs):
         if self.x is not None:
             return {self.x: inputs}
         return {sequences.variable: sequences.feed(inputs) for sequences in self.sequences}
@@ -276,9 +280,9 @@ class Trainer:
     def step(self, number):
         index = self.order[number]
         self.learner.before_step(self.rate if self.rates is None else self.rates[number])
-        feeds = self._feed(self.inputs[index])
-        feeds[self.y] = self.labels[index]
-        self.trainer.train_minibatch(feeds)
+        arguments = self._arguments(self.inputs[index])
+        arguments[self.y] = self.labels[index]
+        self.trainer.train_minibatch(arguments)
         loss = self.trainer.previous_minibatch_loss_average
         # A loss that is the mean already is divided once more.
         return loss * self.trainer.previous_minibatch_sample_count if self.is_mean else loss
@@ -288,4 +292,4 @@ class Trainer:
         for first in range(0, len(inputs), batch_size):
             # Out of a trainer, dropout is off and batch normalisation takes the running statistics. Of sequences there
             # is a list of arrays, here of one length.
-            yield np.array(self.logits.eval(self._feed(inputs[first : first + batch_size])))
+            yield np.array(self.logits.eval(self._arguments(inputs[first : first + batch_size])))

@@ -33,6 +33,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -80,7 +81,9 @@ def sequence_cross_entropy(network):
     """Of labels that are numbers, in an array with as many dimensions as the logits', as Keras wants it."""
 
     def sequence_cross_entropy(labels, logits):
-        labels = K.cast(labels[:, :, 0], "int32")
+        # The batch is no axis to CNTK: there the index would be of a step.
+        labels = native.C.reshape(labels, logits.shape[:-1]) if BACKEND == "cntk" else labels[:, :, 0]
+        labels = K.cast(labels, "int32")
         if BACKEND == "tensorflow":
             losses = native.tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         else:
@@ -226,8 +229,11 @@ class Trainer:
         return "\n".join(lines)
 
     def load(self, inputs, labels, order, rates=None):
-        self.inputs, self.order, self.rates = self._inputs(inputs), np.array(order), rates
-        self.labels = self._labels(labels)
+        self.feed(inputs, labels)
+        self.order, self.rates = np.array(order), rates
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), self._labels(labels)
 
     def _inputs(self, inputs):
         if "vocabulary" in self.network:

@@ -8,6 +8,8 @@ import numpy as np
 from dlworker.frameworks import theano as plain
 from dlworker.frameworks import theano_layers
 from dlworker.frameworks.lasagne_layers import BatchNormLayer, GroupedConv2DLayer, RecurrentLayer, rectify
+from dlworker.frameworks.lasagne_optimizers import OPTIMIZERS
+from dlworker.frameworks.theano_optimizers import clipped
 from dlworker.graph import run, wired
 
 # isort: split
@@ -56,6 +58,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -243,37 +246,6 @@ def build(network, arrays):
     return run(wired(network["layers"]), InputLayer((None,) + tuple(network["input"]), name="input"), call)
 
 
-def sgd(parameters, gradients, settings, rate):
-    if isinstance(rate, T.TensorVariable):
-        # Lasagne's velocity is ours times minus the learning rate, which must not change then.
-        return plain.sgd(parameters, gradients, settings, rate)
-    if settings["weight_decay"]:
-        gradients = [gradient + settings["weight_decay"] * p for gradient, p in zip(gradients, parameters)]
-    if settings["nesterov"]:
-        return lasagne.updates.nesterov_momentum(gradients, parameters, rate, settings["momentum"])
-    if settings["momentum"]:
-        return lasagne.updates.momentum(gradients, parameters, rate, settings["momentum"])
-    return lasagne.updates.sgd(gradients, parameters, rate)
-
-
-def adam(parameters, gradients, settings, rate):
-    # Lasagne adds epsilon to the root before it is corrected: so it gets a corrected one.
-    taken = theano.shared(np.array(0.0))
-    correction = T.cast(T.sqrt(1 - np.float64(settings["beta2"]) ** (taken + 1)), theano.config.floatX)
-    betas, epsilon = (settings["beta1"], settings["beta2"]), settings["epsilon"] * correction
-    updates = lasagne.updates.adam(gradients, parameters, rate, *betas, epsilon=epsilon)
-    updates[taken] = taken + 1
-    return updates
-
-
-def adadelta(parameters, gradients, settings, rate):
-    return lasagne.updates.adadelta(gradients, parameters, rate, settings["rho"], settings["epsilon"])
-
-
-# Lasagne adds RMSprop's epsilon under the root, where it cannot be made what it is beside it.
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": plain.rmsprop}
-
-
 class Trainer(plain.Trainer):
     """The stack of layers, and the two compiled functions: one step, and the evaluation of one batch."""
 
@@ -297,7 +269,7 @@ class Trainer(plain.Trainer):
         gradients = T.grad(loss, parameters)
         if recipe.get("clip_norm"):
             # lasagne.updates.total_norm_constraint adds an epsilon to the norm, without which it divides by 0.
-            gradients = plain.clipped(gradients, recipe["clip_norm"])
+            gradients = clipped(gradients, recipe["clip_norm"])
         rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
         updates = OPTIMIZERS[settings["kind"]](parameters, gradients, settings, rate)
         for layer in lasagne.layers.get_all_layers(self.stack):

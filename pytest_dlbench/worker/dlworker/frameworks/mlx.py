@@ -9,10 +9,10 @@ from functools import partial
 
 import mlx.core as mx
 import numpy as np
-from mlx import nn, optimizers
-from mlx.utils import tree_map, tree_reduce
+from mlx import nn
 
 from dlworker.frameworks.mlx_layers import AvgPoolInside, Conv2dUneven, Graph, LocalResponseNorm, Padded, Recurrent
+from dlworker.frameworks.mlx_optimizers import clip, optimizer_of
 from dlworker.graph import is_chain
 from dlworker.protocol import RequestError
 
@@ -38,6 +38,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -171,7 +172,7 @@ class Trainer:
         if weights is not None:
             self._set(weights)
         self.clip_norm = recipe.get("clip_norm")
-        self.optimizer = _optimizer(recipe["optimizer"])
+        self.optimizer = optimizer_of(recipe["optimizer"])
         self.optimizer.init(self.model.trainable_parameters())
         mx.eval(self.model.state, self.optimizer.state)
 
@@ -217,15 +218,19 @@ class Trainer:
         return str(self.model)
 
     def load(self, inputs, labels, order, rates=None):
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
-        self.inputs = self._inputs(inputs)
-        self.labels = mx.array(np.array(labels, dtype=np.float32 if has_flags else np.int32))
+        self.feed(inputs, labels)
         self.order, self.rates = mx.array(np.array(order, dtype=np.int32)), rates
         self.model.train()
         # Everything that a step reads and changes, the random numbers' state among it.
         self.state = [self.model.state, self.optimizer.state, mx.random.state]
         self._step = mx.compile(self._update, inputs=self.state, outputs=self.state)
-        mx.eval(self.labels, self.order, self.state)
+        mx.eval(self.order, self.state)
+
+    def feed(self, inputs, labels):
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        self.inputs = self._inputs(inputs)
+        self.labels = mx.array(np.array(labels, dtype=np.float32 if has_flags else np.int32))
+        mx.eval(self.labels)
 
     def _inputs(self, inputs):
         dtype = np.int32 if "vocabulary" in self.network else np.float32
@@ -282,27 +287,3 @@ def _to_native(layer, role, array, image):
 def _is_transposed(layer, role):
     """Whether MLX keeps (outputs, inputs) of it."""
     return layer["kind"] in ("dense", "lstm", "gru") and role in ("weight", "recurrent")
-
-
-def clip(gradients, length):
-    """Shorten all gradients together. optimizers.clip_grad_norm adds 1e-6 to the norm, which this does not."""
-    squares = tree_reduce(lambda total, gradient: total + mx.square(gradient).sum(), gradients, mx.array(0.0))
-    factor = mx.minimum(length / mx.sqrt(squares), 1.0)
-    return tree_map(lambda gradient: gradient * factor, gradients)
-
-
-def _optimizer(settings):
-    rate = settings["learning_rate"]
-    if settings["kind"] == "adam":
-        betas = [settings["beta1"], settings["beta2"]]
-        return optimizers.Adam(rate, betas, settings["epsilon"], bias_correction=True)
-    if settings["kind"] == "adadelta":
-        return optimizers.AdaDelta(rate, settings["rho"], settings["epsilon"])
-    if settings["kind"] == "rmsprop":
-        return optimizers.RMSprop(rate, settings["rho"], settings["epsilon"])
-    return optimizers.SGD(
-        learning_rate=rate,
-        momentum=settings["momentum"],
-        nesterov=settings["nesterov"],
-        weight_decay=settings["weight_decay"],
-    )

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow1_layers import LAYERS, MERGES, RECURRENT
+from dlworker.frameworks.tensorflow1_optimizers import optimizer_of
 from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
@@ -31,6 +32,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -106,40 +108,6 @@ def _label_shape(network):
     if network["loss"] == "sequence_cross_entropy":
         return output[:1]
     return output if network["loss"] == "sigmoid_cross_entropy" and output != [1] else []
-
-
-class RMSpropOptimizer(tf.train.Optimizer):
-    """In single operations: that of TensorFlow has its epsilon inside the root."""
-
-    def __init__(self, rate, rho, epsilon):
-        super().__init__(use_locking=False, name="RMSprop")
-        self.rate, self.rho, self.epsilon = rate, rho, epsilon
-
-    def _create_slots(self, variables):
-        for variable in variables:
-            self._zeros_slot(variable, "squares", self.get_name())
-
-    def _apply_dense(self, gradient, variable):
-        squares = self.get_slot(variable, "squares")
-        new = squares.assign(self.rho * squares + (1 - self.rho) * tf.square(gradient))
-        return variable.assign_sub(self.rate * gradient / (tf.sqrt(new) + self.epsilon)).op
-
-
-def _optimizer(settings, rate, step):
-    """The optimiser; ``step`` are the steps that were taken before."""
-    # A Python number becomes a float32 tensor there, whatever the variables are.
-    numbers = {name: tf.constant(value, rate.dtype) for name, value in settings.items() if name != "kind"}
-    if settings["kind"] == "adam":
-        # TensorFlow adds epsilon to the root before that is corrected.
-        correction = tf.sqrt(1 - numbers["beta2"] ** tf.cast(step + 1, rate.dtype))
-        return tf.train.AdamOptimizer(rate, numbers["beta1"], numbers["beta2"], numbers["epsilon"] * correction)
-    if settings["kind"] == "adadelta":
-        return tf.train.AdadeltaOptimizer(rate, numbers["rho"], numbers["epsilon"])
-    if settings["kind"] == "rmsprop":
-        return RMSpropOptimizer(rate, numbers["rho"], numbers["epsilon"])
-    if settings["momentum"]:
-        return tf.train.MomentumOptimizer(rate, numbers["momentum"], use_nesterov=settings["nesterov"])
-    return tf.train.GradientDescentOptimizer(rate)
 
 
 # Canonical roles and what their variables are called in a layer's scope. An LSTM has weight and recurrent in one.
@@ -229,15 +197,15 @@ class Trainer:
         index, rate = (tf.gather(self.resident[name], self.number) for name in ("order", "rates"))
         inputs, labels = (tf.gather(self.resident[name], index) for name in ("inputs", "labels"))
         rate.set_shape([])
-        index.set_shape([recipe["batch_size"]])  # Else its size is asked for in every step.
-        inputs.set_shape(self.fed["inputs"].shape)
-        labels.set_shape(self.fed["labels"].shape)
+        # Where the size of a batch is not known, gradients ask for shapes in every step, also in those of a sequence.
+        for batch, name in ((inputs, "inputs"), (labels, "labels")):
+            batch.set_shape([recipe["batch_size"]] + self.fed[name].shape.as_list()[1:])
         logits, self.built = build(self.network, inputs, True)
         losses, count = losses_of(self.network, logits, labels)
         self.loss = tf.reduce_sum(losses) / tf.cast(count, self.dtype)
         settings, step = recipe["optimizer"], tf.train.create_global_step()
         self.rate = settings["learning_rate"]
-        optimizer = _optimizer(settings, rate, step)
+        optimizer = optimizer_of(settings, rate, step)
         gradients, variables = zip(*optimizer.compute_gradients(self.loss))
         # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
         # nor an update that changes all rows can be had from those.
@@ -280,10 +248,16 @@ class Trainer:
         return "\n".join(lines + ["%r" % variable for variable in self.variables.values()])
 
     def load(self, inputs, labels, order, rates=None):
-        rates = np.full(len(order), self.rate) if rates is None else rates
-        arrays = {"inputs": self._native(inputs), "labels": labels, "order": order, "rates": rates}
-        for name, variable in self.resident.items():
-            self.session.run(variable.initializer, {self.fed[name]: arrays[name]})
+        self.feed(inputs, labels)
+        self._fill(order=order, rates=np.full(len(order), self.rate) if rates is None else rates)
+
+    def feed(self, inputs, labels):
+        self._fill(inputs=self._native(inputs), labels=labels)
+
+    def _fill(self, **arrays):
+        """Write variables of the examples anew; the graph stays as it is."""
+        assigned = [self.resident[name].initializer for name in sorted(arrays)]
+        self.session.run(assigned, {self.fed[name]: array for name, array in arrays.items()})
 
     def _native(self, inputs):
         """Images with their channels last, numbers as the graph wants them."""

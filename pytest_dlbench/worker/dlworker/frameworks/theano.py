@@ -32,6 +32,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -84,6 +85,7 @@ from dlworker.frameworks.theano_layers import (  # noqa: E402
     first_statistics,
     own_weights,
 )
+from dlworker.frameworks.theano_optimizers import OPTIMIZERS, clipped  # noqa: E402
 
 _elementwise_code = Elemwise.c_code
 
@@ -117,74 +119,6 @@ def versions():
         told.restype = ctypes.c_char_p
         found["openblas"] = told().decode().split()[1]
     return found
-
-
-def clipped(gradients, length):
-    """All gradients together no longer than this."""
-    norm = T.sqrt(sum(T.sqr(gradient).sum() for gradient in gradients))
-    # A norm of 0 makes this infinite, which is more than 1.
-    factor = T.minimum(1.0, length / norm)
-    return [gradient * factor for gradient in gradients]
-
-
-# An optimiser is a function (parameters, gradients, settings, learning rate) -> updates, those of its slots included.
-
-
-def slot(parameter):
-    """Zeros of the shape of a parameter."""
-    return theano.shared(np.zeros_like(parameter.get_value()))
-
-
-def sgd(parameters, gradients, settings, rate):
-    updates = OrderedDict()
-    for parameter, gradient in zip(parameters, gradients):
-        step = velocity = gradient + settings["weight_decay"] * parameter if settings["weight_decay"] else gradient
-        if settings["momentum"]:
-            before = slot(parameter)
-            velocity = updates[before] = settings["momentum"] * before + step
-        step = step + settings["momentum"] * velocity if settings["nesterov"] else velocity
-        updates[parameter] = parameter - rate * step
-    return updates
-
-
-def adam(parameters, gradients, settings, rate):
-    beta1, beta2 = settings["beta1"], settings["beta2"]
-    taken = theano.shared(np.array(0.0))
-    updates = OrderedDict([(taken, taken + 1)])
-    # In float64, whatever the precision: close to 1 a power of beta2 has few digits left behind 1 - it.
-    corrections = [1 - np.float64(beta) ** updates[taken] for beta in (beta1, beta2)]
-    first, second = (T.cast(correction, theano.config.floatX) for correction in corrections)
-    for parameter, gradient in zip(parameters, gradients):
-        mean, square = slot(parameter), slot(parameter)
-        updates[mean] = beta1 * mean + (1 - beta1) * gradient
-        updates[square] = beta2 * square + (1 - beta2) * T.sqr(gradient)
-        root = T.sqrt(updates[square] / second) + settings["epsilon"]
-        updates[parameter] = parameter - rate * (updates[mean] / first) / root
-    return updates
-
-
-def adadelta(parameters, gradients, settings, rate):
-    rho, epsilon = settings["rho"], settings["epsilon"]
-    updates = OrderedDict()
-    for parameter, gradient in zip(parameters, gradients):
-        square, moved = slot(parameter), slot(parameter)
-        updates[square] = rho * square + (1 - rho) * T.sqr(gradient)
-        step = T.sqrt(moved + epsilon) / T.sqrt(updates[square] + epsilon) * gradient
-        updates[moved] = rho * moved + (1 - rho) * T.sqr(step)
-        updates[parameter] = parameter - rate * step
-    return updates
-
-
-def rmsprop(parameters, gradients, settings, rate):
-    updates = OrderedDict()
-    for parameter, gradient in zip(parameters, gradients):
-        square = slot(parameter)
-        updates[square] = settings["rho"] * square + (1 - settings["rho"]) * T.sqr(gradient)
-        updates[parameter] = parameter - rate * gradient / (T.sqrt(updates[square]) + settings["epsilon"])
-    return updates
-
-
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
 
 
 def require(device):
@@ -238,12 +172,15 @@ class Examples:
         return np.array(inputs, self.inputs_dtype), labels if self.has_classes else labels.reshape(len(labels), -1)
 
     def load(self, inputs, labels, order, rates):
-        inputs, labels = self.arrays(inputs, labels)
-        self.inputs.set_value(inputs, borrow=True)
-        self.labels.set_value(labels, borrow=True)
+        self.feed(inputs, labels)
         self.order.set_value(np.array(order, "int32"), borrow=True)
         if rates is not None:
             self.rates.set_value(np.array(rates, self.rates.dtype), borrow=True)
+
+    def feed(self, inputs, labels):
+        inputs, labels = self.arrays(inputs, labels)
+        self.inputs.set_value(inputs, borrow=True)
+        self.labels.set_value(labels, borrow=True)
 
 
 class Trainer:
@@ -289,6 +226,9 @@ class Trainer:
 
     def load(self, inputs, labels, order, rates=None):
         self.examples.load(inputs, labels, order, rates)
+
+    def feed(self, inputs, labels):
+        self.examples.feed(inputs, labels)
 
     def step(self, number):
         return self._step(number)

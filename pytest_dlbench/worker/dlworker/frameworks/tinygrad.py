@@ -14,6 +14,7 @@ from tinygrad import Context, Device, Tensor, TinyJit, nn
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 
 from dlworker.frameworks.tinygrad_layers import Recurrent
+from dlworker.frameworks.tinygrad_optimizers import clip, optimizer_of
 from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
@@ -39,6 +40,7 @@ SUPPORTS = {
     "lstm",
     "max_pool",
     "pad_channels",
+    "pipeline",
     "relu",
     "rmsprop",
     "schedule",
@@ -199,7 +201,7 @@ class Trainer:
         if weights is not None:
             self._set(weights)
         self.clip_norm = recipe.get("clip_norm")
-        self.optimizer = _optimizer(nn.state.get_parameters(self.model), recipe["optimizer"], self.precision)
+        self.optimizer = optimizer_of(nn.state.get_parameters(self.model), recipe["optimizer"], self.precision)
         Tensor.realize(*nn.state.get_parameters(self.model), *nn.state.get_parameters(self.optimizer))
 
     def _natives(self):
@@ -225,9 +227,8 @@ class Trainer:
         return "\n".join(lines + shapes)
 
     def load(self, inputs, labels, order, rates=None):
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
-        self.inputs = self._inputs(inputs)
-        self.labels = Tensor(np.array(labels, dtype=self.precision if has_flags else np.int32)).realize()
+        self.inputs, self.labels = self._inputs(inputs), self._labels(labels)
+        Tensor.realize(self.inputs, self.labels)
         # What a step is called with: its examples and, where that changes, its learning rate.
         self.calls = [(Tensor(row).realize(),) for row in np.array(order, dtype=np.int32)]
         if rates is not None:
@@ -239,8 +240,19 @@ class Trainer:
         # TinyJit calls a function once before it captures it, for lazy state. Here is none: capture the first call.
         self._step.cnt = 1
 
+    def feed(self, inputs, labels):
+        # Into the buffers that the captured step reads: it would not see other tensors. Realised before, they would be
+        # scheduled twice, which is most of what this takes.
+        self.inputs.assign(self._inputs(inputs))
+        self.labels.assign(self._labels(labels))
+        Tensor.realize(self.inputs, self.labels)
+
     def _inputs(self, inputs):
-        return Tensor(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.precision)).realize()
+        return Tensor(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.precision))
+
+    def _labels(self, labels):
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        return Tensor(np.array(labels, dtype=self.precision if has_flags else np.int32))
 
     @Context(TRAINING=1)
     def _update(self, index, rate=None):
@@ -259,74 +271,6 @@ class Trainer:
         return self._step(*self.calls[number]).item()
 
     def outputs(self, inputs, batch_size):
-        inputs = self._inputs(inputs)
+        inputs = self._inputs(inputs).realize()
         for first in range(0, len(inputs), batch_size):
             yield self._logits(inputs[first : first + batch_size]).numpy()
-
-
-def clip(parameters, length):
-    """Shorten the gradient of all parameters together."""
-    norm = sum(parameter.grad.square().sum() for parameter in parameters).sqrt()
-    factor = (length / norm).minimum(1.0)
-    for parameter in parameters:
-        parameter.grad = parameter.grad * factor
-
-
-class RMSprop(nn.optim.Optimizer):
-    """RMSprop, which tinygrad has not."""
-
-    def __init__(self, parameters, settings, precision):
-        super().__init__(parameters, settings["learning_rate"])
-        self.rho, self.epsilon = settings["rho"], settings["epsilon"]
-        self.squares = _slots(self, precision)
-
-    def _step(self, params, grads):
-        moves = []
-        for gradient, squares in zip(grads, self.squares):
-            squares.assign(self.rho * squares + (1 - self.rho) * gradient.square())
-            moves.append(self.lr * gradient / (squares.sqrt() + self.epsilon))
-        return moves, self.squares
-
-
-class Adadelta(nn.optim.Optimizer):
-    """Adadelta, which tinygrad has not."""
-
-    def __init__(self, parameters, settings, precision):
-        super().__init__(parameters, settings["learning_rate"])
-        self.rho, self.epsilon = settings["rho"], settings["epsilon"]
-        self.squares, self.steps = _slots(self, precision), _slots(self, precision)
-
-    def _step(self, params, grads):
-        moves = []
-        for gradient, squares, steps in zip(grads, self.squares, self.steps):
-            squares.assign(self.rho * squares + (1 - self.rho) * gradient.square())
-            move = ((steps + self.epsilon).sqrt() / (squares + self.epsilon).sqrt() * gradient).contiguous()
-            steps.assign(self.rho * steps + (1 - self.rho) * move.square())
-            moves.append(self.lr * move)
-        return moves, self.squares + self.steps
-
-
-def _slots(optimizer, precision):
-    return [Tensor.zeros(parameter.shape, dtype=precision).contiguous() for parameter in optimizer.params]
-
-
-def _optimizer(parameters, settings, precision):
-    if settings["kind"] in ("rmsprop", "adadelta"):
-        own = RMSprop if settings["kind"] == "rmsprop" else Adadelta
-        return own(parameters, settings, precision)
-    # tinygrad keeps slots in float32 unless an environment variable says otherwise for the whole process.
-    if settings["kind"] == "adam":
-        b1, b2, epsilon = settings["beta1"], settings["beta2"], settings["epsilon"]
-        optimizer = nn.optim.Adam(parameters, lr=settings["learning_rate"], b1=b1, b2=b2, eps=epsilon)
-        optimizer.m, optimizer.v = ([slot.cast(precision) for slot in slots] for slots in (optimizer.m, optimizer.v))
-        optimizer.b1_t, optimizer.b2_t = optimizer.b1_t.cast(precision), optimizer.b2_t.cast(precision)
-        return optimizer
-    optimizer = nn.optim.SGD(
-        parameters,
-        lr=settings["learning_rate"],
-        momentum=settings["momentum"],
-        nesterov=settings["nesterov"],
-        weight_decay=settings["weight_decay"],
-    )
-    optimizer.b = [velocity.cast(precision) for velocity in optimizer.b]
-    return optimizer
