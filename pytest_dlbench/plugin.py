@@ -95,7 +95,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             config.pluginmanager.register(Interleaving(lambda: session_of(config)))
     if config.stash[OPTIONS].plan:
         if terminal is None:
-            raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one")
+            raise pytest.UsageError(
+                "--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one"
+            )
         config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
 
 
