@@ -496,7 +496,7 @@ class Pairing:
     ones behind them on those that were not cleared; ``alpha`` is what this second pass may err with, its part of the
     session's budget of false alarms. ``new_first`` says of each pair which side ran first, ``reasons`` why each metric
     was decided when it was. ``spreads`` are how far two runs in a row were expected to lie apart (log units, or
-    points), measured in ``reference_runs`` of an earlier session, or assumed where these are 0.
+    points), measured in ``reference_runs`` of an earlier session, or assumed or calibrated where these are 0.
     """
 
     old: Case

@@ -69,7 +69,7 @@ def test_ctrl_c_tells_what_was_measured_and_leaves_no_process(here):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     # It tells of every run as soon as it ended: then a worker of the next one is at work.
     line = process.stderr.readline()
-    assert "run 1 of" in line
+    assert "pair 1 of" in line
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 130
