@@ -93,7 +93,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
         if interleaving.is_wanted(config, config.stash[OPTIONS]):
             config.pluginmanager.register(Interleaving(lambda: session_of(config)))
-    if terminal and config.stash[OPTIONS].plan:
+    if config.stash[OPTIONS].plan:
+        if terminal is None:
+            raise pytest.UsageError(
+                "--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one"
+            )
         config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
 
 

@@ -117,10 +117,10 @@ def _deciding(result: CaseResult) -> list[str]:
 
 
 def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:
-    """Cells that make no sense, counted; by reason where they are to be listed."""
+    """Cells that make no sense, counted; by reason where they are to be listed, or there is one alone."""
     # Two tests with the same axes leave out the same cells.
     reasons = Counter(reason for _, reason in {(cell.id, cell.reason) for cell in cells})
-    if not reasons or is_listed:
+    if len(reasons) < 2 or is_listed:
         return [f"left out: {count} × {reason}" for reason, count in sorted(reasons.items())]
     return [f"left out: {reasons.total()} cells of the matrix, for {len(reasons)} reasons; -rs lists them"]
 

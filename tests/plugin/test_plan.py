@@ -208,3 +208,9 @@ def test_two_thousand_cases_take_seconds(suite):
     result = suite.run("--dlbench-plan", f"--dlbench-set=batch_size={values}", "--dlbench-set=epochs=1,2")
     result.stdout.fnmatch_lines(["in all: 2,000 cases, 6,000 runs, *"])
     assert time.monotonic() - began < 20
+
+
+def test_a_plan_that_could_not_be_seen_is_refused(suite):
+    result = suite.run("-p", "no:terminal", "--dlbench-plan")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --dlbench-plan: a plan is printed, and -p no:terminal prints nothing*"])

@@ -122,6 +122,10 @@ def test_cells_left_out_are_one_line_where_they_are_not_listed():
     assert "2 reasons" in line
 
 
+def test_a_single_reason_is_told_whether_listed_or_not():
+    assert terminal.left_out(CELLS[:1], is_listed=False) == terminal.left_out(CELLS[:1], is_listed=True)
+
+
 def test_a_cell_that_two_tests_left_out_counts_once():
     assert terminal.left_out(CELLS * 2, is_listed=True) == terminal.left_out(CELLS, is_listed=True)
 

@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from pytest_dlbench.judging.intervals import Interval
+from pytest_dlbench.judging.readings import throughput
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.frameworks import ratio, step_seconds
@@ -15,25 +16,26 @@ from pytest_dlbench.reporting.charts.measured import Measured
 NAME, TITLE = "devices", "Scaling with devices"
 LEAD = (
     "How many times as quick a step is as on the first device of the same framework, network, data and session, which"
-    " is the processors where they are among them; lines are 90 % intervals, of a single run by the usual spread alone."
-    " Each case was trained on one device: this compares devices, and says nothing of several together."
+    " is the processors where they are among them, with 90 % intervals, of a single run by the usual spread alone; or"
+    " the samples a second, median and range of the runs. Each case was trained on one device: this compares devices,"
+    " and says nothing of several together."
 )
 COLUMNS = {
     "case": "case",
-    "job": "trained",
-    "speedup": "times as quick",
+    "shown": "shown",
+    "value": "value",
     "lower": "from",
     "upper": "to",
-    "first": "as",
-    "throughput": "samples/s",
+    "first": "first device",
     "step_ms": "step, 10 % quantile (ms)",
     "runs": "runs",
 }
+SPEEDUP, THROUGHPUT = "times as quick", "samples/s"
 PROCESSORS = "cpu"
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Speed-up on each device; one job at a time."""
+    """Speed-up and throughput on each device; one of both of one job at a time."""
     found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
     for number, case in enumerate(cases):
         if case.sound:
@@ -43,7 +45,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     if not rows:
         because = "no framework trained the same on two devices; --dlbench-devices cpu,gpu does where both are here"
         return Nothing(name=NAME, title=TITLE, because=because)
-    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), choose="job")
+    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), choose="shown")
 
 
 def _rows(group: Sequence[tuple[int, Measured]]) -> Iterator[Row]:
@@ -53,9 +55,10 @@ def _rows(group: Sequence[tuple[int, Measured]]) -> Iterator[Row]:
         return
     for number, case in ordered:
         slower = ratio(case, first) if case is not first else Interval(estimate=1.0, lower=1.0, upper=1.0)
-        quicker = (1 / slower.estimate, 1 / slower.upper, 1 / slower.lower)
-        figures = (case.result.figures.get("throughput"), 1e3 * median(step_seconds(case)), len(case.sound))
-        yield (number, case.job, *quicker, first.case.device, *figures)
+        rates = [throughput(run) for run in case.sound]
+        told = (first.case.device, 1e3 * median(step_seconds(case)), len(case.sound))
+        yield (number, f"{case.job}: {SPEEDUP}", 1 / slower.estimate, 1 / slower.upper, 1 / slower.lower, *told)
+        yield (number, f"{case.job}: {THROUGHPUT}", median(rates), min(rates), max(rates), *told)
 
 
 def _place(device: str) -> tuple[bool, int, str]:
@@ -64,21 +67,15 @@ def _place(device: str) -> tuple[bool, int, str]:
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
-    title, scale = "times as quick", alt.Scale(type="log", nice=False, padding=20)
+    scale = alt.Scale(type="log", nice=False, padding=20)
     base = alt.Chart(look.ROWS).encode(
         x=alt.X("device:N", title=None, sort=None, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("framework:N", sort="ascending"),
         color=look.framework(cases),
     )
-    line = base.mark_rule(strokeWidth=2).encode(y=alt.Y("lower:Q", title=title, scale=scale), y2="upper:Q")
+    line = base.mark_rule(strokeWidth=2).encode(y=alt.Y("lower:Q", title=None, scale=scale), y2="upper:Q")
     dot = base.mark_point(size=75, filled=True, opacity=1).encode(
-        y=alt.Y("speedup:Q", title=title, scale=scale),
-        tooltip=look.hint(
-            ("case:N", "case"),
-            ("speedup:Q", "times as quick"),
-            ("lower:Q", "from"),
-            ("upper:Q", "to"),
-            ("throughput:Q", "samples/s"),
-        ),
+        y=alt.Y("value:Q", title=None, scale=scale),
+        tooltip=look.hint(("case:N", "case"), ("value:Q", "value"), ("lower:Q", "from"), ("upper:Q", "to")),
     )
     return look.specification(alt.layer(line, dot), look.HEIGHT)

@@ -75,27 +75,38 @@ def test_threads_of_two_sessions_are_not_compared():
     assert isinstance(threads.chart(measured(*cases)), Nothing)
 
 
+def shown(what, *cases):
+    return [row for row in rows(devices.chart, *cases) if row["shown"].endswith(f": {what}")]
+
+
 def test_each_device_is_held_against_the_processors_with_its_interval():
-    first, second, third = rows(
-        devices.chart,
+    first, second, third = shown(
+        "times as quick",
         judged(device="gpu:10", step=0.001),
         judged(device="gpu:2", step=0.002),
         judged(device="cpu", step=0.02),
     )
-    assert (first["device"], first["speedup"], first["lower"], first["upper"]) == ("cpu", 1.0, 1.0, 1.0)
-    assert (second["device"], second["first"], second["speedup"]) == ("gpu:2", "cpu", pytest.approx(10))
+    assert (first["device"], first["value"], first["lower"], first["upper"]) == ("cpu", 1.0, 1.0, 1.0)
+    assert (second["device"], second["first"], second["value"]) == ("gpu:2", "cpu", pytest.approx(10))
     assert 1 < second["lower"] < 10 < second["upper"]
-    assert (third["device"], third["speedup"]) == ("gpu:10", pytest.approx(20))
+    assert (third["device"], third["value"]) == ("gpu:10", pytest.approx(20))
 
 
 def test_without_processors_the_first_card_is_what_others_are_held_against():
-    found = rows(devices.chart, judged(device="gpu:1", step=0.01), judged(device="gpu:0", step=0.02))
-    assert [(row["device"], row["speedup"]) for row in found] == [("gpu:0", 1.0), ("gpu:1", pytest.approx(2))]
+    found = shown("times as quick", judged(device="gpu:1", step=0.01), judged(device="gpu:0", step=0.02))
+    assert [(row["device"], row["value"]) for row in found] == [("gpu:0", 1.0), ("gpu:1", pytest.approx(2))]
+
+
+def test_the_samples_a_second_of_a_device_are_those_of_its_runs():
+    # 64 samples in 10, 15 and 20 ms.
+    found, _ = shown("samples/s", judged(step=0.01, spread=0.5), judged(device="gpu", step=0.001))
+    assert (found["lower"], found["value"], found["upper"]) == pytest.approx((3200, 64 / 0.015, 6400))
 
 
 def test_one_run_on_each_device_has_an_interval_that_is_wider():
     def width(runs):
-        _, card = rows(devices.chart, judged(runs=runs), judged(device="gpu", step=0.001, runs=runs))
+        cases = (judged(runs=runs), judged(device="gpu", step=0.001, runs=runs))
+        _, card = shown("times as quick", *cases)
         return card["upper"] / card["lower"]
 
     assert width(1) > width(3) > 1
