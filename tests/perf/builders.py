@@ -7,6 +7,9 @@ worker with the builder. Both train tartu-mnist-cnn on the digits, float32, with
 <name>_lstm.py, a small classifier of made-up sequences. Compared are the 10 % quantiles of the steps behind the
 warm-up. Above 1 the builder is the quicker one. Nothing is sampled meanwhile: where all is pinned to one core, that
 would take from the worker alone; overhead.py tells what it costs.
+
+With ``--cpu-seconds`` the clock of both is the CPU time of their process: where others use the same core, seconds of
+the clock say little. For one thread only, and not for what a builder waits for.
 """
 
 import argparse
@@ -17,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -40,6 +44,7 @@ from tests.perf.pairs import median_ratio
 BY_HAND = Path(__file__).parent / "by_hand"
 RECIPE = Recipe(batch_size=128, epochs=20, optimizer=SGD(0.01, momentum=0.5), init="framework")
 WARM_UP_STEPS = 10
+CPU_CLOCK = "import time; time.monotonic = time.process_time; "
 SMALL_LSTM = Model(
     name="small-lstm",
     family="rnn",
@@ -66,7 +71,13 @@ def quick_step(seconds: Sequence[float]) -> float:
     return quantiles(seconds[WARM_UP_STEPS:], n=10, method="inclusive")[0]
 
 
-def by_hand(plan: Plan, folder: Path) -> float:
+def worker_in_cpu_seconds(python: Path) -> list[str]:
+    """What launch.command gives, for a worker that has another clock."""
+    start = "import runpy; runpy.run_module('dlworker', run_name='__main__', alter_sys=True)"
+    return [str(python), "-s", "-c", CPU_CLOCK + start]
+
+
+def by_hand(plan: Plan, folder: Path, in_cpu_seconds: bool) -> float:
     """Seconds of a step without us."""
     assert not isinstance(plan.place, Absent)
     program, variant = script(plan.framework, plan.network.model)
@@ -82,8 +93,11 @@ def by_hand(plan: Plan, folder: Path) -> float:
         "variant": variant,
     }
     environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
+    # A script's folder is the first of its path, which the programs take away.
+    start = "import runpy, sys; sys.path.insert(0, ''); sys.argv.pop(0); runpy.run_path(sys.argv[0], {}, '__main__')"
+    clocked = ["-c", CPU_CLOCK + start] if in_cpu_seconds else []
     # -I: its folder is not on its path, where paddle.py would be found before Paddle.
-    command = [str(plan.place.python), "-I", str(program), json.dumps(asked)]
+    command = [str(plan.place.python), "-I", *clocked, str(program), json.dumps(asked)]
     # On the processors of a worker, and in a session of its own as that is: Linux shares processors among sessions,
     # whatever the nice of their processes.
     with pinning.pinned(pinning.cores(plan.case.threads)):
@@ -109,9 +123,9 @@ def through_the_worker(plan: Plan, _: Path) -> float:
     return quick_step(run.training.step_seconds)
 
 
-def compare(plan: Plan, pairs: int) -> str:
+def compare(plan: Plan, pairs: int, in_cpu_seconds: bool) -> str:
     """The ratio of throughputs, builder over by hand, with its interval."""
-    arms = {"by hand": by_hand, "builder": through_the_worker}
+    arms = {"by hand": partial(by_hand, in_cpu_seconds=in_cpu_seconds), "builder": through_the_worker}
     found: dict[str, list[float]] = {arm: [] for arm in arms}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -132,7 +146,10 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--threads", type=int, default=this_machine().cores)
+    parser.add_argument("--cpu-seconds", action="store_true", help="CPU time of the process instead of the clock's")
     asked = parser.parse_args()
+    if asked.cpu_seconds:
+        launch.command = worker_in_cpu_seconds
     settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
     print(f"{this_machine().name}, {asked.threads} threads, batch {RECIPE.batch_size}, {asked.steps} steps", flush=True)
     model, data = TRAINED[asked.model]
@@ -144,7 +161,7 @@ def main() -> None:
         if reason:
             print(f"{name:<18} left out: {reason}", file=sys.stderr)
             continue
-        print(f"{name:<18} {compare(plan, asked.pairs)}", flush=True)
+        print(f"{name:<18} {compare(plan, asked.pairs, asked.cpu_seconds)}", flush=True)
 
 
 if __name__ == "__main__":
