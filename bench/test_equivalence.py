@@ -6,7 +6,7 @@ Certificates of those that do lie in .dlbench/certificates/; the records of late
 import pytest
 
 from fixtures import golden_losses
-from pytest_dlbench.judging.equivalence import BOUND, is_equal
+from pytest_dlbench.judging.equivalence import is_equal
 
 pytestmark = pytest.mark.equivalence
 
@@ -42,7 +42,7 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
         golden=golden_losses.read(model.name, dataset.name),
         recipe=golden_losses.recipe_of(model),
         seed=golden_losses.SEED,
-        bound=LOOSER.get(model.name, {}).get(framework.name, BOUND),
+        bound=LOOSER.get(model.name, {}).get(framework.name, golden_losses.bound_of(model)),
     )
     found = f"losses {certificate.deviation:.1e}, evaluation {certificate.evaluation_deviation:.1e}"
     assert is_equal(certificate), f"{found}; the bound is {certificate.bound:.0e}"

@@ -17,12 +17,18 @@ from pytest_dlbench.options import OPTIONS
 DOCS = Path(__file__).parents[1] / "docs"
 
 
+def script(name):
+    """A module of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     """The generated pages, by name."""
-    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("reference")
     folder = tmp_path_factory.mktemp("docs") / "reference"
     with pytest.MonkeyPatch.context() as patch:
         # The pages are set to a width of their own.
@@ -33,6 +39,10 @@ def reference(tmp_path_factory):
 
 def snippets(page):
     return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+
+def test_the_page_of_the_zoo_is_what_its_script_writes():
+    assert (DOCS / "zoo.md").read_text() == script("zoo_page").page(), "write it anew: python docs/zoo_page.py"
 
 
 def test_every_option_is_in_the_reference_with_its_help(reference):

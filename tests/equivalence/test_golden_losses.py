@@ -4,13 +4,14 @@ from statistics import fmean
 
 import pytest
 
-from fixtures.golden_losses import PAIRS, STEPS, path, read
+from fixtures.golden_losses import DEEP, PAIRS, STEPS, path, read
 
-# Synthetic data have more noise than ten steps can see through.
-ON_REAL_DATA = [pair for pair in PAIRS if path(*pair).exists() and pair[1] != "synthetic"]
+# Synthetic data have more noise than ten steps can see through, and the rates of deep networks are too small for it:
+# tests/worker/test_zoo_learns.py trains those that are not slow at another.
+LEARNING = [pair for pair in PAIRS if path(*pair).exists() and pair[1] != "synthetic" and pair[0] not in DEEP]
 
 
-@pytest.mark.parametrize("pair", ON_REAL_DATA, ids="-".join)
+@pytest.mark.parametrize("pair", LEARNING, ids="-".join)
 def test_on_real_data_the_loss_falls_within_ten_steps(pair):
     losses = read(*pair).losses
     assert len(losses) == STEPS
