@@ -270,6 +270,12 @@ def framework(request) -> str:
     return request.param
 
 
+def agrees_with_memory(piped: Trial, resident: Trial | Failed) -> bool:
+    """Whether what a pipeline fed has trained to the bit as what lay in memory."""
+    assert isinstance(resident, Trial), resident.message
+    return piped.trained.losses == resident.trained.losses and piped.evaluated.loss == resident.evaluated.loss
+
+
 @pytest.mark.parametrize(
     ("framework", "case"), [(name, case) for name in TRAINED for case in cases_of(name)], indirect=["framework"]
 )
@@ -296,19 +302,8 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert ours.inferred.output == infer(tried).output
     assert ours.outputs == pytest.approx(theirs.outputs, rel=10 * bound, abs=10 * bound)
     assert ours.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
-
-
-@pytest.mark.parametrize(
-    ("framework", "case"),
-    [(name, case) for name in TRAINED for case in cases_of(name) if case in RESIDENT and not lacks(name, case)],
-    indirect=["framework"],
-)
-def test_a_pipeline_trains_as_memory_does_to_the_bit(ask, framework, case):
-    piped, resident = (ask(framework)[each] for each in (case, RESIDENT[case]))
-    assert isinstance(piped, Trial), piped.message
-    assert isinstance(resident, Trial), resident.message
-    assert piped.trained.losses == resident.trained.losses
-    assert piped.evaluated.loss == resident.evaluated.loss
+    # No test of its own: in another process of pytest-xdist the framework would train all cases again.
+    assert case not in RESIDENT or agrees_with_memory(ours, ask(framework)[RESIDENT[case]])
 
 
 def test_the_current_frameworks_of_the_oracle_support_everything():
