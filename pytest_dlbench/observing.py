@@ -88,7 +88,7 @@ def observer_cost(
             raise DlbenchError(f"steps of {step:.2f} s leave no pair of seconds to compare: observe a smaller network")
         ratios += found
         shares.append(every_other.processor_seconds / (sum(training.step_seconds) / 2))
-        tell(f"{len(ratios)} pairs of seconds of {pairs}: {exp(fmean(ratios)) - 1:+.2%} so far")
+        tell(f"{len(ratios)} pairs of seconds of {pairs}: {exp(median(ratios)) - 1:+.2%} in the median")
     return _cost(ratios, shares)
 
 
