@@ -28,8 +28,8 @@ def test_a_regression_tells_the_operators_that_changed_most(suite):
     assert not any(line["run"].get("operator_seconds") for line in others if line.get("run"))
 
 
-def test_a_framework_without_a_profiler_is_told(suite):
+def test_a_builder_without_a_profiler_is_told(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=numpy,slow", "--dlbench-profile", *WIDE)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*not profiled: no profiler is wired for the builder paced"])
+    result.stdout.fnmatch_lines(["*not profiled: the builder clocked has no function profile(run, trainer, device)"])

@@ -225,7 +225,7 @@ def _timed(call):
 def profile(session, request):
     """Take the first ``steps`` again under the framework's own profiler: seconds of a step by operator."""
     steps, profiler = required(request, "steps"), profiler_of(session.builder)
-    found = profiler(lambda: timed_steps(session.stepper, steps), session.device)
+    found = profiler(lambda: timed_steps(session.stepper, steps), session.trainer, session.device)
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 

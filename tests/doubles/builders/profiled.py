@@ -5,6 +5,6 @@ from slowed import SUPPORTS, Trainer, configure, threads, versions
 __all__ = ["SUPPORTS", "Trainer", "configure", "profile", "threads", "versions"]
 
 
-def profile(run, device):
+def profile(run, trainer, device):
     run()
     return {"dot": 0.02, "wait": 0.04}

@@ -1,10 +1,10 @@
-"""paced.py with a profiler, to which profiled.py is compared."""
+"""clocked.py with a profiler, to which profiled.py is compared."""
 
-from paced import SUPPORTS, Trainer, configure, threads, versions
+from clocked import SUPPORTS, Trainer, configure, threads, versions
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "profile", "threads", "versions"]
 
 
-def profile(run, device):
+def profile(run, trainer, device):
     run()
     return {"dot": 0.02, "copy": 0.01}

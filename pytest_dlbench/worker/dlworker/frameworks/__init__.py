@@ -30,6 +30,9 @@ A builder is a module with
     ``outputs(inputs, batch_size)``: yields what the last layer gives for each batch in turn, as a NumPy array, with
     dropout off and running statistics. Examples are put on the device before the first.
 
+``profile(run, trainer, device)``, of builders whose framework is not in dlworker/profiling.py, and only if they like
+    {operator: seconds} of all that ``run()`` does, by the framework's own profiler and names.
+
 ``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module of its own, which takes
 another builder's functions and overrides what is different in its Trainer.
 

@@ -274,7 +274,8 @@ class Trainer(plain.Trainer):
         updates = OPTIMIZERS[settings["kind"]](parameters, gradients, settings, rate)
         for layer in lasagne.layers.get_all_layers(self.stack):
             updates.update(getattr(layer, "moved", []))
-        return theano.function([number], loss, updates=updates)
+        self.compile_step = partial(theano.function, [number], loss, updates=updates)
+        return self.compile_step()
 
     def _compiled_evaluation(self):
         inputs = self.examples.inputs.type()

@@ -104,6 +104,8 @@ class Trainer:
             raise RequestError("unsupported", "PyTorch %s finds no GPU" % torch.__version__)
         self.dtype = DTYPES.get(recipe["precision"], torch.float32)
         self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
+        if recipe["precision"] == "float16" and self.device.type == "cpu":
+            refuse_half_lstms(network["layers"])
         self.network = network
         self.model = build(network).to(device=self.device, dtype=self.dtype)
         if weights is not None:
@@ -194,6 +196,14 @@ def mixed_precision(precision, kind):
         raise RequestError("unsupported", "torch %s has no torch.amp.GradScaler; 2.3 is the first" % torch.__version__)
     scaler = torch.amp.GradScaler(kind) if precision == "float16" else None
     return partial(torch.autocast, device_type=kind, dtype=MIXED[precision]), scaler
+
+
+def refuse_half_lstms(layers):
+    """Where a CPU computes in float16 PyTorch leaves LSTMs to oneDNN, but for those of lengths."""
+    left = [layer["name"] for layer in layers if layer["kind"] == "lstm" and "lengths" not in layer]
+    if left and torch.ops.mkldnn._is_mkldnn_fp16_supported():
+        told = "on this CPU PyTorch leaves %s to oneDNN, which trains no LSTM in float16; bfloat16 it does"
+        raise RequestError("unsupported", told % " and ".join(left))
 
 
 @contextmanager

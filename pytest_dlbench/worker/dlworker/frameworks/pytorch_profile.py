@@ -4,27 +4,45 @@ import re
 
 import torch
 
-from dlworker.protocol import RequestError
+from dlworker.profiling import own_times, summed
+
+# PyTorch before 1.8.1 takes the name of its operator t for C++'s short name of a type.
+MISREAD = {"unsigned short": "t"}
 
 
-def profile(run, device):
+def profile(run, trainer, device):
     """{operator: seconds} of what ``run`` does; of kernels on a graphics card, of operators on the processor."""
-    if not hasattr(torch, "profiler"):
-        raise RequestError("unsupported", "torch %s has no torch.profiler; 1.8.1 is the first" % torch.__version__)
-    kinds, on_card = torch.profiler.ProfilerActivity, not device.startswith("cpu")
-    activities = [kinds.CPU, kinds.CUDA] if on_card else [kinds.CPU]
+    is_on_card = not device.startswith("cpu")
+    # torch.profiler came with 1.8.1.
+    found = _profile(run, is_on_card) if hasattr(torch, "profiler") else _autograd_profile(run, is_on_card)
+    return {name: taken / 1e6 for name, taken in found.items() if taken > 0}
+
+
+def _profile(run, is_on_card):
+    kinds = torch.profiler.ProfilerActivity
+    activities = [kinds.CPU, kinds.CUDA] if is_on_card else [kinds.CPU]
     with torch.profiler.profile(activities=activities) as found:
         run()
-    seconds = {}
-    for event in found.key_averages():
-        # The name of a compiled graph has its hash, which no other version has.
-        name = re.sub(r"## Call (\w+) \w+ ##", r"\1", event.key)
-        seconds[name] = seconds.get(name, 0.0) + _microseconds(event, on_card) / 1e6
-    return {name: taken for name, taken in seconds.items() if taken > 0}
+    # The name of a compiled graph has its hash, which no other version has.
+    names = [(re.sub(r"## Call (\w+) \w+ ##", r"\1", event.key), event) for event in found.key_averages()]
+    return summed({name: _microseconds(event, is_on_card)} for name, event in names)
 
 
-def _microseconds(event, on_card):
-    if not on_card:
+def _microseconds(event, is_on_card):
+    if not is_on_card:
         return event.self_cpu_time_total
     # The name that it has had since 2.4, and the one before.
     return getattr(event, "self_device_time_total", None) or getattr(event, "self_cuda_time_total", 0)
+
+
+def _autograd_profile(run, is_on_card):
+    """Of PyTorch before 1.8.1, which gives every call, with those within it, and the thread that it was in."""
+    with torch.autograd.profiler.profile(use_cuda=is_on_card) as found:
+        run()
+    calls = [(MISREAD.get(event.name, event.name), event) for event in found.function_events]
+    if is_on_card:
+        return summed({name: event.cuda_time_total} for name, event in calls)
+    threads = {}
+    for name, event in calls:
+        threads.setdefault(event.thread, []).append((name, event.cpu_interval.start, event.cpu_interval.end))
+    return summed(own_times(events) for events in threads.values())

@@ -4,6 +4,7 @@ import ctypes
 import glob
 import os
 from collections import OrderedDict
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -211,7 +212,9 @@ class Trainer:
             gradients = clipped(gradients, recipe["clip_norm"])
         rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
         training.updates.update(OPTIMIZERS[settings["kind"]](self.weights, gradients, settings, rate))
-        return theano.function([number], loss, updates=training.updates)
+        # With other settings, too: see theano_profile.py.
+        self.compile_step = partial(theano.function, [number], loss, updates=training.updates)
+        return self.compile_step()
 
     def _compiled_evaluation(self, variables):
         inputs = self.examples.inputs.type()

@@ -1,0 +1,28 @@
+"""Paddle's own profiler: time in its kernels, forward, backward and of the update."""
+
+from paddle.profiler import Profiler, ProfilerTarget
+
+from dlworker.profiling import own_times, processor_only, summed
+
+LAUNCH = " kernel launch"
+
+
+def profile(run, trainer, device):
+    """{kernel: seconds} of what ``run`` does."""
+    processor_only("Paddle", device)
+    # Without a handler the profiler writes a folder of files where the process stands.
+    with Profiler(targets=[ProfilerTarget.CPU], on_trace_ready=lambda found: None) as found:
+        run()
+    trees = found.profiler_result.get_data().values()
+    nanoseconds = summed(own_times(_launches(tree)) for tree in trees)
+    return {name: taken / 1e9 for name, taken in nanoseconds.items() if taken > 0}
+
+
+def _launches(tree):
+    """(kernel, begin, end) of one thread, in nanoseconds. On a CPU a launch ends with its kernel."""
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        nodes.extend(node.children_node)
+        if node.name.endswith(LAUNCH):
+            yield node.name[: -len(LAUNCH)], node.start_ns, node.end_ns

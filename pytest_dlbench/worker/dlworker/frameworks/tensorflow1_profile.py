@@ -1,0 +1,46 @@
+"""TensorFlow 1's own trace of what a session runs: operators by their type."""
+
+import re
+
+import tensorflow as tf
+
+from dlworker.profiling import summed
+
+TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+
+
+class TracedSession:
+    """A session that keeps the trace of everything it runs."""
+
+    def __init__(self, session):
+        self.session, self.traces = session, []
+
+    def run(self, fetches, fed):
+        metadata = tf.RunMetadata()
+        found = self.session.run(fetches, fed, options=TRACED, run_metadata=metadata)
+        self.traces.append(metadata.step_stats)
+        return found
+
+
+def profile(run, trainer, device):
+    """{operator: seconds} of what ``run`` does."""
+    usual = trainer.session
+    trainer.session = traced = TracedSession(usual)
+    try:
+        run()
+    finally:
+        trainer.session = usual
+    return operator_seconds(traced.traces)
+
+
+def operator_seconds(traces):
+    """{operator: seconds} of the traces of some runs; an operator's are those of its kernel."""
+    nodes = [node for trace in traces for on_device in trace.dev_stats for node in on_device.node_stats]
+    kernels = [(_type(node), node.op_end_rel_micros - node.op_start_rel_micros) for node in nodes]
+    return summed({name: taken / 1e6} for name, taken in kernels if name and taken > 0)
+
+
+def _type(node):
+    """Conv2D, of the label "conv1/Conv2D = Conv2D(inputs, conv1/kernel)"; nodes without a kernel have other labels."""
+    found = re.search(r" = (\w+)\(", node.timeline_label)
+    return found and found.group(1)

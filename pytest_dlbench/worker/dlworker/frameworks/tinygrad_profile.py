@@ -1,0 +1,22 @@
+"""tinygrad's own timing of kernels, which it prints at DEBUG=2: r_... reduces, E_... does not, numbers are loops."""
+
+import io
+import re
+from contextlib import redirect_stdout
+
+from tinygrad.helpers import Context, ansistrip
+
+from dlworker.profiling import processor_only, summed
+
+KERNEL = r"^\*\*\* \S+ +\d+ (.+?) +arg +\d+ .* tm +([\d.]+)(us|ms|s )/"
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s ": 1.0}
+
+
+def profile(run, trainer, device):
+    """{kernel: seconds} of what ``run`` does; tinygrad waits for each kernel then."""
+    processor_only("tinygrad", device)
+    with io.StringIO() as told:
+        with redirect_stdout(told), Context(DEBUG=2):
+            run()
+        kernels = re.findall(KERNEL, ansistrip(told.getvalue()), re.MULTILINE)
+    return summed({" ".join(name.split()): float(taken) * SECONDS[unit]} for name, taken, unit in kernels)
