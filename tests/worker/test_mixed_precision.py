@@ -1,5 +1,6 @@
 """Mixed precision: close to float32, and not the same."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,8 @@ from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning import synthetic_for
 from pytest_dlbench.running.messages import Failed
 from tests.worker.sessions import session
+from tests.worker.test_vocabulary_agrees import CASES as VOCABULARY
+from tests.worker.test_vocabulary_agrees import data_of
 
 STEPS = 10
 RECIPE = Recipe(batch_size=32, epochs=1, optimizer=SGD(0.02, momentum=0.9))
@@ -28,31 +31,63 @@ NETWORK = infer(
 )
 # Of losses that fall from 1.6 to 0.05. bfloat16 has eight binary digits, float16 eleven.
 BOUNDS = {"bfloat16": 0.03, "float16": 0.01}
-CASES = [
-    (name, precision)
-    for name in ("pytorch", "jax")
-    for precision in BOUNDS
-    if precision in (supports(FRAMEWORKS[name]) or ())
-]
+NAMES = ("pytorch", "jax", "keras-tensorflow", "keras-jax", "keras-torch")
+# All that Keras has not of its own, or not in 16 bits: masks, states, a normalisation that PyTorch lacks on CPUs.
+OTHER_LAYERS = ("response-norm", "log-softmax", "lstm-of-lengths", "pairs-of-sentences", "clipped", "inverse time")
 
 
-@pytest.mark.parametrize(("name", "precision"), CASES)
-def test_trains_nearly_as_float32_does(name, precision, tmp_path):
+@pytest.fixture(scope="module")
+def asked(name, tmp_path_factory):
     place = Places().find(FRAMEWORKS[name])
     if isinstance(place, Absent):
+        if name in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
+            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
         pytest.skip(place.reason)
-    data, found = prepare(synthetic_for(NETWORK.model), tmp_path), {}
-    with session(FRAMEWORKS[name], tmp_path / name) as asked:
-        asked.hello()
-        for each in ("float32", precision):
-            recipe = replace(RECIPE, precision=each)
-            built = asked.build(NETWORK, recipe)
-            assert not isinstance(built, Failed), built.message
-            found[each] = asked.train(data, recipe, STEPS), asked.evaluate(data)
-    (exact, exactly), (mixed, evaluated) = found["float32"], found[precision]
-    assert mixed.losses == pytest.approx(exact.losses, rel=0, abs=BOUNDS[precision])
-    assert mixed.losses != exact.losses
-    assert float(evaluated.loss) == pytest.approx(float(exactly.loss), rel=0, abs=2 * BOUNDS[precision])
+    with session(FRAMEWORKS[name], tmp_path_factory.mktemp(name)) as found:
+        found.hello()
+        yield found
+
+
+def trained(asked, network, recipe, data, steps=STEPS):
+    built = asked.build(network, recipe)
+    assert not isinstance(built, Failed), built.message
+    answers = asked.train(data, recipe, steps), asked.evaluate(data)
+    for answer in answers:
+        assert not isinstance(answer, Failed), answer.message
+    return answers
+
+
+@pytest.mark.parametrize("name", NAMES, scope="module")
+def test_trains_nearly_as_float32_does(name, asked, tmp_path):
+    data = prepare(synthetic_for(NETWORK.model), tmp_path)
+    exact, exactly = trained(asked, NETWORK, RECIPE, data)
+    for precision in supports(FRAMEWORKS[name]) & BOUNDS.keys():
+        mixed, evaluated = trained(asked, NETWORK, replace(RECIPE, precision=precision), data)
+        assert mixed.losses == pytest.approx(exact.losses, rel=0, abs=BOUNDS[precision])
+        assert mixed.losses != exact.losses
+        assert float(evaluated.loss) == pytest.approx(float(exactly.loss), rel=0, abs=2 * BOUNDS[precision])
+
+
+@pytest.mark.parametrize("name", ["keras-torch"], scope="module")
+@pytest.mark.parametrize("case", OTHER_LAYERS)
+def test_what_keras_does_not_do_by_itself_is_as_in_float32_too(name, case, asked, tmp_path):
+    tried, recipe = VOCABULARY[case]
+    data = prepare(data_of(tried), tmp_path)
+    exact, _ = trained(asked, infer(tried), replace(recipe, precision="float32"), data, steps=6)
+    for precision, bound in BOUNDS.items():
+        mixed, _ = trained(asked, infer(tried), replace(recipe, precision=precision), data, steps=6)
+        assert mixed.losses == pytest.approx(exact.losses, rel=0, abs=bound)
+
+
+@pytest.mark.parametrize("name", ["pytorch"], scope="module")
+def test_an_lstm_that_pytorch_has_not_in_float16_is_refused_before_it_fails(name, asked, tmp_path):
+    tried, recipe = VOCABULARY["lstm"]
+    half = replace(recipe, precision="float16")
+    built = asked.build(infer(tried), half)
+    if isinstance(built, Failed):
+        assert (built.kind, "trains no LSTM in float16" in built.message) == ("unsupported", True)
+    else:
+        trained(asked, infer(tried), half, prepare(data_of(tried), tmp_path), steps=2)
 
 
 def test_a_builder_without_it_is_known_before_anything_runs():

@@ -21,6 +21,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -29,6 +30,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -97,6 +99,9 @@ def build(network):
     if layers[-1]["kind"] != "dense":
         # On TensorFlow Keras's cross-entropy takes what went into a sigmoid for the logits; nothing went into this one.
         end = [keras.layers.Reshape(tuple(layers[-1]["output"]), name="logits")]
+    if keras.config.dtype_policy().compute_dtype != keras.config.floatx():
+        # As Keras's guide to mixed precision ends a model: the loss is of float32.
+        end.append(keras.layers.Activation("linear", dtype="float32", name="float32"))
     if is_chain(layers):
         stack = [made for layer in layers for made in parts.of(layer)]
         return keras.Sequential([inputs] + stack + end), parts.weighted

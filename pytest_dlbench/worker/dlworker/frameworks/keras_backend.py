@@ -44,8 +44,12 @@ def versions():
 
 
 def set_precision(precision):
-    """The type of everything that is built from now on."""
-    if precision != "float32" and BACKEND != "tensorflow":
+    """The types of everything that is built from now on: mixed ones compute in 16 bits and keep float32 weights."""
+    if precision in ("bfloat16", "float16"):
+        keras.config.set_floatx("float32")
+        keras.config.set_dtype_policy("mixed_" + precision)
+        return
+    if precision == "float64" and BACKEND != "tensorflow":
         # keras.backend.result_type("float64") is "float32" there (keras-team/keras#23704): tanh, sums, updates obey it.
         raise RequestError("unsupported", "on %s Keras makes float32 of float64 within its operations" % BACKEND)
     keras.config.set_floatx(precision)

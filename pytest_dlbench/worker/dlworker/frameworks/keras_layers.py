@@ -130,7 +130,8 @@ def batch_norm(layer, options):
 
 def local_response_norm(layer, options):
     settings = {name: layer[name] for name in ("size", "alpha", "beta", "k")}
-    return [LocalResponseNormalization(**settings, **options)]
+    # Neither back end with a normalisation of its own has it in 16 bits on a CPU.
+    return [LocalResponseNormalization(dtype=keras.config.floatx(), **settings, **options)]
 
 
 def pad_channels(layer, options):
