@@ -100,6 +100,7 @@ ACTIVATIONS = {
     "gatech-lenet": "conv pool conv pool flatten fc relu fc",
     "gatech-torch-mnist": "conv tanh pool conv tanh pool flatten fc tanh fc log_softmax",
     "gatech-theano-mnist": "conv pool tanh conv pool tanh flatten fc tanh fc",
+    "gatech-tensorflow-cifar10": "conv relu pool lrn conv relu lrn pool flatten fc relu fc relu fc",
     "gatech-caffe-cifar10": "conv pool relu conv relu pool conv relu pool flatten fc fc",
     "gatech-theano-cifar10": "conv pool conv pool flatten fc relu fc",
 }
@@ -122,17 +123,29 @@ RECIPES_OF_SOURCES = [
     ("tartu-imdb-lstm", 64, 50, Adam(1e-3)),
     ("tartu-ptb-lstm", 20, 50, Adadelta(1.0, rho=0.95, epsilon=1e-6)),
     ("tartu-manythings-seq2seq", 128, 100, Adam(1e-4)),
-    ("gatech-lenet", 64, 11, SGD(0.01, momentum=0.9, weight_decay=5e-4)),
+    ("gatech-caffe-cifar10", 100, 5_000, SGD(0.001, momentum=0.9, weight_decay=0.004)),
+    ("gatech-tensorflow-cifar10", 128, 1_000_000, SGD(0.1)),
+    ("gatech-torch-mnist", 10, 12, SGD(0.05)),
+    ("gatech-lenet", 64, 10_000, SGD(0.01, momentum=0.9, weight_decay=5e-4)),
     ("hkbu-fcn-r", 1024, 40, SGD(0.05, momentum=0.9)),
     ("hkbu-resnet-56", 128, 40, SGD(0.01, momentum=0.9, weight_decay=1e-4)),
     ("rosetta-imdb-gru", 64, 3, Adam(1e-3)),
 ]
 
 
-@pytest.mark.parametrize(("name", "batch_size", "epochs", "optimizer"), RECIPES_OF_SOURCES)
-def test_a_model_is_trained_as_its_source_did(name, batch_size, epochs, optimizer):
+COUNT_STEPS = {"gatech-caffe-cifar10", "gatech-tensorflow-cifar10", "gatech-lenet"}
+
+
+@pytest.mark.parametrize(("name", "batch_size", "length", "optimizer"), RECIPES_OF_SOURCES)
+def test_a_model_is_trained_as_its_source_did(name, batch_size, length, optimizer):
     recipe = MODELS[name].recipe
-    assert (recipe.batch_size, recipe.epochs, recipe.optimizer) == (batch_size, epochs, optimizer)
+    expected = (None, length) if name in COUNT_STEPS else (length, None)
+    assert (recipe.batch_size, recipe.epochs, recipe.steps, recipe.optimizer) == (batch_size, *expected, optimizer)
+
+
+def test_the_deep_networks_without_normalisation_start_by_hes_rule_and_no_others():
+    starts = {name: model.recipe.init for name, model in MODELS.items() if model.recipe.init != "glorot"}
+    assert starts == {"thesis-vgg16": "he", "thesis-vgg16-cifar10": "he"}
 
 
 def test_the_gradient_of_hkbus_language_model_is_clipped():
@@ -141,7 +154,7 @@ def test_the_gradient_of_hkbus_language_model_is_clipped():
 
 def test_caffes_recipes_lower_their_rates():
     assert RECIPES["gatech-caffe-mnist"].schedule == InverseTime(1e-4, 0.75)
-    assert RECIPES["gatech-caffe-cifar10"].schedule == StepDecay(0.1, (8.0,))
+    assert RECIPES["gatech-caffe-cifar10"].schedule == StepDecay(0.1, steps=(4_000,))
 
 
 @pytest.mark.parametrize("name", RECIPES)

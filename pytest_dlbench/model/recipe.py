@@ -1,4 +1,4 @@
-"""How a model is trained: the optimiser, the batch, the number of epochs."""
+"""How a model is trained: the optimiser, the batch, the number of epochs or steps."""
 
 from dataclasses import dataclass
 from math import inf
@@ -11,7 +11,8 @@ from pytest_dlbench.model.schedules import Moment, Schedule
 
 Precision = Literal["float32", "float64", "bfloat16", "float16"]
 MIXED = frozenset({"bfloat16", "float16"})
-Initialisation = Literal["shared", "framework"]
+Rule = Literal["glorot", "he"]
+Initialisation = Literal[Rule, "framework"]
 Input = Literal["memory", "pipeline"]
 Purpose = Literal["training", "inference"]
 
@@ -20,10 +21,13 @@ Purpose = Literal["training", "inference"]
 class Recipe:
     """The training settings of one case.
 
-    ``epochs`` is the source's own number (scale full); every epoch is a new seeded order of which only whole batches
-    are used. ``schedule`` changes the learning rate from step to step. ``clip_norm`` shortens the gradient of all
-    parameters together to this Euclidean length where it is longer (Pascanu et al. 2013). ``init="shared"`` starts
-    every framework from the same seeded arrays (``model.initial``); ``"framework"`` from its own defaults.
+    Its length (scale full) is ``epochs``, or ``steps`` where the source counts batches: one of the two is given. Every
+    epoch is a new seeded order of which only whole batches are used. ``schedule`` changes the learning rate from step
+    to step. ``clip_norm`` shortens the gradient of all parameters together to this Euclidean length where it is longer
+    (Pascanu et al. 2013).
+
+    ``init="glorot"`` and ``"he"`` start every framework from the same seeded arrays, drawn by that rule
+    (``model.initial``); ``"framework"`` starts each from its own defaults.
 
     ``precision="bfloat16"`` and ``"float16"`` are mixed: layers compute in it as each framework's own mixed precision
     has them, weights and their updates are float32.
@@ -36,21 +40,32 @@ class Recipe:
     """
 
     batch_size: int
-    epochs: int
+    epochs: int | None = None
+    steps: int | None = None
     optimizer: Optimizer
     schedule: Schedule | None = None
     clip_norm: float | None = None
     precision: Precision = "float32"
-    init: Initialisation = "shared"
+    init: Initialisation = "glorot"
     evaluation_interval: int | None = 1
     input: Input = "memory"
 
     def __post_init__(self) -> None:
-        require_positive((self.batch_size, self.epochs), "batch size and epochs")
+        require_positive((self.batch_size,), "the batch size")
+        self._require_one_length()
         if self.evaluation_interval is not None:
             require_positive((self.evaluation_interval,), "the evaluation interval")
         if self.clip_norm is not None and not 0 < self.clip_norm < inf:
             raise ModelError(f"clip_norm must be above 0 and finite, got {self.clip_norm!r}")
+
+    def _require_one_length(self) -> None:
+        lengths = {"epochs": self.epochs, "steps": self.steps}
+        given = {name: length for name, length in lengths.items() if length is not None}
+        if len(given) != 1:
+            found = " and ".join(f"{name}={length}" for name, length in given.items()) or "neither"
+            raise ModelError(f"a recipe has epochs or steps, one of the two; got {found}")
+        for name, length in given.items():
+            require_positive((length,), name)
 
     @property
     def stored_precision(self) -> str:

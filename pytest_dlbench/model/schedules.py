@@ -22,19 +22,26 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class StepDecay:
-    """Times ``factor`` after each of these epochs, such as ``StepDecay(0.1, (30, 60))``."""
+    """Times ``factor`` after each of these epochs, such as ``StepDecay(0.1, (30, 60))``, or of these ``steps``."""
 
     kind: ClassVar[str] = "step_decay"
     factor: float
-    epochs: tuple[float, ...]
+    epochs: tuple[float, ...] = ()
+    steps: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.factor < inf or not self.epochs or any(a >= b for a, b in pairwise((0.0, *self.epochs))):
-            raise ModelError(f"StepDecay needs a factor above 0 and rising epochs above 0, got {self}")
+        places = (0.0, *self.epochs, *self.steps)
+        if (
+            not 0 < self.factor < inf
+            or bool(self.epochs) == bool(self.steps)
+            or any(a >= b for a, b in pairwise(places))
+        ):
+            raise ModelError(f"StepDecay needs a factor above 0 and rising epochs, or steps, above 0, got {self}")
 
     def at(self, moment: Moment) -> float:
         """The factor at a step."""
-        return self.factor ** sum(moment.epoch >= epoch for epoch in self.epochs)
+        passed = [moment.epoch >= epoch for epoch in self.epochs] + [moment.step >= step for step in self.steps]
+        return float(self.factor ** sum(passed))
 
 
 @dataclass(frozen=True, slots=True)

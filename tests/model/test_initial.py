@@ -20,7 +20,7 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.initial import initial_weights
 
 
-def weights_of(*layers, input_shape=(2, 9, 9), classes=10, seed=1):
+def weights_of(*layers, input_shape=(2, 9, 9), classes=10, seed=1, rule="glorot"):
     model = Model(
         name="small",
         family="cnn",
@@ -29,7 +29,7 @@ def weights_of(*layers, input_shape=(2, 9, 9), classes=10, seed=1):
         head=SoftmaxCrossEntropy(classes=classes),
         recipe=Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1)),
     )
-    return initial_weights(infer(model), seed=seed)
+    return initial_weights(infer(model), seed=seed, rule=rule)
 
 
 def test_one_seed_gives_the_same_arrays_again():
@@ -76,6 +76,25 @@ def test_weights_fill_the_range_of_glorot_and_bengio(name, fans):
     weight = weights_of(Conv2D(40, 3), Flatten(), Dense(10))[name]
     limit = np.sqrt(6 / fans)
     assert 0.98 * limit < np.abs(weight).max() <= limit
+
+
+@pytest.mark.parametrize(("name", "inputs"), [("conv1.weight", 2 * 9), ("fc1.weight", 40 * 49)], ids=["conv", "dense"])
+def test_weights_by_hes_rule_have_a_variance_of_2_over_their_inputs(name, inputs):
+    weight = weights_of(Conv2D(40, 3), ReLU(), Flatten(), Dense(10), rule="he")[name]
+    assert 0.98 * np.sqrt(6 / inputs) < np.abs(weight).max() <= np.sqrt(6 / inputs)
+    assert np.var(weight) == pytest.approx(2 / inputs, rel=0.1)
+
+
+# The first layer has no ReLU before it: He's rule doubles there, and Glorot's keeps.
+@pytest.mark.parametrize(("rule", "growth"), [("he", 2.0), ("glorot", 0.5**11)])
+def test_through_twelve_layers_with_relus_values_stay_by_hes_rule_and_halve_each_time_by_glorots(rule, growth):
+    layers = [layer for _ in range(12) for layer in (Dense(500), ReLU())]
+    weights = weights_of(*layers[:-1], input_shape=(500,), classes=500, rule=rule)
+    inputs = np.random.default_rng(1).normal(size=(100, 500))
+    outputs = inputs @ weights["fc1.weight"]
+    for number in range(2, 13):
+        outputs = np.maximum(outputs, 0) @ weights[f"fc{number}.weight"]
+    assert np.mean(outputs**2) / np.mean(inputs**2) == pytest.approx(growth, rel=0.4)
 
 
 def test_weights_are_as_often_negative_as_positive():

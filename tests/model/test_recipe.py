@@ -44,15 +44,30 @@ def test_momentum_is_given_by_name_only():
         SGD(0.1, 0.9)
 
 
-@pytest.mark.parametrize(("batch_size", "epochs"), [(0, 1), (-8, 1), (8, 0), (8, -1)])
-def test_a_recipe_without_a_batch_or_an_epoch_is_refused(batch_size, epochs):
-    with pytest.raises(ModelError, match="batch size and epochs must be 1 or more, got"):
-        Recipe(batch_size=batch_size, epochs=epochs, optimizer=SGD(0.1))
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ({"batch_size": 0}, "the batch size"),
+        ({"batch_size": -8}, "the batch size"),
+        ({"epochs": 0}, "epochs"),
+        ({"epochs": -1}, "epochs"),
+        ({"epochs": None, "steps": 0}, "steps"),
+    ],
+)
+def test_a_recipe_without_a_batch_or_a_step_is_refused(size, told):
+    with pytest.raises(ModelError, match=f"{told} must be 1 or more, got"):
+        Recipe(**{"batch_size": 8, "epochs": 1, **size}, optimizer=SGD(0.1))
 
 
-def test_a_recipe_is_float32_from_shared_weights_unless_it_says_so():
+@pytest.mark.parametrize(("lengths", "told"), [({}, "neither"), ({"epochs": 2, "steps": 9}, "epochs=2 and steps=9")])
+def test_a_recipe_is_as_long_as_its_epochs_or_its_steps_and_not_both(lengths, told):
+    with pytest.raises(ModelError, match=f"a recipe has epochs or steps, one of the two; got {told}"):
+        Recipe(batch_size=8, optimizer=SGD(0.1), **lengths)
+
+
+def test_a_recipe_is_float32_from_weights_by_glorots_rule_unless_it_says_so():
     recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
-    assert (recipe.precision, recipe.init) == ("float32", "shared")
+    assert (recipe.precision, recipe.init) == ("float32", "glorot")
 
 
 def test_equal_recipes_are_interchangeable():

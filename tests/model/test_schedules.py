@@ -21,6 +21,18 @@ def test_a_rate_drops_where_an_epoch_ends():
     assert rates(StepDecay(0.5, (1.0, 3.0))) == [0.4, 0.4, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1]
 
 
+def test_a_rate_drops_behind_a_step_whatever_an_epoch_is():
+    schedule = StepDecay(0.5, steps=(2, 6))
+    assert rates(schedule, per_epoch=3) == rates(schedule, per_epoch=50) == [0.4, 0.4, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1]
+
+
+def test_a_decay_in_epochs_and_steps_is_refused():
+    with pytest.raises(
+        ModelError, match=r"rising epochs, or steps, above 0, got StepDecay.*epochs=\(1.0,\), steps=\(2,\)"
+    ):
+        StepDecay(0.1, (1.0,), (2,))
+
+
 def test_a_cosine_goes_from_the_rate_towards_the_last_share_of_it():
     assert rates(Cosine(0.5)) == pytest.approx([0.4 * (0.5 + 0.25 * (1 + cos(pi * step / 8))) for step in range(8)])
 
@@ -32,7 +44,7 @@ def test_an_inverse_time_is_caffes_policy():
 
 @pytest.mark.parametrize("epochs", [(), (0.0,), (2.0, 1.0), (1.0, 1.0), (-1.0,)])
 def test_epochs_that_do_not_rise_from_above_0_are_refused(epochs):
-    with pytest.raises(ModelError, match="StepDecay needs a factor above 0 and rising epochs above 0"):
+    with pytest.raises(ModelError, match="StepDecay needs a factor above 0 and rising epochs, or steps, above 0"):
         StepDecay(0.1, epochs)
 
 

@@ -1,5 +1,8 @@
 """Layers of sequences: shapes, parameters, multiply-adds, and which sequences end before their padding."""
 
+from typing import get_args
+
+import numpy as np
 import pytest
 
 from pytest_dlbench.errors import ModelError
@@ -19,6 +22,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.model.initial import initial_weights
+from pytest_dlbench.model.recipe import Rule
 
 RECIPE = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
 
@@ -143,6 +147,13 @@ def test_an_embedding_starts_within_its_limit():
     network = infer(model_of(Embedding(20, 50, limit=0.5), LSTM(6), Dense(3)))
     vectors = initial_weights(network, seed=1)["embedding1.weight"]
     assert 0.45 < abs(vectors).max() <= 0.5
+
+
+def test_what_no_rule_is_for_starts_alike_by_every_rule():
+    network = infer(model_of(Embedding(20, 5), LSTM(6), Dense(3)))
+    glorot, he = (initial_weights(network, seed=1, rule=rule) for rule in get_args(Rule))
+    equal = {name for name in glorot if np.array_equal(glorot[name], he[name])}
+    assert equal == {"embedding1.weight", "lstm1.bias", "fc1.bias"}
 
 
 def test_recurrent_weights_start_within_glorots_bounds_of_one_gate():

@@ -19,8 +19,8 @@ class Parameter:
 
     Dense weights are ``(inputs, outputs)``, convolution weights ``(outputs, inputs, height, width)``, where the inputs
     are those of one group; the inputs of a dense layer behind a flatten are in channel, row, column order. Weights
-    start within Glorot's bounds for their fans or within ±``limit``; everything else at 0, but scales and what lies
-    from ``ones[0]`` to before ``ones[1]`` at 1.
+    start within bounds for their fans (``model.initial``) or within ±``limit``; everything else at 0, but scales and
+    what lies from ``ones[0]`` to before ``ones[1]`` at 1.
     """
 
     role: Role
