@@ -109,7 +109,9 @@ def _fetch(asked: argparse.Namespace) -> int:
 
     source = _named(asked.name, "fetch")
     if is_here(source) and not asked.again:
-        line = f"{source.name} is here; dlbench data verify {source.name} tells whether it is sound"
+        line = (
+            f"{source.name} is here; dlbench data verify {source.name} tells whether it is sound, --again fetches anew"
+        )
         answer(asked, {"name": source.name, "folder": str(folder_of(source)), "fetched": False}, [line])
         return 0
     with _bars() as bars:
@@ -139,8 +141,7 @@ def _verify(asked: argparse.Namespace) -> int:
         manifest, problems = verify(source, bars)
     sound = [*manifest.known_by, f"{source.name}: {len(manifest.contents)} files are as they were when they came"]
     answer(asked, {"name": source.name, "problems": list(problems)}, [] if problems else sound)
-    again = f"to bring it again: {source.way_here}{' --again' if source.files else ''}"
-    return complain([*problems, again] if problems else [])
+    return complain([*problems, f"to bring it again: {source.way_back}"] if problems else [])
 
 
 def _import(asked: argparse.Namespace) -> int:

@@ -79,7 +79,8 @@ def test_what_is_here_is_not_fetched_again(served, capsys):
     asked = len(served.asked)
     assert main(["data", "fetch", "mnist"]) == 0
     assert len(served.asked) == asked
-    assert "mnist is here; dlbench data verify mnist" in capsys.readouterr().out
+    told = "mnist is here; dlbench data verify mnist tells whether it is sound, --again fetches anew"
+    assert told in capsys.readouterr().out
 
 
 def test_what_is_here_can_be_fetched_again(served):

@@ -46,8 +46,10 @@ def unpack(archive: Path, folder: Path, source: Source, watcher: Watcher) -> Non
         for name, content in _members(archive):
             target.take(name, content)
     except DAMAGES as error:
+        # tarfile tells below its first line what it made of each kind of compression.
+        reason = str(error).partition("\n")[0].rstrip(":")
         raise DataError(
-            f"{archive} cannot be unpacked: {error}\n  it is damaged, or cut short; get it again"
+            f"{archive} cannot be unpacked: {reason}\n  it is damaged, or cut short; get it again"
         ) from error
 
 

@@ -58,7 +58,9 @@ def _base(source: Source, path: Path) -> Path:
     for base in (path, path.parent):
         if all(keeping.matches(source, base).values()):
             return base
-    raise DataError(f"{path} does not hold the files of {source.name}\n  wanted: {_wanted(source)}")
+    raise DataError(
+        f"{path} does not hold the files of {source.name}\n  wanted: {_wanted(source)}\n  found: {_found(source, path)}"
+    )
 
 
 def _take_unpacked(source: Source, base: Path, link: bool, watcher: Watcher) -> keeping.Manifest:
@@ -76,6 +78,13 @@ def _take_unpacked(source: Source, base: Path, link: bool, watcher: Watcher) -> 
             watcher.advance(path.stat().st_size)
 
     return keeping.keep(source, fill, (RECORDED,), watcher)
+
+
+def _found(source: Source, path: Path) -> str:
+    """What of it is there; one file of four tells that it is the right folder."""
+    files = [file.name for file in source.files if path.is_dir() and any(path.rglob(file.name))]
+    contents = [pattern for pattern, paths in keeping.matches(source, path).items() if paths]
+    return ", ".join(files + contents) or "nothing of it"
 
 
 def _wanted(source: Source) -> str:

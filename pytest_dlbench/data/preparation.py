@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pytest_dlbench.data.cache import HASHES, prepared_root
 from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared, Rows
-from pytest_dlbench.errors import DataError
+from pytest_dlbench.errors import DataError, DataMissingError
 
 # Size and time of change of files that are too large to be hashed in every session.
 STAMPS = "stamps.json"
@@ -27,14 +27,14 @@ def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
     """The data set on disk, made now if it is not there or its files are not what was written.
 
     Safe for several processes at once: one makes it, the others wait for its lock. Raises DataMissingError where its
-    files are not here.
+    files are not here, and DataError where they are not what they should be.
     """
     root = root or prepared_root()
     folder = root / dataset.folder_name
     root.mkdir(parents=True, exist_ok=True)
     with filelock.FileLock(root / f"{dataset.folder_name}.lock"):
         if not _is_whole(folder):
-            _write(dataset, folder)
+            _make(dataset, folder)
     return Prepared(dataset=dataset, folder=folder, digest=_digest(_read_hashes(folder)))
 
 
@@ -84,6 +84,17 @@ def _stamps(folder: Path) -> dict[str, str]:
 
 def _digest(hashes: dict[str, str]) -> str:
     return hashlib.sha256(msgspec.json.encode(hashes, order="sorted")).hexdigest()[:16]
+
+
+def _make(dataset: Dataset, folder: Path) -> None:
+    try:
+        _write(dataset, folder)
+    except DataMissingError:
+        raise
+    except DataError as error:
+        # The files came whole: whoever brought them brought these.
+        way = f"\n  to bring {dataset.source.name} again: {dataset.source.way_back}" if dataset.source else ""
+        raise DataError(f"{error}{way}") from error
 
 
 def _write(dataset: Dataset, folder: Path) -> None:

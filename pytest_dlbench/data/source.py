@@ -45,6 +45,11 @@ class Source:
         return f"dlbench data {'fetch' if self.files else 'import'} {self.name}{'' if self.files else ' PATH'}"
 
     @property
+    def way_back(self) -> str:
+        """The command that brings it in the place of what is there."""
+        return f"{self.way_here} --again" if self.files else self.way_here
+
+    @property
     def advice(self) -> str:
         """What an error says where the files are not here."""
         absent = f"the files of {self.name} are not here"

@@ -99,7 +99,7 @@ def test_two_members_of_one_name_are_refused(unpacked, tmp_path):
 
 @pytest.mark.parametrize("name", ["some.tar.gz", "some.tar", "a.txt.gz"])
 def test_what_is_no_archive_is_refused(unpacked, name):
-    with pytest.raises(DataError, match="it is damaged, or cut short"):
+    with pytest.raises(DataError, match=r"cannot be unpacked: .*\n  it is damaged, or cut short; get it again$"):
         unpacked(b"no archive at all", name=name, source=replace(SOURCE, contents=("*.txt",)))
 
 

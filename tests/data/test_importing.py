@@ -102,6 +102,14 @@ def test_files_that_lack_one_are_refused_with_what_is_wanted(have):
         take(SOURCES["mnist"], have({name: MNIST[name] for name in others}))
 
 
+def test_of_files_that_are_not_all_there_it_is_told_which_were_found(have, tmp_path):
+    one, *_ = official.packed(MNIST)
+    with pytest.raises(DataError, match=rf"\n  wanted: .*\n  found: {one}$"):
+        take(SOURCES["mnist"], have({one: b"whatever"}))
+    with pytest.raises(DataError, match=r"\n  found: nothing of it$"):
+        take(SOURCES["mnist"], official.write(tmp_path / "other", {"readme.txt": b""}))
+
+
 def test_a_path_that_does_not_exist_is_told_with_what_is_wanted(tmp_path):
     with pytest.raises(DataError, match=r"does not exist\n  name an official file of mnist, or a folder: train-images"):
         take(SOURCES["mnist"], tmp_path / "nowhere")

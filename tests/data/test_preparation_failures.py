@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_dlbench.data import preparation
+from pytest_dlbench.data import DATASETS, SOURCES, preparation
 from pytest_dlbench.data.dataset import Rows
+from pytest_dlbench.data.importing import take
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.errors import DataError
+from tests.doubles import official_files as official
 
 
 def change_a_bit(folder):
@@ -52,6 +54,14 @@ every_damage = pytest.mark.parametrize(
         pytest.param(write_a_manifest(b'{"train_inputs": "\xff"}'), id="manifest not in UTF-8"),
     ],
 )
+
+
+def test_files_that_are_not_what_they_should_be_are_told_with_what_brings_them_again(users_cache, tmp_path):
+    cut = {name: content[:-1] for name, content in official.mnist().items()}
+    take(SOURCES["mnist"], official.write(tmp_path / "have", cut))
+    told = "it is cut short, or not MNIST's\n  to bring mnist again: dlbench data fetch mnist --again"
+    with pytest.raises(DataError, match=told):
+        prepare(DATASETS["mnist"])
 
 
 @every_damage
