@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -137,12 +137,16 @@ class _Build:
     def run(self) -> Built:
         try:
             return self._run()
-        except EnvironmentBuildError:
-            raise
         except (OSError, DlbenchError) as error:
+            # What there is of it takes room that may be what was wanting; its log stays.
+            with suppress(OSError, DlbenchError):
+                _erase(self._folder)
+            if isinstance(error, EnvironmentBuildError):
+                raise
             # A full disk first meets whoever writes first: the installer, its log, or the stamp.
             raise EnvironmentBuildError(
-                f"environment {self._environment.name!r} could not be built: {error}"
+                f"environment {self._environment.name!r} could not be built: {error}\n"
+                f"  requirements: {' '.join(self._environment.requirements)}"
             ) from error
 
     def _run(self) -> Built:

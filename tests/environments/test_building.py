@@ -1,5 +1,6 @@
 """Environments that are really built: once, whole or not at all, and told about."""
 
+import errno
 import json
 import os
 import subprocess
@@ -147,7 +148,8 @@ def test_a_requirement_that_nobody_has_is_told_with_the_end_of_the_log(store, sm
     assert "requirements: small==1.0 nobody-has-this==3.1" in text
     assert "  | " in text
     assert text.count("nobody-has-this") >= 2
-    assert store.find(wanted) is None
+    # What is left of it would only take room.
+    assert not (store.root / wanted.folder_name).exists()
 
 
 def test_a_full_disk_is_told_as_the_installer_tells_it(store, small, told):
@@ -211,6 +213,20 @@ def test_a_step_that_follows_the_installation_is_done_in_the_environment(store, 
     built = store.build(replace(small, steps=("touch",)), told)
     assert (built.python.parent / "touched").exists()
     assert built.folder.name != small.folder_name
+
+
+def test_a_disk_that_is_full_behind_the_installation_is_told_with_the_requirements_and_leaves_nothing(
+    store, small, told, monkeypatch
+):
+    def no_room(python, log):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(building, "STEPS", {"writes": no_room})
+    wanted = replace(small, steps=("writes",))
+    told_of = r"environment 'small' could not be built: .*No space left on device\n  requirements: small==1\.0"
+    with pytest.raises(EnvironmentBuildError, match=told_of):
+        store.build(wanted, told)
+    assert not (store.root / wanted.folder_name).exists()
 
 
 def test_the_users_own_python_settings_do_not_reach_a_build(store, small, told, monkeypatch, tool):
