@@ -6,6 +6,7 @@ import pytest
 
 from pytest_dlbench import options
 from pytest_dlbench.options import OPTIONS, Options
+from pytest_dlbench.parsing import flag
 
 rows = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
@@ -71,7 +72,7 @@ def test_every_help_can_be_shown_by_argparse(option):
 
 @rows
 def test_every_option_that_takes_a_value_says_of_what_kind(option):
-    takes_none = option.parse is options.flag
+    takes_none = option.parse is flag
     assert bool(option.metavar) != takes_none
 
 

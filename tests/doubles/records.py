@@ -31,7 +31,7 @@ STEPS = 50
 RECIPE: Mapping[str, Any] = {
     "batch_size": 64,
     "epochs": 15,
-    "init": "shared",
+    "init": "glorot",
     "optimizer": {"kind": "sgd", "learning_rate": 0.01, "momentum": 0.9},
     "precision": "float32",
 }
@@ -58,7 +58,7 @@ def context(**changes: Any) -> Context:
         batch_size=64,
         steps=STEPS,
         precision="float32",
-        init="shared",
+        init="glorot",
     )
     return replace(usual, **changes)
 

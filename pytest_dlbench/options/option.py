@@ -1,0 +1,32 @@
+"""One option: how it is typed, and what its text means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Parse = Callable[[str, str], Any]
+"""From the text and the place it stands in to a value; raises OptionError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME, and what its text means."""
+
+    name: str
+    parse: Parse
+    default: str
+    help: str
+    metavar: str = ""
+    repeats: bool = False
+    spelled: str = ""
+    """As it is typed, where that differs from the name."""
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return f"--dlbench-{self.spelled or self.name}"
+
+    @property
+    def key(self) -> str:
+        """As it stands in an ini file, and as pytest keeps it."""
+        return f"dlbench_{self.spelled or self.name}"

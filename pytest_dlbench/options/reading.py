@@ -1,0 +1,124 @@
+"""What the user asked for: from the command line, else from the ini file, else the default."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import given_tolerances
+from pytest_dlbench.judging.comparable import FEWEST_RUNS
+from pytest_dlbench.options.option import Option
+from pytest_dlbench.options.table import OPTIONS
+from pytest_dlbench.parsing import flag, names
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.sweeps import Sweep
+
+# What a command that repeats a case has to repeat.
+REPEATED = frozenset(
+    {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
+    | {"target_accuracy"}
+)
+
+TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user asked for, parsed."""
+
+    save: bool
+    reason: str
+    compare: bool
+    allow: frozenset[CaseOutcome]
+    strict: bool
+    shadow: bool
+    ab: tuple[str, ...]
+    false_alarms: float
+    """The share of sessions without any change in which --dlbench-ab may call some case regressed."""
+    max_runs: int
+    budget: float
+    tolerance: Mapping[str, float]
+    target_accuracy: float | None
+    runs: int
+    scale: str
+    frameworks: tuple[str, ...]
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    devices: tuple[str, ...]
+    build: bool
+    pythons: Mapping[str, str]
+    settings: Sweep
+    threads: tuple[int, ...]
+    allocator: str
+    timeout: float
+    seed: int
+    baselines: Path
+    journals: Path
+    html: Path | None
+    plan: bool
+    profile: bool
+    json: Path | None
+    history: str
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    sort: str
+    typed_tolerance: Mapping[str, float]
+    """Those of the command line alone, which also come before the marks of a test."""
+    again: tuple[str, ...]
+    """Flags of this command line that one that repeats a case must have, too."""
+
+
+def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Path) -> Options:
+    """Options from the command line, else from the ini file, else the default. Raises OptionError.
+
+    Both callables give the text of a key or None.
+    """
+    values = {option.name: _value(option, command_line, ini) for option in OPTIONS}
+    typed = _typed_tolerance(command_line)
+    # One metric on the command line leaves the ini file's others as they are.
+    values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini), **typed}
+    options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
+    if options.save and not options.reason:
+        raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
+    if options.save and options.ab:
+        raise OptionError(
+            "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
+        )
+    if options.save and options.runs < FEWEST_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
+    return replace(
+        options,
+        baselines=root / options.baselines,
+        journals=root / options.journals,
+        json=options.json and root / options.json,
+        history=str(root / options.history) if _is_folder(options.history) else options.history,
+        html=options.html and root / options.html,
+    )
+
+
+def _typed_tolerance(command_line: Callable[[str], Any]) -> Mapping[str, float]:
+    return given_tolerances(names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag), TOLERANCE.flag)
+
+
+def _is_folder(address: str) -> bool:
+    return bool(address) and "://" not in address
+
+
+def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
+    for option in OPTIONS:
+        given = command_line(option.key)
+        # So few runs that nothing can be saved are not what is to be repeated.
+        is_too_few = option.name == "runs" and runs < FEWEST_RUNS
+        if option.name in REPEATED and given is not None and not is_too_few:
+            values = given if option.repeats else [given]
+            yield from [option.flag] if option.parse is flag else [f"{option.flag}={value}" for value in values]
+
+
+def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any]) -> Any:
+    if (given := command_line(option.key)) is not None:
+        joined = ",".join(given) if option.repeats else given
+        return option.parse(joined, option.flag)
+    if (written := ini(option.key)) is not None:
+        return option.parse(written, f"ini key {option.key}")
+    return option.parse(option.default, option.flag)

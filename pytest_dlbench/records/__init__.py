@@ -1,0 +1,51 @@
+"""The data: what was run, what was measured, and what was concluded. Frozen, without behaviour.
+
+Seconds are of the monotonic clock that worker and sampler share; bytes are bytes; accuracies are shares of 1.
+"""
+
+from pytest_dlbench.records.baselines import Baseline, BaselineSession
+from pytest_dlbench.records.calibrations import Calibration, Fault
+from pytest_dlbench.records.cases import Case, Context, Machine
+from pytest_dlbench.records.equivalence import Certificate, Golden
+from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
+from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
+from pytest_dlbench.records.runs import MachineSpeed, Record, Run, StepWork
+from pytest_dlbench.records.trainings import Contention, CurvePoint, Evaluation, Inference, StepCheck, Training, WarmUp
+from pytest_dlbench.records.usages import POWER_LIMIT, GpuUsage, Timeline, Usage
+from pytest_dlbench.records.versions import BASELINE_FORMAT, FORMAT_VERSION
+
+__all__ = [
+    "BASELINE_FORMAT",
+    "FORMAT_VERSION",
+    "POWER_LIMIT",
+    "Baseline",
+    "BaselineSession",
+    "Calibration",
+    "Case",
+    "CaseOutcome",
+    "CaseResult",
+    "Certificate",
+    "Contention",
+    "Context",
+    "CurvePoint",
+    "Evaluation",
+    "Fault",
+    "Golden",
+    "GpuUsage",
+    "Inference",
+    "Machine",
+    "MachineSpeed",
+    "OperatorTime",
+    "Pairing",
+    "Record",
+    "Run",
+    "RunOutcome",
+    "StepCheck",
+    "StepWork",
+    "Timeline",
+    "Training",
+    "Usage",
+    "Verdict",
+    "VerdictOutcome",
+    "WarmUp",
+]

@@ -1,0 +1,58 @@
+"""What is run, and where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The machine class: what keys a baseline. Versions of anything are not in it, they are what is tested.
+
+    ``memory_gib`` is rounded (1, 1.5, 2, 3, 4, 6, 8 …), for the figure that a kernel reports changes with its version.
+    """
+
+    name: str
+    cpu_model: str
+    cores: int
+    memory_gib: float
+    os_family: str
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One cell of the matrix at one scale.
+
+    ``settings`` are those of the recipe that were set on the command line; they are part of the id.
+    """
+
+    id: str
+    framework: str
+    model: str
+    dataset: str
+    device: str
+    scale: str
+    threads: int
+    settings: Mapping[str, int | float | bool | str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What must be the same on both sides before figures are compared.
+
+    ``allocator`` is how all workers got their memory, by its name for --dlbench-allocator.
+
+    All but ``recipe_steps``, all that the recipe has: where ``steps`` are fewer, the scale ended the training before
+    the recipe does, and its accuracy is not the recipe's. None in files older than this field.
+    """
+
+    machine: Machine
+    network_digest: str
+    dataset_digest: str
+    batch_size: int
+    steps: int
+    precision: str
+    init: str
+    recipe_steps: int | None = None
+    input: str = "memory"
+    allocator: str = "tuned"

@@ -1,0 +1,100 @@
+"""One run in a fresh process, and all of a case."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pytest_dlbench.records.cases import Case, Context
+from pytest_dlbench.records.equivalence import Certificate
+from pytest_dlbench.records.outcomes import RunOutcome
+from pytest_dlbench.records.trainings import Contention, CurvePoint, Evaluation, Inference, StepCheck, Training, WarmUp
+from pytest_dlbench.records.usages import Timeline, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSpeed:
+    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions.
+
+    ``launch_seconds`` is what the smallest operation takes; None in files older than it.
+    """
+
+    threads: int
+    precision: str
+    flops_per_second: float
+    copied_bytes_per_second: float
+    launch_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWork:
+    """What one step of training has to do, by the network's own count and not measured.
+
+    ``flops`` are floating-point operations. ``least_bytes`` are those that a step moves at the least where nothing
+    stays in a cache (``model.traffic``).
+    """
+
+    flops: float
+    least_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One training, or inference, in one fresh process: the unit of every statistic.
+
+    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell; ``cores`` are the
+    processors that the kernel lets its process use, read back once the framework is imported. ``compiled`` is "cold"
+    for a run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
+    ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
+    be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
+    machine's ``speed``; ``work`` is that arithmetic, and is None in files older than it. ``invalid`` says why the
+    figures are not the framework's. ``curve`` are all evaluations, of which the last is ``evaluation``;
+    ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are the metrics that hooks added to a
+    session, by name: later readers do not have the hooks. ``operator_seconds`` are of a step, in a run under the
+    framework's own profiler.
+    """
+
+    case: str
+    index: int
+    seed: int
+    outcome: RunOutcome
+    began: str
+    wall_seconds: float
+    message: str = ""
+    log: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    threads: int | None = None
+    cores: tuple[int, ...] = ()
+    compiled: Literal["", "cold", "warm"] = ""
+    import_seconds: float | None = None
+    build_seconds: float | None = None
+    training: Training | None = None
+    evaluation: Evaluation | None = None
+    curve: tuple[CurvePoint, ...] = ()
+    target_accuracy: float | None = None
+    inference: Inference | None = None
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    timeline: Timeline = field(default_factory=Timeline)
+    survivors: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    on_battery: bool = False
+    step_checks: tuple[StepCheck, ...] = ()
+    speed: MachineSpeed | None = None
+    flop_utilisation: float | None = None
+    work: StepWork | None = None
+    warm_up: WarmUp | None = None
+    contention: Contention | None = None
+    invalid: tuple[str, ...] = ()
+    hooked: Mapping[str, float] = field(default_factory=dict)
+    operator_seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """All runs of one case in one session, and the certificate that holds for the versions they ran with."""
+
+    case: Case
+    context: Context
+    recipe: Mapping[str, Any]
+    runs: tuple[Run, ...]
+    certificate: Certificate | None = None
