@@ -13,6 +13,7 @@ from pytest_dlbench.running.speed import machine_speed
 
 # A peak that a neighbour has spoiled makes a good run impossible: it is measured again before that is said.
 MORE_PROBES = 2
+NOT_TIMED = "it was not timed: others may have computed beside it"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Examiner:
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
+        if not plan.is_timed:
+            return replace(run, invalid=(NOT_TIMED,))
         work = step_work(plan.network, plan.recipe) if run.training else None
         measured = self._placed(plan, replace(run, work=work))
         reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)

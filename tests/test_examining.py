@@ -39,6 +39,15 @@ def examined(folder):
     return examined
 
 
+def test_what_was_not_timed_is_no_measurement_and_the_machine_is_not_probed_for_it(examined):
+    def probe(threads, precision):
+        pytest.fail("a probe computes for a second, and is wrong beside others")
+
+    run = examined("numpy_softmax", probe, is_timed=False)
+    assert run.invalid == ("it was not timed: others may have computed beside it",)
+    assert run.outcome is RunOutcome.FINISHED
+
+
 @pytest.mark.parametrize(
     ("builder", "words"),
     [

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 PROC = Path("/proc")
-THROTTLING = Path("/sys/devices/system/cpu")
+PROCESSORS = Path("/sys/devices/system/cpu")
 # Positions in /proc/PID/stat behind the name, which may hold blanks: faults of the process, and of children that it has
 # waited for.
 MINOR_FAULTS, MAJOR_FAULTS = (7, 8), (9, 10)
@@ -56,18 +56,19 @@ def cpu_seconds(process: psutil.Process) -> tuple[float, float]:
 def read_tree(processes: Iterable[psutil.Process], proc: Path = PROC) -> TreeCounters:
     """All counters of these processes now; one that is gone counts as nothing."""
     processes = list(processes)
-    user, system = (sum(seconds) for seconds in zip(*map(cpu_seconds, processes), strict=True))
+    user, system = (sum(seconds) for seconds in zip((0.0, 0.0), *map(cpu_seconds, processes), strict=True))
     if not (proc / "self/stat").exists():
         return TreeCounters(user_seconds=user, system_seconds=system)
     faults = [_faults(proc / str(process.pid) / "stat") for process in processes]
-    tasks = [_task(task) for process in processes for task in _tasks(proc / str(process.pid) / "task")]
+    threads = [_task(task) for process in processes for task in tasks(proc / str(process.pid) / "task")]
+    counts_waiting = (proc / "self/schedstat").exists()
     return TreeCounters(
         user_seconds=user,
         system_seconds=system,
         minor_faults=sum(minor for minor, _ in faults),
         major_faults=sum(major for _, major in faults),
-        waited_seconds=sum(waited for waited, _ in tasks),
-        involuntary_switches=sum(switches for _, switches in tasks),
+        waited_seconds=sum(waited for waited, _ in threads) if counts_waiting else None,
+        involuntary_switches=sum(switches for _, switches in threads),
     )
 
 
@@ -80,7 +81,8 @@ def _faults(stat: Path) -> tuple[int, int]:
     return minor, major
 
 
-def _tasks(folder: Path) -> list[Path]:
+def tasks(folder: Path) -> list[Path]:
+    """The threads below /proc/PID/task, none of a process that is gone."""
     try:
         return list(folder.iterdir())
     except OSError:
@@ -90,7 +92,7 @@ def _tasks(folder: Path) -> list[Path]:
 def _task(folder: Path) -> tuple[float, int]:
     """Seconds that a thread waited for a processor, and how often one was taken from it."""
     waited, switches = 0.0, 0
-    # A thread may end between one look and the next, and a kernel may be built without schedstat.
+    # A thread may end between one look and the next.
     with suppress(OSError, IndexError):
         waited = int((folder / "schedstat").read_text().split()[1]) / 1e9
     with suppress(OSError):
@@ -99,7 +101,7 @@ def _task(folder: Path) -> tuple[float, int]:
     return waited, switches
 
 
-def read_machine() -> MachineCounters:
+def read_machine(proc: Path = PROC, processors: Path = PROCESSORS) -> MachineCounters:
     """What all processors have done, for whomever."""
     cores = psutil.cpu_times(percpu=True)
     busy = tuple(_busy(times) for times in cores)
@@ -112,8 +114,8 @@ def read_machine() -> MachineCounters:
         steal_seconds=steal,
         core_busy_seconds=busy,
         core_seconds=tuple(active + waiting for active, waiting in zip(busy, idle, strict=True)),
-        swapped_in_bytes=_swapped_in_bytes(),
-        throttlings=_throttlings(THROTTLING),
+        swapped_in_bytes=_swapped_in_bytes(proc / "vmstat"),
+        throttlings=_throttlings(processors),
     )
 
 
@@ -128,7 +130,7 @@ def _busy(times: object) -> float:
     return float(sum(getattr(times, name, 0.0) for name in names))
 
 
-def _swapped_in_bytes(vmstat: Path = PROC / "vmstat") -> int:
+def _swapped_in_bytes(vmstat: Path) -> int:
     try:
         lines = vmstat.read_text().splitlines()
     except OSError:
@@ -137,9 +139,9 @@ def _swapped_in_bytes(vmstat: Path = PROC / "vmstat") -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _throttlings(root: Path) -> int | None:
+def _throttlings(processors: Path) -> int | None:
     """How often processors were slowed because they were too hot; None where they do not count it."""
-    counts = [_number(file) for file in root.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    counts = [_number(file) for file in processors.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

@@ -40,14 +40,20 @@ def reset_peak(pid: int) -> bool:
     return True
 
 
-def group_peak_bytes(pid: int) -> int | None:
+def group_peak_bytes(pid: int, proc: Path = PROC, groups: Path = GROUPS) -> int | None:
     """The highest memory of the process's control group (version 2) since that was made; None without one."""
     try:
-        lines = (PROC / str(pid) / "cgroup").read_text().splitlines()
-        path = next(line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
-        return int((GROUPS / path / "memory.peak").read_text())
+        lines = (proc / str(pid) / "cgroup").read_text().splitlines()
+        path = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
+        return int((group_folder(groups, path) / "memory.peak").read_text())
     except (OSError, ValueError, StopIteration):
         return None
+
+
+def group_folder(mount: Path, path: str) -> Path:
+    """The folder of a control group; inside a container the group that the kernel names is the mount itself."""
+    folder = mount / path.lstrip("/")
+    return folder if folder.is_dir() else mount
 
 
 def _kilobytes(file: Path, name: str) -> int | None:

@@ -12,6 +12,8 @@ SLOWED = {
     "nvmlClocksThrottleReasonHwThermalSlowdown": "hot (hardware)",
     "nvmlClocksThrottleReasonSwThermalSlowdown": "hot (driver)",
     "nvmlClocksThrottleReasonHwPowerBrakeSlowdown": "power brake",
+    # All that old drivers tell of heat and power brakes, and with new ones of too steep a rise of power.
+    "nvmlClocksThrottleReasonHwSlowdown": "heat or power (hardware)",
     "nvmlClocksThrottleReasonSwPowerCap": POWER_LIMIT,
 }
 
@@ -57,7 +59,8 @@ class NvmlCard:
         mode = self._ask("slicing (MIG)", nvml.nvmlDeviceGetMigMode)
         # What has no such mode is not sliced.
         self.absent.pop("slicing (MIG)", None)
-        self._is_sliced = mode is not None and mode[0] == 1
+        # A slice itself is no card that could be sliced.
+        self._is_sliced = self.uuid.startswith("MIG-") or (mode is not None and mode[0] == 1)
 
     def read(self) -> GpuReading:
         """Everything now; what fails once is asked again the next time."""

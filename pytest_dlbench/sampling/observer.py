@@ -9,19 +9,28 @@ from pytest_dlbench.sampling.nvml import NoCardsError, open_cards
 from pytest_dlbench.sampling.processes import ProcessTree
 from pytest_dlbench.sampling.rapl import CannotRead, Rapl
 from pytest_dlbench.sampling.sampler import MakeSampler, Sampler
+from pytest_dlbench.sampling.untold import untold
 
 
 class Observer:
     """Observes one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read here, and why.
 
-    ``origin`` is the start of the run on the monotonic clock, ``card`` the name of the card that the run has.
+    ``origin`` is the start of the run on the monotonic clock, ``card`` the name of the card that the run has. At a
+    ``looking_rate`` ``sample`` is called so many times as often as usual, and reads what it reads seldom as often, too.
     """
 
     def __init__(
-        self, pid: int, origin: float, *, device: str, card: str = "", make: Sequence[MakeSampler] = ()
+        self,
+        pid: int,
+        origin: float,
+        *,
+        device: str,
+        card: str = "",
+        make: Sequence[MakeSampler] = (),
+        looking_rate: float = 1.0,
     ) -> None:
-        self.absent: dict[str, str] = {}
-        self._tree = ProcessTree(pid, origin)
+        self.absent = untold(pid)
+        self._tree = ProcessTree(pid, origin, looking_rate)
         self._gpu = None if device == "cpu" else self._cards(card)
         self._samplers: list[Sampler] = [*self._energy(), *(one(pid) for one in make)]
 

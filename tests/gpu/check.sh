@@ -16,7 +16,8 @@ nvidia-smi >/dev/null || fail "nvidia-smi finds no card: this script is for a ma
 python -c "import pynvml" || fail "nvidia-ml-py is not installed: pip install -e '.[test]'"
 
 status=0
-python -m pytest tests/gpu/real_card.py tests/gpu tests/sampling/test_nvml.py tests/sampling/test_gpu.py tests/running/test_devices.py \
+python -m pytest tests/gpu/real_card.py tests/gpu/test_seen.py tests/sampling/test_nvml.py \
+    tests/sampling/test_gpu.py tests/sampling/test_observer.py tests/running/test_devices.py \
     -p no:cacheprovider -q 2>&1 | tee "$results/tests.txt" || status=1
 DLBENCH_TIMEOUT=600
 python -m pytest bench -m "training and gpu" --dlbench-scale smoke --dlbench-runs 1 --dlbench-timeout "$DLBENCH_TIMEOUT" \
@@ -25,10 +26,9 @@ python -m pytest bench -m "training and gpu" --dlbench-scale smoke --dlbench-run
 {
     printf '\n## %s\n\n' "$(date -u +%Y-%m-%d)"
     printf -- '- card and driver: %s\n' "$(nvidia-smi --query-gpu=name,driver_version,mig.mode.current --format=csv,noheader | paste -sd ';')"
-    printf -- '- versions: %s\n' "$(python -m pip freeze | grep -iE '^(torch|jax|jaxlib|jax-cuda.*|cupy.*|nvidia-ml-py|numpy)==' | paste -sd ' ')"
     printf -- '- commit: %s\n' "$(git rev-parse --short HEAD)"
     printf -- '- GPU tests: %s\n' "$(tail -n 1 "$results/tests.txt")"
-    printf -- '- bench -m "training and gpu" at scale smoke: %s\n\n' "$(tail -n 1 "$results/bench.txt")"
+    printf -- '- bench -m "training and gpu" at scale smoke: %s\n' "$(tail -n 1 "$results/bench.txt")"
     python -m tests.gpu.seen "$results/journal"
 } >>"$report"
 echo "added to $report"

@@ -1,12 +1,16 @@
-"""``python -m tests.gpu.seen FOLDER``: what runs on cards recorded of them, from journals, as Markdown."""
+"""``python -m tests.gpu.seen FOLDER``: versions here, and what runs on cards recorded of them, as Markdown."""
 
+import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 
 from pytest_dlbench.records import GpuUsage, Run
 from pytest_dlbench.storing import Entry, read_journal
 
+# What computes on a card, or asks it.
+PACKAGES = re.compile(r"torch|jax|jaxlib|jax-cuda.*|cupy.*|nvidia[-_]ml[-_]py|numpy", re.IGNORECASE)
 HEADINGS = ("case", "use", "memory", "power", "energy", "heat", "clock", "slowed by", "not told")
 
 
@@ -18,6 +22,12 @@ def rows(runs: Iterator[Run]) -> Iterator[tuple[str, ...]]:
             yield (run.case, *"–" * 7, run.absent.get("gpu", f"{run.outcome}: {run.message.partition(chr(10))[0]}"))
         for card in cards:
             yield (run.case, *_cells(card))
+
+
+def versions() -> str:
+    """The packages that matter, as ``name==version``, however they were installed."""
+    found = {f"{package.name}=={package.version}" for package in distributions() if PACKAGES.fullmatch(package.name)}
+    return " ".join(sorted(found, key=str.lower))
 
 
 def _cells(card: GpuUsage) -> tuple[str, ...]:
@@ -37,7 +47,8 @@ def _cells(card: GpuUsage) -> tuple[str, ...]:
 
 
 def main(folder: Path) -> None:
-    """Print the table."""
+    """Print a line of versions, and the table."""
+    print(f"- versions: {versions()}\n")
     entries = (entry for path in sorted(folder.glob("*.jsonl")) for entry in read_journal(path))
     runs = (entry.run for entry in entries if isinstance(entry, Entry) and entry.run)
     for cells in (HEADINGS, ("---",) * len(HEADINGS), *rows(runs)):

@@ -1,8 +1,10 @@
 """What tests/gpu/check.sh writes of runs on cards."""
 
+from importlib.metadata import version
+
 from pytest_dlbench.records import GpuUsage, RunOutcome
 from tests.doubles import records
-from tests.gpu.seen import rows
+from tests.gpu.seen import main, rows, versions
 
 CARD = GpuUsage(
     name="Acme",
@@ -29,3 +31,17 @@ def test_a_run_without_a_card_says_why():
 def test_a_run_that_failed_says_how():
     (row,) = rows([records.unfinished(RunOutcome.FAILED, "no CUDA\nTraceback", usage={})])
     assert row[-1] == "failed: no CUDA"
+
+
+def test_packages_are_named_with_their_versions_however_they_were_installed():
+    named = dict(package.split("==") for package in versions().split())
+    assert named["numpy"] == version("numpy")
+    assert any(name.replace("_", "-") == "nvidia-ml-py" for name in named)
+    assert "pytest" not in named
+
+
+def test_what_is_added_to_the_page_is_a_list_and_a_table(tmp_path, capsys):
+    main(tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("- versions: ")
+    assert lines[1:3] == ["", "| case | use | memory | power | energy | heat | clock | slowed by | not told |"]

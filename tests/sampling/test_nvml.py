@@ -67,6 +67,13 @@ class TestAbsence:
         assert usage.utilisation is None
         assert usage.absent == {"utilisation": "Not Supported (the card is sliced, MIG)"}
 
+    def test_on_a_slice_that_is_named_says_so_too(self):
+        whole = card(uuid="GPU-a", mig=[1, 1])
+        one = card(uuid="MIG-b", mig=pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT), milliwatts=NOT_SUPPORTED)
+        (found,) = open_cards(["MIG-b"], FakeNvml([whole, one]))
+        found.read()
+        assert found.absent == {"power": "Not Supported (the card is sliced, MIG)"}
+
     def test_of_slicing_itself_is_nothing_to_tell(self):
         assert phase(FakeNvml())[0].absent == {}
 
@@ -122,6 +129,11 @@ class TestFigures:
 
         (usage,) = phase(FakeNvml([card(reasons=hot)]), during=lambda cards: cards[0].update(reasons=0))
         assert usage.slowed_by == ("hot (hardware)",)
+
+    @pytest.mark.parametrize("name", SLOWED)
+    def test_every_reason_that_is_trouble_is_told(self, name):
+        (usage,) = phase(FakeNvml([card(reasons=getattr(pynvml, name))]))
+        assert usage.slowed_by == (SLOWED[name],)
 
     def test_of_several_cards_are_apart(self):
         one, other = phase(FakeNvml([card(mhz=1000), card(mhz=2000)]))

@@ -1,0 +1,42 @@
+"""The peak of a control group, from files as kernels have them."""
+
+import pytest
+
+from pytest_dlbench.sampling.memory import group_peak_bytes
+
+PID = 7
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """The peak that is read where the process is of these groups, and the mount has this file."""
+
+    def machine(membership, file="memory.peak", peak="123456789\n"):
+        (tmp_path / "proc" / str(PID)).mkdir(parents=True)
+        (tmp_path / "proc" / str(PID) / "cgroup").write_text(membership)
+        (tmp_path / "groups" / file).parent.mkdir(parents=True)
+        (tmp_path / "groups" / file).write_text(peak)
+        return group_peak_bytes(PID, tmp_path / "proc", tmp_path / "groups")
+
+    return machine
+
+
+def test_is_that_of_the_processs_own_group(machine):
+    assert machine("0::/user.slice/bench.scope\n", "user.slice/bench.scope/memory.peak") == 123456789
+
+
+def test_is_found_in_a_container_that_sees_only_its_own_group(machine):
+    assert machine("0::/docker/4f1c\n") == 123456789
+
+
+@pytest.mark.parametrize("membership", ["4:memory:/docker/4f1c\n", ""])
+def test_of_version_1_or_of_no_group_is_not_told(machine, membership):
+    assert machine(membership) is None
+
+
+def test_of_a_kernel_that_keeps_no_peak_is_not_told(machine):
+    assert machine("0::/\n", "memory.current") is None
+
+
+def test_of_a_process_that_is_gone_is_not_told(tmp_path):
+    assert group_peak_bytes(PID, tmp_path, tmp_path) is None
