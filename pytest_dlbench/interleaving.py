@@ -9,9 +9,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.runner import call_and_report
 
+from pytest_dlbench import distribution
 from pytest_dlbench.options import Options
+from pytest_dlbench.protocol import teardown, until_call
 
 if TYPE_CHECKING:
     from pytest_dlbench.session import Session
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
 
 
 def is_wanted(config: pytest.Config, asked: Options) -> bool:
-    """Whether there is time to be spent well. Workers of pytest-xdist run what they are given, to its end."""
+    """Whether there is time to be spent well."""
     is_run = not (asked.plan or config.getoption("setuponly", False) or config.getoption("setupshow", False))
-    return is_run and bool(asked.ab) and asked.budget < inf and not config.pluginmanager.hasplugin("dsession")
+    return is_run and bool(asked.ab) and asked.budget < inf
 
 
 class Interleaving:
-    """Registered where it is wanted."""
+    """Registered where it is wanted, in the process that runs tests."""
 
-    def __init__(self, session: "Callable[[], Session]") -> None:
+    def __init__(self, config: pytest.Config, session: "Callable[[], Session]") -> None:
         self._session = session
+        self._is_worker, self._is_stopped = hasattr(config, "workerinput"), distribution.stopped(config)
+        self._announced: set[str] = set()
         self._waiting: dict[str, pytest.Item] = {}
         self._spent: dict[tuple[str, str | None], float] = {}
         self._next: pytest.Item | None = None
@@ -42,13 +45,13 @@ class Interleaving:
             return None
         self._turns.begin(item.nodeid, is_first_round=nextitem is not None)
         known = len(item.user_properties)
-        reports = _until_call(item)
+        reports = until_call(item)
         if is_set_aside := self._turns.is_set_aside(item.nodeid) and not any(report.failed for report in reports):
             self._waiting[item.nodeid] = item
         else:
             self._ended(item)
             self._log(item, reports)
-        reports.append(_teardown(item, self._following(item, nextitem)))
+        reports.append(teardown(item, self._following(item, nextitem)))
         if not is_set_aside:
             self._log(item, reports[-1:])
         elif reports[-1].failed:
@@ -56,34 +59,31 @@ class Interleaving:
             self._log(item, reports)
         else:
             self._spend(item, reports)
+            if self._is_worker:
+                # Should this process die, the controller knows what is missing.
+                self._announce(item)
             # The next turn says it all again.
             del item.user_properties[known:]
         return True
 
-    # Around pytest's own loop, in which each test has its first turn.
+    # Around the loop of pytest, or of a worker of pytest-xdist, in which each test has its first turn.
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         finished = yield
         self._next = self._next or self._chosen()
-        while self._next:
+        while self._next and not (session.shouldfail or session.shouldstop or self._is_stopped()):
             item, self._next = self._next, None
+            distribution.reports_are_of(item)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            if session.shouldfail:
-                raise session.Failed(session.shouldfail)
-            if session.shouldstop:
-                raise session.Interrupted(session.shouldstop)
+        # A worker tells its controller, which ends the session.
+        if session.shouldfail and not self._is_worker:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop and not self._is_worker:
+            raise session.Interrupted(session.shouldstop)
         return finished
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self._waiting:
-            count = len(self._waiting)
-            begun = f"{count} tests were" if count > 1 else "1 test was"
-            journal = self._session().journal.path
-            terminalreporter.write_line(
-                f"{begun} begun and not at an end when the session stopped; runs are in {journal}:"
-            )
-            for name in self._waiting:
-                terminalreporter.write_line(f"  {name}")
+        distribution.tell_unfinished(terminalreporter, self._waiting, self._session().journal.path)
 
     def _ended(self, item: pytest.Item) -> None:
         self._turns.end(item.nodeid)
@@ -95,10 +95,15 @@ class Interleaving:
         for report in reports:
             report.duration += self._spent.get((item.nodeid, report.when), 0.0)
             if report.when == "setup":
-                hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+                self._announce(item)
             hook.pytest_runtest_logreport(report=report)
             if report.when == "teardown":
                 hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+    def _announce(self, item: pytest.Item) -> None:
+        if item.nodeid not in self._announced:
+            self._announced.add(item.nodeid)
+            item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
 
     def _spend(self, item: pytest.Item, reports: Sequence[pytest.TestReport]) -> None:
         for report in reports:
@@ -120,21 +125,3 @@ class Interleaving:
 def _is_run_again_by_others(item: pytest.Item) -> bool:
     """pytest-rerunfailures repeats what fails, by a loop of its own: tests are run to their end for it."""
     return bool(item.config.getoption("reruns", None)) or item.get_closest_marker("flaky") is not None
-
-
-def _until_call(item: Any) -> list[pytest.TestReport]:
-    """Set up and call, as pytest's own ``runtestprotocol`` does; nothing is logged yet."""
-    if not item._request:
-        item._initrequest()
-    reports = [call_and_report(item, "setup", log=False)]
-    if reports[0].passed:
-        reports.append(call_and_report(item, "call", log=False))
-    return reports
-
-
-def _teardown(item: Any, following: pytest.Item | None) -> pytest.TestReport:
-    try:
-        return call_and_report(item, "teardown", log=False, nextitem=following)
-    finally:
-        item._request = False
-        item.funcargs = None

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_dlbench import codec, hookspecs, interleaving, judging, marked, options, parametrization
 from pytest_dlbench.arms import Arms, arms
+from pytest_dlbench.distribution import Controller
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.interleaving import Interleaving
 from pytest_dlbench.model import Recipe
@@ -91,8 +92,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # A worker of pytest-xdist reports to its controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
-        if interleaving.is_wanted(config, config.stash[OPTIONS]):
-            config.pluginmanager.register(Interleaving(lambda: session_of(config)))
+    if interleaving.is_wanted(config, config.stash[OPTIONS]):
+        is_controller = config.pluginmanager.hasplugin("dsession")
+        config.pluginmanager.register(
+            Controller(config, config.stash[OPTIONS].journals)
+            if is_controller
+            else Interleaving(config, lambda: session_of(config))
+        )
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError(
@@ -132,7 +138,9 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     try:
         return (yield)
     except DlbenchError as error:
-        pytest.fail(str(error), pytrace=False)
+        text = str(error)
+    # Out here: as an exception of the handling of another one it would be told twice.
+    pytest.fail(text, pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -233,7 +241,7 @@ def _settle(asked: Options, result: CaseResult) -> None:
     warnings = "".join(f"\nwarning: {warning}" for warning in result.warnings)
     text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
     # What could not be saved must not look as if it had been.
-    is_gate = asked.compare or (asked.save and result.outcome is CaseOutcome.INVALID)
+    is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
     fails = judging.fails(
         result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow, is_shadow=asked.shadow
     )

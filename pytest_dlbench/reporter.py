@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from pytest_dlbench.publishing import Ended, Published
     from pytest_dlbench.session import Session
 
+# What pytest-rerunfailures will repeat is a "rerun".
+PYTESTS_OWN = ("passed", "failed", "skipped")
 NOTHING = "nothing was trained: no case could run"
 
 
@@ -40,6 +41,7 @@ class Reporter:
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
         self._results: list[CaseResult] = []
+        self._repeated: list[CaseResult] = []
         self._told: list[dict[str, Any]] = []
         self._left_out: list[LeftOut] = config.stash[LEFT_OUT]
         self._journals: set[str] = set()
@@ -83,11 +85,16 @@ class Reporter:
                 self.progress.case_finished(result)
         if report.failed:
             self._failures.append(_failure(report))
-        if report.when == "call":
-            self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
-            if result:
-                self._results.append(result)
-                self._told.append(told)
+        if result and report.outcome not in PYTESTS_OWN:
+            self._repeated.append(result)
+        elif report.when == "call":
+            self._called(report, result, told)
+
+    def _called(self, report: pytest.TestReport, result: CaseResult | None, told: dict[str, Any]) -> None:
+        self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
+        if result:
+            self._results.append(result)
+            self._told.append(told)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -110,7 +117,8 @@ class Reporter:
         elif self._terminal and self._results:
             from pytest_dlbench.reporting import closing  # noqa: PLC0415 - as below
 
-            self._terminal.write_line(closing.line(self._results, self._session().options.false_alarms))
+            budget = self._session().options.false_alarms
+            self._terminal.write_line(closing.line(self._results, budget, self._repeated))
         return finished
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -168,7 +176,6 @@ class Reporter:
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
         lines += ranking.lines(self._results)
-        lines += [terminal.IN_ORDER] if self._is_distributed and asked.ab and asked.budget < inf else []
         lines += terminal.notes(self._results)
         asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)

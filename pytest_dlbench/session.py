@@ -88,7 +88,8 @@ class Session:
             return bool(suspicion(check, plan.case.device))
 
         # A run that is evaluated twice is held against golden losses, which show more.
-        return replace(plan, samplers=self.samplers, is_suspicious=None if plan.evaluations > 1 else is_suspicious)
+        is_checked = plan.is_timed and plan.evaluations == 1
+        return replace(plan, samplers=self.samplers, is_suspicious=is_suspicious if is_checked else None)
 
     def keep(self, plan: Plan, run: Run) -> None:
         """A run as it ended, on the disk when this returns."""
@@ -177,7 +178,7 @@ class Session:
         narrow = self.comparer.narrow(plan.case, context, tolerance, self.calibrated(plan))
         refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
         if refused and not self.options.save and not self.options.shadow:
-            seen = "as sessions differ here; --dlbench-ab may find less"
+            seen = "as sessions and runs differ here; --dlbench-ab or more runs may find less"
             raise OptionError(messages.too_narrow(plan.case.id, tolerance, refused, STORED, seen))
         return narrow
 
@@ -194,7 +195,7 @@ class Session:
                 f"{plan.case.id}: network, data set and steps are {given}, the golden losses are of {expected};\n"
                 "  make new golden losses"
             )
-        (run,) = self.run(replace(plan, evaluations=2), 1)
+        (run,) = self.run(replace(plan, evaluations=2, is_timed=False), 1)
         if run.outcome is not RunOutcome.FINISHED:
             return run, None
         found = equivalence.certificate(plan.case, self.settings.context(plan), run, golden, bound)

@@ -60,7 +60,7 @@ class Suite:
     def write(
         self,
         *,
-        builder: str = "paced",
+        builder: str = "clocked",
         models: Sequence[str] = ("softmax",),
         more: dict[str, str] | None = None,
         rate: float = 0.1,

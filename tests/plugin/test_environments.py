@@ -24,11 +24,11 @@ def pytest_dlbench_frameworks():
 
 @pytest.fixture
 def suite(suite, monkeypatch):
-    suite.write(more={"second": "paced"})
+    suite.write(more={"second": "clocked"})
     conftest = suite.path / "conftest.py"
     folder = conftest.read_text().split("Path('")[1].split("')")[0]
     package = suite.path / "elsewhere.py"
-    package.write_text(CONFTEST.format(folder=folder, builder="paced", here=HERE))
+    package.write_text(CONFTEST.format(folder=folder, builder="clocked", here=HERE))
     names = conftest.read_text().replace("params=['numpy', 'second']", "params=['numpy', 'broken', 'old', 'torch7']")
     conftest.write_text(f"pytest_plugins = ['elsewhere']\n{names}")
     monkeypatch.setenv("PYTHONPATH", str(suite.path))

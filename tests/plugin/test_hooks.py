@@ -29,6 +29,8 @@ def example():
 @pytest.fixture
 def metered(suite, example):
     """The suite with the example in its conftest; a function that sets how much the meter shows."""
+    # A wattmeter sees time as it passes.
+    suite.write(builder="paced")
     conftest = suite.path / "conftest.py"
     before = conftest.read_text()
 

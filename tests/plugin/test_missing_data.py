@@ -1,6 +1,11 @@
 """Data sets that are not here: skipped with what brings them, left out where nobody named them."""
 
+import os
+from pathlib import Path
+
 import pytest
+
+from tests.doubles import official_files as official
 
 
 @pytest.fixture
@@ -34,6 +39,18 @@ def test_a_gate_fails_on_data_that_are_gone(bare):
 def test_a_data_set_that_nobody_named_is_left_out_with_what_brings_it(bare):
     result = bare.run("-v")
     result.stdout.fnmatch_lines(["left out: 1 × mnist is not here: dlbench data fetch mnist"])
+
+
+def test_data_that_cannot_be_prepared_fail_their_case_with_the_reason_once(bare):
+    files = Path(os.environ["XDG_CACHE_HOME"]) / "pytest-dlbench/data/files"
+    official.write(files / "mnist", dict.fromkeys(official.mnist(), b"no images"))
+    (files / "mnist.json").write_text('{"source": "mnist", "known_by": [], "contents": {}}')
+    result = bare.run("--dlbench-datasets=mnist")
+    result.assert_outcomes(failed=1)
+    failures = result.stdout.str().partition("= FAILURES =")[2].partition("= dlbench =")[0]
+    assert (
+        failures.count("begins with") == failures.count("to bring mnist again: dlbench data fetch mnist --again") == 1
+    )
 
 
 def test_one_run_on_data_that_are_not_here_is_skipped(bare):

@@ -53,7 +53,7 @@ def test_no_tree_of_items_is_printed(suite):
 
 
 def test_the_plan_is_of_what_is_selected(suite):
-    suite.write(models=("softmax", "two-layers"), more={"other": "paced"})
+    suite.write(models=("softmax", "two-layers"), more={"other": "clocked"})
     result = suite.run("--dlbench-plan", "-m", "cnn", "--dlbench-frameworks=numpy")
     result.stdout.fnmatch_lines(["numpy-two-layers-digits-cpu *", "in all: 1 case, *"])
     result.stdout.no_fnmatch_line("*softmax-digits*")

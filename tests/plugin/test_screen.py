@@ -44,14 +44,14 @@ def spawned(suite, **environment):
     # What others may have set stands before a terminal's own size.
     usual = {name: value for name, value in os.environ.items() if name not in ("CI", "COLUMNS", "LINES")}
     terminal = {**usual, "TERM": "xterm", "PY_COLORS": "1", **environment}
-    command, size = "python -m pytest --dlbench-scale=smoke --dlbench-runs=2", (24, 120)
+    command, size = "python -m pytest --dlbench-scale=smoke --dlbench-runs=2", (24, 160)
     return pexpect.spawn(command, cwd=str(suite.path), env=terminal, timeout=60, encoding="utf-8", dimensions=size)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
 def test_on_a_terminal_one_line_is_rewritten_phase_by_phase(suite):
     child = spawned(suite)
-    begins = r"\r\x1b\[2Kcase 1 of 1, run {} of 2: training-numpy-[^,\r]+"
+    begins = r"\r\x1b\[2Kcase 1 of 1, run {} of 2: training-numpy-softmax-digits-cpu-smoke"
     child.expect(begins.format(1))
     for phase in ("import", "build", "first step and 19 more", "evaluation"):
         child.expect(begins.format(1) + f", {phase}")

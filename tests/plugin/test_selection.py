@@ -11,7 +11,7 @@ def collected(result):
 
 @pytest.fixture
 def matrix(suite):
-    suite.write(models=ALL, more={"other": "paced"})
+    suite.write(models=ALL, more={"other": "clocked"})
     return suite
 
 
@@ -63,7 +63,7 @@ def test_a_matrix_in_which_nothing_fits_is_an_error(matrix):
 
 
 def test_x_stops_at_the_first_failure_and_lf_runs_it_again(suite):
-    suite.write(builder="crashes", more={"sound": "paced"})
+    suite.write(builder="crashes", more={"sound": "clocked"})
     stopped = suite.run("-x")
     stopped.assert_outcomes(failed=1)
     again = suite.run("--lf")

@@ -147,3 +147,54 @@ def test_a_test_of_several_cases_goes_on_with_the_one_that_it_was_set_aside_in(s
     result.assert_outcomes(passed=2)
     assert pairs(suite) == [AT_ONCE] * 3 + [EASY] * 4
     assert outcomes(suite) == {AT_ONCE: "passed", EASY: "passed"}
+
+
+DISTRIBUTED = """
+import os
+from pathlib import Path
+
+def test_training(dlbench, framework, model, dataset, device):
+    turns = Path("turns.txt")
+    turns.open("a").write("turn ")
+    if {dies} and turns.read_text().count("turn") == 2:
+        os._exit(1)
+    dlbench.train(framework, model, dataset, device)
+
+def test_plain():
+    assert {passes}
+
+def test_last():
+    pass
+"""
+
+
+def test_a_worker_of_xdist_takes_turns_and_its_controller_sees_one_outcome_a_test(staged):
+    suite = staged(HARD, test=DISTRIBUTED.format(dies=False, passes=True))
+    flags = ("-n2", "--dlbench-budget=1h", "--dlbench-max-runs=4", "--dlbench-compare", "--junitxml=all.xml", "-v")
+    result = suite.run(*USUAL, *flags)
+    assert result.ret == 1
+    result.assert_outcomes(passed=2, failed=1)
+    # The test that was set aside has its second turn behind all others of its worker.
+    assert (suite.path / "turns.txt").read_text() == "turn turn "
+    found = [case for case in ET.parse(suite.path / "all.xml").iter("testcase") if HARD in case.get("name")]
+    assert [[child.tag for child in case] for case in found] == [["properties", "failure"]]
+    (failed,) = json.loads((suite.path / ".pytest_cache/v/cache/lastfailed").read_text())
+    assert HARD in failed
+    assert result.outlines[-1].startswith("dlbench: 1 inconclusive;")
+
+
+def test_a_test_that_was_set_aside_in_a_worker_that_dies_fails(staged):
+    suite = staged(HARD, test=DISTRIBUTED.format(dies=True, passes=True))
+    result = suite.run(*USUAL, "-n1", "--dlbench-budget=1h")
+    assert result.ret == 1
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["crashed: the worker of pytest-xdist died after*", f"FAILED *{HARD}*"])
+
+
+def test_a_failure_elsewhere_stops_the_turns_of_a_worker(staged):
+    suite = staged(HARD, test=DISTRIBUTED.format(dies=True, passes=False))
+    result = suite.run(*USUAL, "-n2", "--dlbench-budget=1h", "-x")
+    assert result.ret in {1, 2}
+    result.assert_outcomes(passed=1, failed=1)
+    assert (suite.path / "turns.txt").read_text() == "turn "
+    result.stdout.fnmatch_lines(["1 test was begun and not at an end when *:", f"  test_suite.py::*{HARD}*"])
