@@ -6,9 +6,9 @@ What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a ses
 from pytest_dlbench.judging.comparable import changes, obstacles
 from pytest_dlbench.judging.disqualifying import examined
 from pytest_dlbench.judging.disturbances import disturbances
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import (
     METRICS,
-    Metric,
     add_metrics,
     read_all,
     remove_metrics,

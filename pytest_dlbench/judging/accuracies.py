@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
-from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.reaching import TimeToAccuracy
 from pytest_dlbench.judging.scales import badness, shown
 from pytest_dlbench.records import Verdict, VerdictOutcome
@@ -39,10 +39,7 @@ def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], 
     # Baselines keep seven digits.
     is_repeated = all(isclose(old.get(seed, nan), value, rel_tol=1e-6) for seed, value in new.items())
     before, after = (list(side.values()) for side in (new if is_repeated else old, new))
-    if is_repeated:
-        lost = paired(np.zeros(len(after)), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
-    else:
-        lost = points_lost(metric, before, after)
+    lost = repeated(metric, len(after)) if is_repeated else points_lost(metric, before, after)
     change, lower, upper = shown(metric, lost.estimate, lost.lower, lost.upper)
     return Verdict(
         metric=metric.name,
@@ -54,6 +51,11 @@ def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], 
         upper=upper,
         tolerance=tolerance,
     )
+
+
+def repeated(metric: Metric, runs: int) -> Interval:
+    """What so many runs lose that are to the last digit what they were."""
+    return paired(np.zeros(runs), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
 
 
 def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:

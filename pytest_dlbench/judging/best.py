@@ -10,7 +10,7 @@ from math import isfinite, log, sqrt
 from statistics import fmean
 
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.metric import Metric
 
 # Of the assumed spread, beside the data.
 PRIOR_FREEDOM = 4

@@ -6,7 +6,8 @@ from math import exp
 import numpy as np
 
 from pytest_dlbench.judging.detectable import smallest_tolerance
-from pytest_dlbench.judging.metrics import METRICS, Metric
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, difference, reference_spread
 from pytest_dlbench.judging.sequential import IMPROVED, REGRESSED, Rule, replay
 from pytest_dlbench.records import Run

@@ -5,6 +5,8 @@ from typing import Any
 
 from pytest_dlbench.records import Context
 
+# Older files call it "shared": there was no other rule then.
+FIRST_RULE = "glorot"
 # Two runs say nothing of how far runs lie apart.
 FEWEST_RUNS = 3
 # Fewer sessions say too little of how far sessions lie apart.
@@ -22,7 +24,7 @@ def obstacles(old: Context, new: Context) -> tuple[str, ...]:
         "batch size": (old.batch_size, new.batch_size),
         "steps": (old.steps, new.steps),
         "precision": (old.precision, new.precision),
-        "initial weights": (old.init, new.init),
+        "initial weights": (_rule(old.init), _rule(new.init)),
         "input": (old.input, new.input),
         "memory allocator": (old.allocator, new.allocator),
     }
@@ -42,9 +44,19 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             leaves |= _flat(value, f"{prefix}{name}.")
         else:
-            # What was stored comes back as a list.
-            leaves[f"{prefix}{name}"] = list(value) if isinstance(value, tuple) else value
+            leaves[f"{prefix}{name}"] = _rule(value) if name == "init" else _leaf(value)
     return leaves
+
+
+def _leaf(value: Any) -> Any:
+    """What was stored comes back as a list; a setting that is not used is as one that was not known yet."""
+    if value is None:
+        return "none"
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _rule(init: str) -> str:
+    return FIRST_RULE if init == "shared" else init
 
 
 def _differences(pairs: Mapping[str, tuple[object, object]]) -> tuple[str, ...]:

@@ -1,13 +1,18 @@
 """What pairs, or a stored baseline, can tell at all, before anything is run."""
 
 from collections.abc import Mapping, Sequence
-from math import expm1, sqrt
+from math import expm1, inf, sqrt
 
+import numpy as np
+
+from pytest_dlbench.judging.accuracies import ALPHA as ALPHA_OF_SEEDS
+from pytest_dlbench.judging.accuracies import repeated
 from pytest_dlbench.judging.history import SessionFigure, SessionSpread, prediction
-from pytest_dlbench.judging.intervals import PRIOR_FREEDOM
+from pytest_dlbench.judging.intervals import PRIOR_FREEDOM, foretold
 from pytest_dlbench.judging.levels import LAST_LOOK, level_of_a_look
-from pytest_dlbench.judging.metrics import METRICS, Metric
-from pytest_dlbench.judging.scales import limit
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.scales import badness, limit, smallest_spread
 from pytest_dlbench.judging.sequential import ALPHA
 from pytest_dlbench.judging.verdicts import ALPHA as ALPHA_OF_SESSIONS
 
@@ -52,6 +57,32 @@ def smallest_of_sessions(
     expected = prediction(stored, spread)
     half_width = float(special.stdtrit(expected.freedom, 1 - alpha))
     return (half_width + float(special.ndtri((1 + POWER) / 2))) * expected.error
+
+
+def smallest_of_runs(metric: Metric, stored: Sequence[float], runs: int) -> float:
+    """The tolerance at which so many further runs of the same code are cleared in 90 %, as far as stored ones can tell.
+
+    In the unit of differences.
+    """
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
+    expected = foretold(
+        np.array([badness(metric, value) for value in stored]),
+        runs,
+        run_sd=metric.run_sd,
+        session_sd=metric.session_sd,
+        smallest_sd=smallest_spread(metric),
+        is_robust=metric.is_robust,
+    )
+    # That a share is no worse has one side, that a ratio is the same has two.
+    alpha, power = (ALPHA_OF_SEEDS, POWER) if metric.kind == "points" else (ALPHA_OF_SESSIONS, (1 + POWER) / 2)
+    half_width = float(special.stdtrit(expected.freedom, 1 - alpha)) * expected.error
+    return half_width + float(special.ndtri(power)) * expected.distance
+
+
+def smallest_of_repeated(metric: Metric, runs: int) -> float:
+    """The tolerance at which so many runs are cleared that come again to the last digit; only shares do."""
+    return repeated(metric, runs).upper if metric.kind == "points" else inf
 
 
 def as_given(metric: Metric, difference: float) -> float:

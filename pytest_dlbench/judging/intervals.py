@@ -5,6 +5,7 @@ runs that happen to agree do not pass for certainty (G. Smyth 2004, "Linear mode
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +38,37 @@ def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_r
     """
     if is_robust:
         old, new = _pull_in(old, run_sd), _pull_in(new, run_sd)
-    freedom = PRIOR_FREEDOM + len(old) + len(new) - 2
-    squares = _squares(old) + _squares(new) + PRIOR_FREEDOM * run_sd**2
-    of_runs = squares / freedom * (1 / len(old) + 1 / len(new))
-    of_sessions = 2 * session_sd**2
-    # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
-    effective = (of_runs + of_sessions) ** 2 / (of_runs**2 / freedom + of_sessions**2 / PRIOR_FREEDOM)
-    return around(float(new.mean() - old.mean()), float(np.sqrt(of_runs + of_sessions)), float(effective), alpha)
+    squares = float(_squares(old) + _squares(new))
+    error, freedom = _of_difference(squares, len(old), len(new), run_sd=run_sd, session_sd=session_sd)
+    return around(float(new.mean() - old.mean()), error, freedom, alpha)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """Of an interval whose new side is yet to be run: its ``error``, and how far its estimate will lie from the truth.
+
+    ``distance`` is the standard deviation of that.
+    """
+
+    error: float
+    freedom: float
+    distance: float
+
+
+def foretold(
+    old: Values, runs: int, *, run_sd: float, session_sd: float, smallest_sd: float, is_robust: bool
+) -> Foretold:
+    """What ``unpaired`` will say of so many runs of the same code, if they lie apart as the old ones do.
+
+    Of those ``smallest_sd`` is believed at least; what ``unpaired`` assumes makes its interval wider, and no run worse.
+    """
+    if is_robust:
+        old = _pull_in(old, run_sd)
+    squares = float(_squares(old))
+    variance = max(squares / max(1, len(old) - 1), smallest_sd**2)
+    squares += (runs - 1) * variance
+    error, freedom = _of_difference(squares, len(old), runs, run_sd=run_sd, session_sd=session_sd)
+    return Foretold(error=error, freedom=freedom, distance=sqrt(variance * (1 / len(old) + 1 / runs)))
 
 
 def paired(differences: Values, *, run_sd: float, is_robust: bool, alpha: float) -> Interval:
@@ -79,6 +104,16 @@ def around(estimate: float, error: float, freedom: float, alpha: float) -> Inter
 
     width = float(special.stdtrit(freedom, 1 - alpha) * error)
     return Interval(estimate=float(estimate), lower=float(estimate) - width, upper=float(estimate) + width)
+
+
+def _of_difference(squares: float, old: int, new: int, *, run_sd: float, session_sd: float) -> tuple[float, float]:
+    """The standard error of a difference of two means of so many runs, and its degrees of freedom."""
+    freedom = PRIOR_FREEDOM + old + new - 2
+    of_runs = (squares + PRIOR_FREEDOM * run_sd**2) / freedom * (1 / old + 1 / new)
+    of_sessions = 2 * session_sd**2
+    # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
+    effective = (of_runs + of_sessions) ** 2 / (of_runs**2 / freedom + of_sessions**2 / PRIOR_FREEDOM)
+    return sqrt(of_runs + of_sessions), effective
 
 
 def _squares(values: Values) -> Values:

@@ -47,17 +47,8 @@ GATE_FAILING = frozenset(
         CaseOutcome.INVALID,
     }
 )
-# What a comparison says, and a gate in the shadow only tells; that a framework crashed is no judgement of ours.
-JUDGEMENTS = frozenset(
-    {
-        CaseOutcome.REGRESSED,
-        CaseOutcome.IMPROVED,
-        CaseOutcome.SUSPECT,
-        CaseOutcome.INCONCLUSIVE,
-        CaseOutcome.NO_BASELINE,
-        CaseOutcome.INCOMPARABLE,
-    }
-)
+# What a comparison says; that a framework crashed is no judgement of ours.
+JUDGEMENTS = frozenset({CaseOutcome.REGRESSED, CaseOutcome.IMPROVED})
 # What a test does when it does not fail.
 SKIPPING = frozenset({CaseOutcome.SKIPPED, CaseOutcome.UNSUPPORTED})
 

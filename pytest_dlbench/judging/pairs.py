@@ -7,7 +7,8 @@ from math import sqrt
 from statistics import median
 
 from pytest_dlbench.judging.intervals import MAD_TO_SD
-from pytest_dlbench.judging.metrics import METRICS, Metric
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule, decide
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pytest_dlbench.judging import many
 from pytest_dlbench.judging.detectable import too_narrow
 from pytest_dlbench.judging.many import CaseMetric, Standing
-from pytest_dlbench.judging.metrics import METRICS, Metric
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, decide_all, is_told, reference_spread, rules, verdict, wants_more
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule

@@ -2,7 +2,7 @@
 
 from math import exp, isfinite, log, nan
 
-from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.metric import Metric
 
 # Runs that agree better than this do so by luck, or by the clock's resolution. Memory is nearly deterministic.
 SMALLEST_SPREAD = {"ratio": 0.003, "points": 0.05}

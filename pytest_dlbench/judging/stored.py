@@ -9,7 +9,8 @@ from math import exp, sqrt
 from statistics import fmean, median
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.judging.detectable import as_given, smallest_of_sessions
+from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS
+from pytest_dlbench.judging.detectable import as_given, smallest_of_repeated, smallest_of_runs, smallest_of_sessions
 from pytest_dlbench.judging.history import (
     Comparison,
     SessionFigure,
@@ -18,7 +19,8 @@ from pytest_dlbench.judging.history import (
     against_sessions,
     drift,
 )
-from pytest_dlbench.judging.metrics import METRICS, Metric, read_all
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS, read_all
 from pytest_dlbench.judging.outcomes import of_verdicts
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.verdicts import is_comparable, measured, of_runs
@@ -139,19 +141,18 @@ def narrow(
 ) -> dict[str, float]:
     """The least tolerance that a session of so many runs can be cleared at, of each metric whose own is below it.
 
-    Of those that are judged session by session. While fewer than five sessions tell how far they lie apart, what is
-    assumed of it makes no tolerance too narrow: then the least counts that is believed of any machine, or what
-    ``calibrated`` has, the spreads of pairs by metric: sessions lie no closer together than their runs.
+    While fewer than five sessions tell how far they lie apart, what is assumed of it makes no tolerance too narrow:
+    then the least counts that is believed of any machine, or what ``calibrated`` has, the spreads of pairs by metric:
+    sessions lie no closer together than their runs. Where runs are judged, till then they are taken to agree.
     Raises FileFormatError as ``compare`` does.
     """
     found = {}
     for name, tolerance in tolerances.items():
         metric = METRICS[name]
-        if metric.is_exact or metric.is_absolute or name not in baseline.sessions[-1].medians:
+        if metric.is_absolute or name not in baseline.sessions[-1].medians:
             continue
-        of_runs = calibrated.get(name, 0.0) / sqrt(2 * runs)
-        least = _Stored.of(baseline, metric).smallest(of_runs)
-        if limit(metric, tolerance) < least:
+        least = _Stored.of(baseline, metric).smallest(runs, calibrated.get(name, 0.0))
+        if limit(metric, tolerance) < min(least, smallest_of_repeated(metric, max(runs, FEWEST_RUNS))):
             found[name] = as_given(metric, least)
     return found
 
@@ -194,11 +195,20 @@ class _Stored:
         )
         return self._shown(found, new, tolerance)
 
-    def smallest(self, of_runs: float) -> float:
-        """The least tolerance at which they can clear another one; ``of_runs`` is what sessions differ by at least."""
+    def smallest(self, runs: int, calibrated: float) -> float:
+        """The least tolerance at which they can clear a session of so many runs; pairs differ by ``calibrated``."""
+        judged = self.level[-JUDGED_SESSIONS:]
+        if self.metric.is_exact:
+            # Fewer are not judged at all, and say so.
+            counted = max(runs, FEWEST_RUNS)
+            values = list(_by_seed(self.metric, judged).values())
+            # The spread of a few runs is a guess: before five sessions they are taken to agree.
+            told = values if len(judged) >= KNOWN_SESSIONS else [median(values)] * len(values)
+            return smallest_of_runs(self.metric, told, counted)
         least = smallest_spread(self.metric)
-        figures = [_figure(self.metric, session.medians) for session in self.level[-JUDGED_SESSIONS:]]
-        return smallest_of_sessions(figures, SessionSpread(assumed=max(least, of_runs), smallest=least))
+        figures = [_figure(self.metric, session.medians) for session in judged]
+        assumed = max(least, calibrated / sqrt(2 * runs))
+        return smallest_of_sessions(figures, SessionSpread(assumed=assumed, smallest=least))
 
     def anchored(self, new: Mapping[int, float], canary: float | None, tolerance: float) -> Verdict | None:
         """Of the anchor, ``suspect`` at most; None where it is the only session, or has no such figure."""

@@ -8,7 +8,7 @@ import numpy as np
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import accuracies
 from pytest_dlbench.judging.intervals import Interval, Values, centre, unpaired
-from pytest_dlbench.judging.metrics import Metric
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 # On either side: a change that is exactly at the tolerance is called a regression in 5 % of sessions.

@@ -20,17 +20,18 @@ def counts(results: Sequence[CaseResult]) -> str:
     return ", ".join(f"{found[outcome]} {outcome}" for outcome in WORST_FIRST if found[outcome]) or "no case was run"
 
 
-def line(results: Sequence[CaseResult], budget: float) -> str:
+def line(results: Sequence[CaseResult], budget: float, repeated: Sequence[CaseResult] = ()) -> str:
     """The counts, and what may be a false alarm: ``budget`` is the share of sessions that --dlbench-false-alarms has.
 
     Pairs spend of it what their confirmations may err with. What was compared with a stored baseline is judged each by
-    itself, and is told apart.
+    itself, and is told apart. What another attempt ``repeated`` is not counted; it was judged all the same.
     """
     from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - of NumPy
 
-    spent = sum(result.pairing.alpha for result in results if result.pairing)
+    judged = (*results, *repeated)
+    spent = sum(result.pairing.alpha for result in judged if result.pairing)
     told = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
-    if stored := sum(_held(result) for result in results if not result.pairing):
+    if stored := sum(_held(result) for result in judged if not result.pairing):
         told += f", {stored} figures held against baselines at {_percent(ALPHA)} or less each"
     return f"dlbench: {counts(results)}; {told}"
 

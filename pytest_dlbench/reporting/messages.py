@@ -240,7 +240,7 @@ def too_narrow(
 def narrow(smallest: Mapping[str, float], tellers: str) -> list[str]:
     """The same of tolerances that nobody asked for: those metrics may stay inconclusive."""
     return [
-        f"{name}: {tellers} on this machine find {figures.enough(name, least)}, and that is more than its tolerance"
+        f"{name}: {tellers} on this machine tell no less than {figures.enough(name, least)}, more than its tolerance"
         for name, least in smallest.items()
     ]
 

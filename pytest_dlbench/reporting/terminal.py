@@ -21,10 +21,6 @@ BY_METRIC = {
     CaseOutcome.INCONCLUSIVE: "neither regressed nor equivalent",
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
-IN_ORDER = (
-    "--dlbench-budget: workers of pytest-xdist ran one case after the other; without -n the next pair goes where it"
-    " decides a case soonest"
-)
 MAX_COLUMNS = 500
 
 

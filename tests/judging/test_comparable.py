@@ -17,7 +17,7 @@ OTHER = {
     "batch_size": (128, "batch size 64 → 128"),
     "steps": (51, "steps 50 → 51"),
     "precision": ("float64", "precision float32 → float64"),
-    "init": ("framework", "initial weights shared → framework"),
+    "init": ("framework", "initial weights glorot → framework"),
     "input": ("pipeline", "input memory → pipeline"),
     "allocator": ("default", "memory allocator tuned → default"),
 }
@@ -40,6 +40,17 @@ def test_all_obstacles_are_told():
 
 def test_a_recipe_that_would_go_on_for_longer_than_the_scale_is_no_obstacle():
     assert obstacles(records.context(), records.context(recipe_steps=1650)) == ()
+
+
+def test_the_shared_weights_of_older_files_are_those_by_glorots_rule():
+    assert obstacles(records.context(init="shared"), records.context()) == ()
+    assert changes({"init": "shared"}, {"init": "glorot"}) == ()
+    assert obstacles(records.context(init="shared"), records.context(init="he")) == ("initial weights glorot → he",)
+
+
+def test_a_setting_that_is_not_used_is_as_one_that_older_files_do_not_have():
+    assert changes({"epochs": 3}, {"epochs": 3, "steps": None}) == ()
+    assert changes({"epochs": 3}, {"epochs": None, "steps": 40}) == ("epochs 3 → none", "steps none → 40")
 
 
 def test_what_a_kernel_tells_differently_of_one_machine_class_is_no_obstacle():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.judging.disqualifying import disqualified
-from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
 from tests.doubles.records import run, unfinished, usage
 
 QUIET = {"wall_seconds": 10.0, "user_seconds": 18.0, "system_seconds": 1.0, "core_use": (0.95, 0.95)}
@@ -40,6 +40,22 @@ def test_trouble_of_the_machine_disqualifies(changes, reason):
 
 def test_a_battery_disqualifies():
     assert disqualified(replace(with_training(**QUIET), on_battery=True)) == ("the machine ran on its battery",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({"slowed_by": ("hot (driver)",)}, ("the card Acme was slowed: hot (driver)",)),
+        ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the card Acme was slowed: hot (driver)",)),
+        ({"foreign_processes": 2}, ("2 processes of others used the card Acme",)),
+        # Most cards train at their power limit, and in a container nobody knows whose processes are whose.
+        ({"slowed_by": (POWER_LIMIT,)}, ()),
+        ({"foreign_processes": None}, ()),
+    ],
+)
+def test_trouble_of_a_card_disqualifies_and_its_power_limit_does_not(changes, reasons):
+    card = GpuUsage(name="Acme", uuid="GPU-1", **{"foreign_processes": 0, **changes})
+    assert disqualified(with_training(**QUIET, gpus=(card,))) == reasons
 
 
 def test_more_threads_than_cores_do_not_when_nobody_else_is_there():

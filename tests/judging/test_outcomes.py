@@ -26,12 +26,12 @@ UNTOLD = {
 }
 
 
-def failing(*, is_gate=False, is_strict=False, allowed=()):
+def failing(*, is_gate=False, is_strict=False, is_shadow=False, allowed=()):
     """The outcomes that fail a test."""
     return {
         outcome
         for outcome in CaseOutcome
-        if fails(outcome, is_gate=is_gate, is_strict=is_strict, allowed=frozenset(allowed))
+        if fails(outcome, is_gate=is_gate, is_strict=is_strict, is_shadow=is_shadow, allowed=frozenset(allowed))
     }
 
 
@@ -98,6 +98,10 @@ def test_strict_also_fails_on_a_stale_baseline():
 
 def test_a_strict_gate_lets_nothing_pass_but_a_pass():
     assert failing(is_gate=True, is_strict=True) == set(CaseOutcome) - {CaseOutcome.PASSED}
+
+
+def test_in_the_shadow_only_what_is_broken_fails():
+    assert failing(is_strict=True, is_shadow=True) == BROKEN - {CaseOutcome.REGRESSED}
 
 
 @pytest.mark.parametrize("allowed", sorted(UNTOLD))

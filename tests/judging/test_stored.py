@@ -62,8 +62,28 @@ def test_calibrated_runs_tell_what_few_sessions_do_not():
     assert narrow([1.0] * 5, TIME, step_time=0.1) == {}
 
 
-def test_what_is_judged_run_by_run_or_without_a_baseline_is_not_asked():
-    assert narrow(EIGHT, {"peak_rss": 0.0001, "accuracy": 0.001, "leak": 0.001}) == {}
+def test_what_is_judged_run_by_run_has_a_least_tolerance_too():
+    least = narrow([1.0], {"peak_rss": 0.0001, "accuracy": 0.001})
+    assert least.keys() == {"peak_rss", "accuracy"}
+    assert narrow([1.0], least) == {}
+    assert judged([1.0], 1.0, {"peak_rss": least["peak_rss"]}).outcome is CaseOutcome.PASSED
+
+
+def test_memory_that_lies_apart_makes_a_tolerance_too_narrow_once_five_sessions_say_so():
+    apart = records.runs(peaks_mib=(400, 500, 600))
+    least = [stored.narrow(records.baseline_of(*(apart,) * count), {"peak_rss": 0.1}, {}, 3) for count in (4, 5)]
+    assert least[0] == {}
+    assert least[1]["peak_rss"] > 0.1
+
+
+def test_runs_that_are_too_few_to_be_judged_make_no_tolerance_too_narrow():
+    baseline = records.baseline_of(slower(1.0))
+    least = [stored.narrow(baseline, {"peak_rss": 0.0001}, {}, runs) for runs in (1, 3)]
+    assert least[0] == least[1]
+
+
+def test_what_needs_no_baseline_is_not_asked():
+    assert narrow(EIGHT, {"leak": 0.001}) == {}
 
 
 # Time: sessions against sessions
