@@ -186,14 +186,17 @@ class Dlbench:
         seed: int | None = None,
         evaluations: int = 1,
         label: str = "run",
+        is_timed: bool = True,
     ) -> Run:
         """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged.
 
         Skips the test where the framework cannot be imported, or cannot build the model. ``steps`` and ``seed`` come
-        before the options'. With several ``evaluations`` the run fails if they do not give the same to the bit.
+        before the options'. With several ``evaluations`` the run fails if they do not give the same to the bit. One
+        that is not timed shares the processors with others of its kind, under ``pytest -n 2`` for instance.
         """
         plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
-        seeded = replace(plan, seed=plan.seed if seed is None else seed, evaluations=evaluations)
+        seed = plan.seed if seed is None else seed
+        seeded = replace(plan, seed=seed, evaluations=evaluations, is_timed=is_timed)
         (run,) = self._session.run(seeded, 1)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(messages.unfinished(run))

@@ -21,7 +21,7 @@ class Scale:
 
 
 # A run of quick takes seconds: the second limit is of networks that are too large for the first, on two CPU cores.
-# Full has no limit but the recipe's own epochs.
+# Full has no limit but the recipe's own length.
 SCALES: Mapping[str, Scale] = {
     "smoke": Scale(examples=640, multiply_adds=4e10),
     "quick": Scale(examples=2880, multiply_adds=1.6e11),

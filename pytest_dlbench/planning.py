@@ -209,17 +209,17 @@ def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:
 
 
 def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
-    """Steps of the recipe's own epochs, in whole batches; raises ModelError for a batch of more than all examples."""
+    """The recipe's own steps, or its epochs in whole batches; ModelError for a batch of more than all examples."""
     per_epoch = dataset.train_examples // recipe.batch_size
     if not per_epoch:
         raise ModelError(
             f"a batch of {recipe.batch_size} is more than the {dataset.train_examples} examples of {dataset.name}"
         )
-    return recipe.epochs * per_epoch
+    return recipe.steps or (recipe.epochs or 0) * per_epoch
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:
-    """Steps of one run: the recipe's epochs in whole batches, or as many as the scale has; two, where there are two.
+    """Steps of one run: all that the recipe has, or as many as the scale has; two, where there are two.
 
     Of inference: the batches of INFERENCE_EXAMPLES, or as many as a training of this scale has time for.
     """

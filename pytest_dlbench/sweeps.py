@@ -25,6 +25,8 @@ Sweep = Mapping[str, tuple[Scalar, ...]]
 
 # What stands for a whole recipe, and its values.
 WHOLE = {"recipe": tuple(RECIPES), "settings": ("equal", "framework")}
+# Two ways to say one length: who sets one means it in place of the other.
+_INSTEAD = {"epochs": "steps", "steps": "epochs"}
 # What every recipe of such settings refuses need not wait until a recipe is known.
 _TRIAL = Recipe(batch_size=1, epochs=1, optimizer=SGD(0.1))
 
@@ -96,7 +98,8 @@ def changed(recipe: Recipe, changes: Iterable[Change]) -> Recipe:
 
 def _replaced(settings: T, values: Mapping[str, Any]) -> T:
     """Whatever cannot be is refused by the dataclass itself."""
-    replaced: T = replace(cast("Any", settings), **values)
+    replaced_by = {_INSTEAD[name]: None for name in values if name in _INSTEAD}
+    replaced: T = replace(cast("Any", settings), **{**replaced_by, **values})
     return replaced
 
 
@@ -172,7 +175,7 @@ def _refusal(name: str, value: Scalar) -> str:
     for trial in _trials():
         if name in _names(trial):
             try:
-                replace(trial, **{name: value})
+                _replaced(trial, {name: value})
             except ModelError as error:
                 refusals.append(str(error))
             else:

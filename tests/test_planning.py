@@ -74,6 +74,17 @@ def test_a_large_network_has_fewer_steps_at_scale_quick_but_two(model, steps):
     assert steps_of(recipe_of(epochs=9), synthetic_for(MODELS[model]), "quick", network) == steps
 
 
+@pytest.mark.parametrize(("scale", "trained"), [("full", 5000), ("quick", 2880 // 32), ("smoke", 640 // 32)])
+def test_a_recipe_in_steps_has_them_on_whatever_data_up_to_the_examples_of_the_scale(scale, trained):
+    recipe = replace(recipe_of(), epochs=None, steps=5000)
+    assert steps_of(recipe, DATASETS["digits28"], scale, infer(SMALL)) == trained
+
+
+def test_a_recipe_in_steps_is_evaluated_between_epochs_too():
+    recipe, data = replace(recipe_of(batch_size=128), epochs=None, steps=30), DATASETS["digits28"]
+    assert evaluations(recipe, data, "full", steps_of(recipe, data, "full", infer(SMALL))) == (11, 22)
+
+
 def test_a_recipe_of_one_step_has_one():
     assert steps_of(recipe_of(batch_size=1000), DATASETS["digits28"], "smoke", infer(SMALL)) == 1
 
@@ -201,7 +212,7 @@ def test_the_context_is_what_must_be_equal_on_both_sides():
         batch_size=32,
         steps=10,
         precision="float32",
-        init="shared",
+        init="glorot",
         recipe_steps=2 * (1280 // 32),
     )
 

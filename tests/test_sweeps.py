@@ -38,7 +38,7 @@ def change(**values):
         ("learning_rate=0.001,1e-2", "learning_rate", (0.001, 0.01)),
         ("nesterov=true,False", "nesterov", (True, False)),
         ("precision=float64", "precision", ("float64",)),
-        ("init=shared,framework", "init", ("shared", "framework")),
+        ("init=glorot,he,framework", "init", ("glorot", "he", "framework")),
         ("clip_norm=none,1", "clip_norm", (None, 1.0)),
         (" epochs = 3 , 4 ", "epochs", (3, 4)),
         ("momentum=-0", "momentum", (0.0,)),
@@ -78,7 +78,9 @@ def test_every_setting_of_every_optimiser_is_known(name):
         ("batch_size=many", "--dlbench-set batch_size: expected a whole number, got 'many'"),
         ("batch_size=-50", "expected a whole number, got '-50'"),
         ("batch_size=2.5", "expected a whole number, got '2.5'"),
-        ("batch_size=0", "--dlbench-set batch_size: batch size and epochs must be 1 or more"),
+        ("batch_size=0", "--dlbench-set batch_size: the batch size must be 1 or more, got 0"),
+        ("steps=0", "--dlbench-set steps: steps must be 1 or more, got 0"),
+        ("init=shared", "--dlbench-set init: expected one of glorot, he, framework, got 'shared'"),
         ("learning_rate=quick", "expected a finite number, 0 or more, got 'quick'"),
         ("learning_rate=nan", "expected a finite number, 0 or more, got 'nan'"),
         ("learning_rate=inf", "expected a finite number, 0 or more, got 'inf'"),
@@ -154,6 +156,17 @@ def test_settings_of_the_recipe_and_of_its_optimiser_are_changed_together():
     found = changed(RECIPE, change(batch_size=64, precision="float64", learning_rate=0.5, nesterov=True))
     optimizer = SGD(0.5, momentum=0.5, nesterov=True)
     assert found == replace(RECIPE, batch_size=64, precision="float64", optimizer=optimizer)
+
+
+def test_steps_are_set_in_place_of_epochs_and_epochs_in_place_of_steps():
+    in_steps = replace(RECIPE, epochs=None, steps=700)
+    assert changed(RECIPE, change(steps=700)) == in_steps
+    assert changed(in_steps, change(epochs=RECIPE.epochs)) == RECIPE
+
+
+def test_steps_and_epochs_together_are_refused():
+    with pytest.raises(ModelError, match="epochs or steps, one of the two; got epochs=2 and steps=700"):
+        changed(RECIPE, change(epochs=2, steps=700))
 
 
 def test_no_change_gives_the_same_recipe():

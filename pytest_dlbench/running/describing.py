@@ -4,16 +4,14 @@ import tempfile
 from pathlib import Path
 from time import monotonic
 
-import numpy as np
-
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Network, Recipe
-from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.plan import recipe_json
+from pytest_dlbench.running.weights import write_weights
 
 TIMEOUT_SECONDS = 300.0
 
@@ -22,11 +20,7 @@ def describe(framework: Framework, place: Place, network: Network, recipe: Recip
     """What the framework prints of the network that its builder makes; DlbenchError where none was built."""
     with tempfile.TemporaryDirectory(prefix="dlbench-show-") as name:
         folder = Path(name)
-        weights = folder / "weights.npz"
-        arrays = initial_weights(network, seed=1)
-        np.savez(
-            weights, allow_pickle=False, **{key: array.astype(recipe.stored_precision) for key, array in arrays.items()}
-        )
+        weights = write_weights(network, recipe, seed=1, folder=folder)
         environment = launch.environment(framework, place, device="cpu", threads=1)
         with Worker(launch.command(place.python), environment, folder) as worker:
             hello = {"protocol": messages.PROTOCOL_VERSION, "builder": framework.builder, "device": "cpu", "threads": 1}
@@ -36,7 +30,7 @@ def describe(framework: Framework, place: Place, network: Network, recipe: Recip
                 "build",
                 network=network.as_json(),
                 recipe=recipe_json(recipe),
-                weights=str(weights) if recipe.init == "shared" else None,
+                weights=weights,
                 seed=1,
             )
             _ask(worker, "close")

@@ -42,7 +42,14 @@ class Dialogue:
 
     def __init__(self, worker: Worker, started: float, plan: Plan) -> None:
         self._worker, self._started, self._deadline = worker, started, started + plan.timeout_seconds
-        self._observer = Observer(worker.pid, started, device=plan.case.device, card=plan.card, make=plan.samplers)
+        self._observer = Observer(
+            worker.pid,
+            started,
+            device=plan.case.device,
+            card=plan.card,
+            make=plan.samplers,
+            looking_rate=plan.looking_rate,
+        )
         self._period_seconds, self._around_look = plan.sample_period_seconds, plan.around_look
         self._steps, self._enters = plan.steps, plan.enters
         self.measured: dict[str, Any] = {"usage": {}}
@@ -85,7 +92,7 @@ class Dialogue:
             used[phase] = joined([*([used[phase]] if phase in used else []), self._observer.end()])
         parsed = messages.parse(op, answer)
         if isinstance(parsed, messages.Failed):
-            raise NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), _quote(parsed))
+            raise NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), endings.quote(parsed))
         return parsed
 
     def _look(self) -> None:
@@ -291,9 +298,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise FileFormatError(f"the answer to 'evaluate': the loss is no number: {text!r}") from None
-
-
-def _quote(failed: messages.Failed) -> str:
-    if failed.kind != "error":
-        return failed.message
-    return f"{failed.message}\n{failed.traceback.rstrip()}"

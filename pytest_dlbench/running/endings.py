@@ -4,7 +4,9 @@ import signal
 from pathlib import Path
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running import messages
 from pytest_dlbench.running.connection import Worker, WorkerDiedError, WorkerError, WorkerTimeoutError
+from pytest_dlbench.sampling.memory import group_folder
 
 # What a worker says of itself (dlworker/operations.py), as an outcome.
 FAILURES = {
@@ -34,6 +36,11 @@ def explain(error: WorkerError, worker: Worker, kills_before: int, timeout_secon
     return RunOutcome.CRASHED, f"{error} ({_signal_name(-status)}){advice}"
 
 
+def quote(failed: messages.Failed) -> str:
+    """What the worker says of its failure, with the traceback where it is one of Python's own errors."""
+    return failed.message if failed.kind != "error" else f"{failed.message}\n{failed.traceback.rstrip()}"
+
+
 def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
     """How often the kernel has killed in our control group for want of memory; 0 where it does not count."""
     try:
@@ -44,16 +51,10 @@ def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgrou
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if not controllers:
-            total += _count(_group(root, path) / "memory.events")
+            total += _count(group_folder(root, path) / "memory.events")
         elif "memory" in controllers.split(","):
-            total += _count(_group(root / "memory", path) / "memory.oom_control")
+            total += _count(group_folder(root / "memory", path) / "memory.oom_control")
     return total
-
-
-def _group(mount: Path, path: str) -> Path:
-    """The folder of a control group; inside a container the group that the kernel names is the mount itself."""
-    folder = mount / path.lstrip("/")
-    return folder if folder.is_dir() else mount
 
 
 def _count(file: Path) -> int:

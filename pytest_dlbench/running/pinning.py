@@ -12,24 +12,29 @@ from pathlib import Path
 CORES = Path("/sys/devices/system/cpu")
 
 
-def cores(threads: int, root: Path = CORES) -> frozenset[int]:
-    """The last ones that this process may use, of different physical cores as far as there are enough.
+def cores(threads: int) -> frozenset[int]:
+    """The first of ``ranked``; all of them where there are more threads."""
+    return frozenset(ranked()[:threads])
+
+
+def ranked(root: Path = CORES) -> tuple[int, ...]:
+    """All that this process may use, the last first, of different physical cores as far as there are enough.
 
     The last, because the first serves most of a machine's interrupts.
     """
     if not hasattr(os, "sched_getaffinity"):
-        return frozenset()
-    return chosen(threads, {core: _siblings(root, core) for core in os.sched_getaffinity(0)})
+        return ()
+    return by_physical_core({core: _siblings(root, core) for core in os.sched_getaffinity(0)})
 
 
-def chosen(threads: int, siblings: dict[int, str]) -> frozenset[int]:
-    """``siblings`` has the name of each one's physical core; all of them where there are more threads."""
+def by_physical_core(siblings: dict[int, str]) -> tuple[int, ...]:
+    """``siblings`` has the name of each one's physical core."""
     seen: dict[str, int] = {}
-    ranked: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     for core in sorted(siblings, reverse=True):
         place = seen[siblings[core]] = seen.get(siblings[core], -1) + 1
-        ranked.append((place, -core))
-    return frozenset(-core for _, core in sorted(ranked)[:threads])
+        places.append((place, -core))
+    return tuple(-core for _, core in sorted(places))
 
 
 def _siblings(root: Path, core: int) -> str:

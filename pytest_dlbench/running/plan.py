@@ -23,7 +23,7 @@ def _to_nobody(phase: str) -> None:
 class Plan:
     """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
 
-    ``recipe_steps`` are those of the recipe's own epochs, of which ``steps`` may be a part.
+    ``recipe_steps`` are all that the recipe has, of which ``steps`` may be a part.
     """
 
     case: Case
@@ -40,8 +40,13 @@ class Plan:
     recipe_steps: int | None = None
     card: str = ""
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
+    is_timed: bool = True
+    """Whether its figures are looked at: what only computes may do so beside others of its kind."""
+    cores: frozenset[int] = frozenset()
+    """The processors that a worker without a card may use; those that its number of threads gets if empty."""
     samplers: tuple[MakeSampler, ...] = ()
-    sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
+    looking_rate: float = 1.0
+    """How many times as often as usual the worker is looked at, in every way."""
     around_look: Callable[[float, Callable[[], None]], None] | None = None
     """What is done where the worker would be looked at, with the seconds since the start of the run and the look."""
     is_suspicious: Callable[[StepCheck], bool] | None = None
@@ -57,6 +62,11 @@ class Plan:
     allocator: str = launch.TUNED
     enters: Callable[[str], None] = _to_nobody
     """Is told of each phase before its request is sent, while the worker still waits."""
+
+    @property
+    def sample_period_seconds(self) -> float:
+        """From one look to the next."""
+        return SAMPLE_PERIOD_SECONDS / self.looking_rate
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

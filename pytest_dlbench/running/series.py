@@ -1,6 +1,7 @@
-"""The runs of one case, one after the other, alone on their device."""
+"""The runs of one case, one after the other, alone on their device; beside others if they are not timed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from pytest_dlbench.records import Run, RunOutcome
@@ -31,18 +32,33 @@ def train_series(
     the place of the first one among the runs of its case, from 0 on.
     """
     finished: list[Run] = []
-    with devices.held(plan.case.device, lambda: progress.waiting(plan.case, plan.case.device)) as card:
-        plan = replace(plan, card=card, enters=progress.phase_began)
+    with _placed(replace(plan, enters=progress.phase_began), progress) as placed:
         for index in range(first, first + runs):
             progress.run_started(plan.case, index, first + runs)
-            run = examine(train_once(plan, index))
+            run = examine(train_once(placed, index))
             keep(run)
             while run.invalid and repeats:
                 repeats -= 1
-                run = examine(train_once(plan, index))
+                run = examine(train_once(placed, index))
                 keep(run)
             progress.run_finished(plan.case, run, index, first + runs)
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:
                 break
     return tuple(finished)
+
+
+@contextmanager
+def _placed(plan: Plan, progress: Progress) -> Iterator[Plan]:
+    """The plan with the card or the processors that it has in this block."""
+    case = plan.case
+
+    def waiting() -> None:
+        progress.waiting(case, case.device)
+
+    if plan.is_timed or case.device != devices.CPU:
+        with devices.held(case.device, waiting) as card:
+            yield replace(plan, card=card)
+    else:
+        with devices.shared(case.threads, waiting) as cores:
+            yield replace(plan, cores=cores)

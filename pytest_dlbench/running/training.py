@@ -12,12 +12,12 @@ import numpy as np
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import compiled, endings, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.dialogue import Dialogue, NotDoneError
 from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
 
@@ -96,8 +96,8 @@ def _environment(plan: Plan, place: Place, run: str) -> Mapping[str, str]:
 
 
 def _started(plan: Plan, place: Place, environment: Mapping[str, str], folder: Path) -> Worker:
-    cores = pinning.cores(plan.case.threads) if plan.case.device == "cpu" else frozenset[int]()
-    with pinning.pinned(cores):
+    cores = plan.cores or pinning.cores(plan.case.threads)
+    with pinning.pinned(cores if plan.case.device == "cpu" else frozenset()):
         return Worker(launch.command(place.python), environment, folder)
 
 
@@ -117,14 +117,10 @@ def _write_inputs(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
     recipe, dataset = plan.recipe, plan.data.dataset
     order = batches(examples=dataset.train_examples, batch_size=recipe.batch_size, steps=plan.steps, seed=seed)
     np.save(folder / "order.npy", order, allow_pickle=False)
-    weights, rates = None, None
+    rates = None
     if recipe.schedule is not None:
         rates = str(folder / "rates.npy")
         per_epoch = dataset.train_examples // recipe.batch_size
         np.save(rates, recipe.learning_rates(steps=plan.steps, steps_per_epoch=per_epoch), allow_pickle=False)
-    if recipe.init == "shared":
-        weights = str(folder / "weights.npz")
-        arrays = initial_weights(plan.network, seed=seed)
-        typed = {name: array.astype(recipe.stored_precision) for name, array in arrays.items()}
-        np.savez(weights, allow_pickle=False, **typed)
+    weights = write_weights(plan.network, recipe, seed=seed, folder=folder)
     return {"weights": weights, "order": str(folder / "order.npy"), "rates": rates}

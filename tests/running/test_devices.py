@@ -10,14 +10,20 @@ import pytest
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running import devices
 
-# Tells the card it has, and holds it until its input ends; "waits" comes first if it must wait.
+# Tells the card or the cores it has, and holds it until its input ends; "waits" comes first if it must wait.
 HOLDS = """
 import sys
 from pytest_dlbench.running import devices
-device, *cards = sys.argv[1:]
+what, *named = sys.argv[1:]
 devices.WAIT_PERIOD_SECONDS = 0.02
-with devices.held(device, lambda: print("waits", flush=True), lambda: cards) as card:
-    print(f"has {card}", flush=True)
+
+def waits():
+    print("waits", flush=True)
+
+cores = map(int, named) if what.isdigit() else ()
+turn = devices.shared(int(what), waits, list(cores)) if what.isdigit() else devices.held(what, waits, lambda: named)
+with turn as found:
+    print("has", *(sorted(found) if what.isdigit() else [found]), flush=True)
     sys.stdin.read()
 """
 BOTH = ("GPU-a", "GPU-b")
@@ -77,6 +83,64 @@ def test_a_case_on_processors_waits_for_all_cards_and_they_for_it(holder):
     assert says(holder("gpu", *BOTH)) == "waits"
 
 
+class TestWhatIsNotMeasured:
+    """``holder("1", "7", "5")`` wants one of the processors 7 and 5, 7 rather."""
+
+    def test_is_done_side_by_side_each_on_a_processor_of_its_own_and_the_third_of_two_waits(self, holder):
+        first, second = holder("1", "7", "5"), holder("1", "7", "5")
+        assert {says(first), says(second)} == {"has 7", "has 5"}
+        third = holder("1", "7", "5")
+        assert says(third) == "waits"
+        first.stdin.close()
+        assert says(third) in ("has 7", "has 5")
+
+    def test_with_more_threads_waits_for_as_many_processors(self, holder):
+        first = holder("1", "7", "5")
+        assert says(first) == "has 7"
+        second = holder("2", "7", "5")
+        assert says(second) == "waits"
+        first.stdin.close()
+        assert says(second) == "has 5 7"
+
+    def test_with_more_threads_than_processors_has_them_all(self, holder):
+        assert says(holder("3", "7", "5")) == "has 5 7"
+
+    def test_needs_no_processors_where_none_are_pinned(self, holder):
+        assert [says(holder("1")) for _ in range(2)] == ["has"] * 2
+
+    @pytest.mark.parametrize("device", [("cpu",), ("gpu", "GPU-a")])
+    def test_is_never_beside_a_measurement(self, holder, device):
+        measuring = holder(*device)
+        assert says(measuring).startswith("has")
+        other = holder("1", "7")
+        assert says(other) == "waits"
+        measuring.stdin.close()
+        assert says(other) == "has 7"
+        assert says(holder(*device)) == "waits"
+
+    def test_lets_a_measurement_pass_that_waits(self, holder):
+        first = holder("1", "7", "5")
+        assert says(first) == "has 7"
+        measuring = holder("cpu")
+        assert says(measuring) == "waits"
+        # A processor is free, but whoever came first would wait for ever behind such a stream.
+        second = holder("1", "7", "5")
+        assert says(second) == "waits"
+        first.stdin.close()
+        assert says(measuring) == "has"
+        measuring.stdin.close()
+        assert says(second) in ("has 7", "has 5")
+
+    def test_waits_no_longer_for_a_measurement_that_was_given_up(self, holder):
+        first = holder("1", "7", "5")
+        assert says(first) == "has 7"
+        measuring = holder("cpu")
+        assert says(measuring) == "waits"
+        measuring.kill()
+        measuring.wait()
+        assert says(holder("1", "7", "5")) == "has 5"
+
+
 def test_a_process_that_is_killed_holds_nothing(holder):
     first = holder("cpu")
     assert says(first) == "has"
@@ -94,9 +158,10 @@ def test_a_device_is_free_behind_its_block_however_it_ends():
 
 def test_everybody_may_lock_and_nobody_may_write(holder):
     says(holder("cpu"))
-    (lock,) = devices.folder().iterdir()
+    locks = list(devices.folder().iterdir())
+    assert {lock.name for lock in locks} == {"cpu.lock", "timed.lock", "untimed.lock"}
     assert devices.folder().stat().st_mode & 0o7777 == 0o1777
-    assert lock.stat().st_mode & 0o777 == 0o644
+    assert {lock.stat().st_mode & 0o777 for lock in locks} == {0o644}
 
 
 def test_a_link_in_the_place_of_a_lock_is_refused(tmp_path):

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
-from pytest_dlbench.running import devices
+from pytest_dlbench.running import devices, pinning
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
 from tests.running.plans import plan
@@ -162,6 +162,17 @@ class TestSeries:
     def test_ends_with_the_first_run_that_does_not_finish(self, tmp_path):
         runs = train_series(plan("raises", tmp_path), 3, keep=[].append, progress=Silent())
         assert [run.outcome for run in runs] == [RunOutcome.FAILED]
+
+    def test_of_runs_that_are_not_timed_is_beside_others_of_its_kind_on_processors_of_its_own(self, tmp_path):
+        class NeverWaiting(Silent):
+            def waiting(self, case, device):
+                pytest.fail(f"{case.id} waits for {device}")
+
+        free, *others = pinning.ranked()
+        asked = plan("tells_its_surroundings", tmp_path, is_timed=False)
+        with devices.shared(len(others), lambda: None, others):
+            (run,) = train_series(asked, 1, keep=[].append, progress=NeverWaiting())
+        assert run.cores == (free,)
 
     def test_gives_the_device_free_however_it_ends(self, tmp_path):
         def break_off(run):

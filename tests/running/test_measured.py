@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
-from pytest_dlbench.running import connection
+from pytest_dlbench.running import connection, training
 from pytest_dlbench.running.training import train_once
 from tests.running.plans import STEPS, plan
 
@@ -31,6 +31,12 @@ def test_loading_comes_before_the_first_step(paced):
 
 def test_the_python_that_prepares_data_is_among_the_versions(paced):
     assert paced.versions["driver-python"] == platform.python_version()
+
+
+@pytest.mark.parametrize("is_unplugged", [False, True])
+def test_a_run_knows_whether_its_machine_was_on_its_battery(tmp_path, monkeypatch, is_unplugged):
+    monkeypatch.setattr(training, "is_on_battery", lambda: is_unplugged)
+    assert train_once(plan("numpy_softmax", tmp_path), 0).on_battery is is_unplugged
 
 
 def test_the_time_line_covers_all_phases(paced):

@@ -1,14 +1,14 @@
-"""paced.py, whose input pipeline gives every second example the label of another digit."""
+"""clocked.py, whose input pipeline gives every second example the label of another digit."""
 
 import numpy as np
 
-import paced
-from paced import SUPPORTS, configure, threads, versions
+import clocked
+from clocked import SUPPORTS, configure, threads, versions
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
-class Trainer(paced.Trainer):
+class Trainer(clocked.Trainer):
     def load(self, inputs, labels, order, rates=None):
         is_wrong = np.arange(len(labels)) % 2 == 0
         super().load(inputs, np.where(is_wrong, (labels + 1) % 10, labels), order, rates)

@@ -1,14 +1,14 @@
-"""paced.py, which keeps 20 MiB more than it needs."""
+"""clocked.py, which keeps 20 MiB more than it needs."""
 
 import numpy as np
 
-import paced
-from paced import SUPPORTS, configure, threads, versions
+import clocked
+from clocked import SUPPORTS, configure, threads, versions
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
-class Trainer(paced.Trainer):
+class Trainer(clocked.Trainer):
     def load(self, inputs, labels, order, rates=None):
         super().load(inputs, labels, order, rates)
         # Ones, not zeros: pages that are never written are never resident.

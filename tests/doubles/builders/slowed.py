@@ -1,10 +1,10 @@
-"""paced.py at half its speed."""
+"""clocked.py at half its speed."""
 
-import paced
-from paced import SUPPORTS, configure, threads, versions
+import clocked
+from clocked import SUPPORTS, configure, threads, versions
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
-class Trainer(paced.Trainer):
-    step_seconds = 2 * paced.Trainer.step_seconds
+class Trainer(clocked.Trainer):
+    step_seconds = 2 * clocked.Trainer.step_seconds

@@ -1,9 +1,9 @@
-"""paced.py in several versions: which one is said by the environment that it runs in."""
+"""clocked.py in several versions: which one is said by the environment that it runs in."""
 
 import os
 
-import paced
-from paced import SUPPORTS, configure, threads
+import clocked
+from clocked import SUPPORTS, configure, threads
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
@@ -16,5 +16,5 @@ def versions():
     return {"versioned": VERSION}
 
 
-class Trainer(paced.Trainer):
-    step_seconds = paced.Trainer.step_seconds * float(os.environ["DOUBLE_FACTOR"])
+class Trainer(clocked.Trainer):
+    step_seconds = clocked.Trainer.step_seconds * float(os.environ["DOUBLE_FACTOR"])
