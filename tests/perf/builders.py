@@ -60,7 +60,7 @@ TRAINED = {"mnist-cnn": (MODELS["tartu-mnist-cnn"], DATASETS["digits28"]), "lstm
 def script(framework: Framework, model: Model) -> tuple[Path, str]:
     """The hand-written program of a framework, and the variant of it that is asked for."""
     module = framework.builder.rpartition(".")[2]
-    ending = "_lstm.py" if model is SMALL_LSTM else ".py"
+    ending = "_lstm.py" if model.family == "rnn" else ".py"
     exact = BY_HAND / f"{module}{ending}"
     base, _, variant = module.partition("_")
     return (exact, "") if exact.exists() else (BY_HAND / f"{base}{ending}", variant)
@@ -143,6 +143,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK")
     parser.add_argument("--model", choices=TRAINED, default="mnist-cnn")
+    parser.add_argument("--tokens", type=int, default=60, help="the length of the LSTM's sequences")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--threads", type=int, default=this_machine().cores)
@@ -153,9 +154,10 @@ def main() -> None:
     settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
     print(f"{this_machine().name}, {asked.threads} threads, batch {RECIPE.batch_size}, {asked.steps} steps", flush=True)
     model, data = TRAINED[asked.model]
+    model = replace(model, input_shape=(asked.tokens,)) if model is SMALL_LSTM else model
     for name in asked.frameworks or FRAMEWORKS:
         plan = settings.plan(FRAMEWORKS[name], model, data, DEVICES["cpu"], recipe=RECIPE, steps=asked.steps)
-        plan = replace(plan, sample_period_seconds=plan.timeout_seconds)
+        plan = replace(plan, looking_rate=1 / plan.timeout_seconds)
         missing = needs(plan.network, RECIPE) - (supports(plan.framework) or set())
         reason = plan.place.reason.splitlines()[0] if isinstance(plan.place, Absent) else ", ".join(sorted(missing))
         if reason:

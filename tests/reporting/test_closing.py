@@ -22,6 +22,11 @@ def test_pairs_add_up_what_their_confirmations_may_err_with():
     assert closing.line([paired(0.005), paired(0.0), paired(0.0017)], 0.01).endswith("false alarms: 0.67% of 1% used")
 
 
+def test_an_attempt_that_was_repeated_is_no_case_and_has_spent_its_share():
+    found = closing.line([paired(0.0017)], 0.01, [paired(0.005)])
+    assert found == "dlbench: 1 passed; false alarms: 0.67% of 1% used"
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_figures_held_against_baselines_are_no_part_of_the_budget(number):
     stored = records.case_result(verdicts=(records.verdict(),) * number)

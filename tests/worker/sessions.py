@@ -55,9 +55,9 @@ class Session:
     def build(self, network: Network, recipe: Recipe, *, seed: int = 1) -> Any:
         """Build, from weights that are shared or from the framework's own."""
         weights = None
-        if recipe.init == "shared":
+        if recipe.init != "framework":
             weights = str(self._folder / "weights.npz")
-            arrays = initial_weights(network, seed=seed)
+            arrays = initial_weights(network, seed=seed, rule=recipe.init)
             typed: dict[str, Any] = {name: array.astype(recipe.stored_precision) for name, array in arrays.items()}
             np.savez(weights, allow_pickle=False, **typed)
         return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)

@@ -1,14 +1,17 @@
 """All frameworks build and train the same networks: every layer, every setting of the optimiser, in float64.
 
-Each framework has one fresh worker in its own environment. All that is asked of it is asked at once, and looked at in
-the tests. A framework that is not here is skipped, unless DLBENCH_REQUIRE_FRAMEWORKS names it.
+Each framework has one fresh worker in its own environment, which is asked once for what a test looks at, and only if
+one does: so two processes of pytest-xdist that share the tests of a framework share its work, too. A framework that is
+not here is skipped, unless DLBENCH_REQUIRE_FRAMEWORKS names it.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -155,67 +158,93 @@ def data(tmp_path_factory):
     return prepare(synthetic(EVERY_LAYER.input_shape, CLASSES), tmp_path_factory.mktemp("data"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What one worker of a framework answered."""
+    """What one worker of a framework answers, each thing asked for once."""
 
-    framework: str
-    precision: str
-    every_layer: Mapping[str, Trial]
-    paddings: Trial
-    dropout: Mapping[str, Trial]
-    interrupted: tuple[float, ...]
-    other_precision: Built | Failed
+    def __init__(self, framework: str, session: Session, data: Any) -> None:
+        self.framework, self.precision = framework, precision_of(framework)
+        self._session, self._data = session, data
+        self.every_layer, self.dropout = cache(self._every_layer), cache(self._dropout)
+
+    def _recipe(self, what: str) -> Recipe:
+        return replace(RECIPES[what], precision=self.precision)
+
+    def _every_layer(self, what: str) -> Trial:
+        return attempt(self._session, EVERY_LAYER, self._recipe(what), self._data)
+
+    @property
+    def all_recipes(self) -> list[Trial]:
+        return [self.every_layer(what) for what in RECIPES]
+
+    @cached_property
+    def paddings(self) -> Trial:
+        return attempt(self._session, PADDINGS, self._recipe("momentum"), self._data)
+
+    def _dropout(self, what: str, *, is_second: bool = False) -> Trial:
+        """With dropout "on" or "off" from shared weights, or without from its "own"."""
+        usual, without = self._recipe("momentum"), WITH_DROPOUT.without_dropout()
+        tried, recipe = {"on": (WITH_DROPOUT, usual), "off": (without, usual), "own": (without, OWN)}[what]
+        # Other batches are others to compile for: only where somebody looks.
+        again = HALF if is_second or what == "own" else 37
+        return attempt(self._session, tried, recipe, self._data, steps=40, again=again)
+
+    @cached_property
+    def linear(self) -> Trial:
+        return attempt(self._session, LINEAR, self._recipe("nesterov"), self._data, steps=40)
+
+    @cached_property
+    def interrupted(self) -> tuple[float, ...]:
+        return interrupted(self._session, WITH_DROPOUT, self._recipe("momentum"), self._data)
+
+    @cached_property
+    def other_precision(self) -> Built | Failed:
+        return self._session.build(infer(LINEAR), replace(OWN, precision="float64", init="glorot"))
+
+
+@contextmanager
+def answers(name: str, folder: Path, data: Any) -> Iterator[Asked]:
+    with session(FRAMEWORKS[name], folder) as asked:
+        hello = asked.hello()
+        assert not isinstance(hello, Failed), f"{hello.message}\n{hello.traceback}"
+        yield Asked(name, asked, data)
+        asked.ask("close")
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory, data):
-    """The answers of a framework's worker; those that others are held against are asked for once."""
+def pytorch(tmp_path_factory, data):
+    with answers("pytorch", tmp_path_factory.mktemp("pytorch"), data) as asked:
+        yield asked
 
-    @cache
-    def ask(name: str) -> Asked:
-        recipes = {what: replace(recipe, precision=precision_of(name)) for what, recipe in RECIPES.items()}
-        usual = recipes["momentum"]
-        without = WITH_DROPOUT.without_dropout()
-        with session(FRAMEWORKS[name], tmp_path_factory.mktemp(name)) as asked:
-            hello = asked.hello()
-            assert not isinstance(hello, Failed), f"{hello.message}\n{hello.traceback}"
-            found = Asked(
-                framework=name,
-                precision=usual.precision,
-                every_layer={what: attempt(asked, EVERY_LAYER, recipe, data) for what, recipe in recipes.items()},
-                paddings=attempt(asked, PADDINGS, usual, data),
-                dropout={
-                    "on": attempt(asked, WITH_DROPOUT, usual, data, steps=40, again=37),
-                    "on again": attempt(asked, WITH_DROPOUT, usual, data, steps=40, again=37),
-                    "off": attempt(asked, without, usual, data, steps=40, again=37),
-                    "own": attempt(asked, without, OWN, data, steps=40),
-                    "own again": attempt(asked, without, OWN, data, steps=40),
-                    "linear": attempt(asked, LINEAR, recipes["nesterov"], data, steps=40),
-                },
-                interrupted=interrupted(asked, WITH_DROPOUT, usual, data),
-                other_precision=asked.build(infer(LINEAR), replace(OWN, precision="float64", init="shared")),
-            )
-            asked.ask("close")
-        return found
 
-    return ask
+@pytest.fixture(scope="module")
+def jax(tmp_path_factory, data):
+    with answers("jax", tmp_path_factory.mktemp("jax"), data) as asked:
+        yield asked
 
 
 @pytest.fixture(scope="module", params=TRAINED)
-def asked(request, ask) -> Asked:
+def framework(request) -> str:
     place = Places().find(FRAMEWORKS[request.param])
     if isinstance(place, Absent):
         if request.param in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
             pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
         pytest.skip(place.reason)
-    return ask(request.param)
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def oracle(ask, asked) -> Asked:
+def asked(request, framework, tmp_path_factory, data):
+    if framework in ("pytorch", "jax"):
+        yield request.getfixturevalue(framework)
+        return
+    with answers(framework, tmp_path_factory.mktemp(framework), data) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def oracle(request, framework) -> Asked:
     """PyTorch in float64; for PyTorch itself JAX."""
-    return ask("jax" if asked.framework == "pytorch" else "pytorch")
+    return request.getfixturevalue("jax" if framework == "pytorch" else "pytorch")
 
 
 @pytest.fixture(scope="module")
@@ -244,11 +273,11 @@ def test_every_framework_that_has_limits_is_known():
 class TestEveryLayer:
     @pytest.fixture
     def ours(self, asked, recipe):
-        return asked.every_layer[recipe]
+        return asked.every_layer(recipe)
 
     @pytest.fixture
     def theirs(self, oracle, recipe):
-        return oracle.every_layer[recipe]
+        return oracle.every_layer(recipe)
 
     def test_has_the_losses_of_the_oracle(self, asked, ours, theirs):
         assert len(ours.trained.losses) == STEPS
@@ -275,63 +304,63 @@ class TestOneFramework:
     def test_builds_the_inferred_shapes(self, asked):
         network = infer(EVERY_LAYER)
         inferred = {name: parameter.shape for name, parameter in network.parameters.items()}
-        assert asked.every_layer["momentum"].built.parameters == inferred
+        assert asked.every_layer("momentum").built.parameters == inferred
 
     def test_describes_its_native_model(self, asked):
-        assert asked.every_layer["momentum"].built.description.strip()
+        assert asked.every_layer("momentum").built.description.strip()
 
     def test_describes_no_tensor_of_unknown_size(self, asked):
         # What TensorFlow 1 does not know when its graph is made, gradients ask for in every step.
-        assert "shape=(?" not in asked.every_layer["momentum"].built.description
+        assert "shape=(?" not in asked.every_layer("momentum").built.description
 
     def test_trains_otherwise_with_every_setting_of_the_optimiser(self, asked):
-        losses = [trial.trained.losses for trial in asked.every_layer.values()]
+        losses = [trial.trained.losses for trial in asked.all_recipes]
         assert len({series[0] for series in losses}) == 1
         assert len({series[-1] for series in losses}) == len(RECIPES)
 
     def test_evaluates_twice_the_same(self, asked):
-        for trial in asked.every_layer.values():
+        for trial in asked.all_recipes:
             assert trial.evaluated.loss == trial.evaluated_again.loss
             assert trial.evaluated.correct == trial.evaluated_again.correct
 
     def test_evaluates_alike_whatever_the_batches(self, asked):
-        once, again = asked.dropout["off"].evaluated, asked.dropout["off"].evaluated_again
+        once, again = asked.dropout("off").evaluated, asked.dropout("off").evaluated_again
         assert float(once.loss) == pytest.approx(float(again.loss), rel=EXACT[asked.precision])
         assert (once.examples, once.correct) == (again.examples, again.correct)
 
     def test_compiles_in_the_first_step_if_at_all(self, asked):
-        for trial in asked.every_layer.values():
+        for trial in asked.all_recipes:
             first, second = trial.trained.step_seconds[:2]
             # A second compilation takes as long as the first: a second or two.
             assert second < max(first / 2, 0.3)
 
     def test_drops_out_in_training(self, asked):
-        on, off = (asked.dropout[what].trained.losses for what in ("on", "off"))
+        on, off = (asked.dropout(what).trained.losses for what in ("on", "off"))
         # Before the first update both have the same weights.
         assert on[0] != pytest.approx(off[0], rel=1e-3)
 
     def test_drops_out_something_else_in_every_step(self, asked):
-        on, off = (asked.dropout[what].trained.losses for what in ("on", "off"))
+        on, off = (asked.dropout(what).trained.losses for what in ("on", "off"))
         ratios = [one / other for one, other in zip(on, off, strict=True)]
         assert len(set(np.round(ratios, 6))) == len(ratios)
 
     def test_drops_out_the_same_from_the_same_seed(self, asked):
-        assert asked.dropout["on"].trained.losses == asked.dropout["on again"].trained.losses
+        assert asked.dropout("on").trained.losses == asked.dropout("on", is_second=True).trained.losses
 
     def test_trains_on_behind_an_evaluation_as_if_there_had_been_none(self, asked):
         alike = INTERRUPTION if asked.framework in DRAWS_IN_EVALUATION else len(asked.interrupted)
-        ours, uninterrupted = asked.interrupted, asked.dropout["on"].trained.losses
+        ours, uninterrupted = asked.interrupted, asked.dropout("on").trained.losses
         assert ours[:alike] == uninterrupted[:alike]
         assert all(one != other for one, other in zip(ours[alike:], uninterrupted[alike:], strict=True))
 
     def test_drops_out_nothing_in_evaluation(self, asked):
-        on, off = (asked.dropout[what] for what in ("on", "off"))
+        on, off = (asked.dropout(what) for what in ("on", "off"))
         assert float(on.untrained.loss) == pytest.approx(float(off.untrained.loss), rel=EXACT[asked.precision])
         again = float(on.evaluated_again.loss)
         assert float(on.evaluated.loss) == pytest.approx(again, rel=EXACT[asked.precision])
 
     def test_trains_from_its_own_weights(self, asked):
-        own, shared = asked.dropout["own"], asked.dropout["off"]
+        own, shared = asked.dropout("own"), asked.dropout("off")
         losses = own.trained.losses
         assert all(isfinite(loss) for loss in losses)
         assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:5])
@@ -339,10 +368,10 @@ class TestOneFramework:
         assert own.built.parameters == shared.built.parameters
 
     def test_has_the_same_own_weights_from_the_same_seed(self, asked):
-        assert asked.dropout["own"].trained.losses == asked.dropout["own again"].trained.losses
+        assert asked.dropout("own").trained.losses == asked.dropout("own", is_second=True).trained.losses
 
     def test_agrees_with_gradients_that_were_written_by_hand(self, asked, by_hand):
-        ours = asked.dropout["linear"]
+        ours = asked.linear
         assert ours.trained.losses == near(asked, by_hand.trained.losses)
         assert float(ours.evaluated.loss) == near(asked, float(by_hand.evaluated.loss))
 

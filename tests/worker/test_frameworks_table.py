@@ -1,8 +1,9 @@
-"""docs/frameworks.md says of each framework what is checked here: pins, threads, repeatability, precisions, devices."""
+"""docs/ says of each framework what is checked here: pins, threads, repeatability, precisions, devices, operators."""
 
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -12,18 +13,19 @@ from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import infer
-from pytest_dlbench.running.messages import Built, Failed, Hello
+from pytest_dlbench.running.messages import Built, Failed, Hello, Profiled
 from tests.worker.sessions import session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "frameworks.md"
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 MIXED = {"bfloat16", "float16"}
 SINGLE = replace(PRECISE, precision="float32")
+PROFILED_STEPS = 5
 
 
-def rows(heading: str) -> dict[str, dict[str, str]]:
+def rows(heading: str, document: str = "frameworks.md") -> dict[str, dict[str, str]]:
     """The table below a heading, as {framework: {column: text}}."""
-    lines = iter(DOCUMENT.read_text().split(f"## {heading}\n")[1].split("\n## ")[0].splitlines())
+    lines = iter((DOCUMENTS / document).read_text().split(f"## {heading}\n")[1].split("\n## ")[0].splitlines())
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     columns, _, *body = table
     return {row[0].strip("`"): dict(zip(columns[1:], row[1:], strict=True)) for row in body}
@@ -37,6 +39,8 @@ class Seen:
     double: Built | Failed
     gpu: Built | Failed
     losses: tuple[tuple[float, ...], ...]
+    profiled: Profiled | Failed
+    profiled_within_seconds: float
 
 
 @pytest.fixture(scope="module")
@@ -66,19 +70,25 @@ def _see(name, data, folder) -> Seen:
         hello = asked.hello(threads=threads)
         assert isinstance(hello, Hello), hello.message
         losses = []
-        for model, recipe in ((PADDINGS, SINGLE), (WITH_DROPOUT, SINGLE), (WITH_DROPOUT, OWN)):
+        # The weights and masks that it draws itself, and all that convolutions and windows add up.
+        for model, recipe in ((WITH_DROPOUT, OWN), (PADDINGS, SINGLE)):
             asked.build(infer(model), recipe)
             losses.append(asked.train(data, recipe, 20).losses)
+        began = monotonic()
+        profiled = asked.ask("profile", steps=PROFILED_STEPS)
+        within = monotonic() - began
         double = asked.build(infer(WITH_DROPOUT), PRECISE)
         asked.hello(threads=threads, device="gpu")
         gpu = asked.build(infer(WITH_DROPOUT), SINGLE)
         asked.ask("close")
-    return Seen(hello=hello, double=double, gpu=gpu, losses=tuple(losses))
+    trained = {"losses": tuple(losses), "profiled": profiled, "profiled_within_seconds": within}
+    return Seen(hello=hello, double=double, gpu=gpu, **trained)
 
 
 def test_every_framework_has_a_row_in_each_table():
     assert list(rows("Checked")) == TRAINED
     assert list(rows("How")) == TRAINED
+    assert list(rows("Which operators?", "gate.md")) == TRAINED
 
 
 def test_frameworks_that_are_gone_are_told():
@@ -119,3 +129,24 @@ def test_a_gpu_that_is_not_there_or_cannot_be_used_is_refused_and_never_replaced
     assert rows("Checked")[name]["devices"] in ("cpu", "cpu, gpu")
     assert isinstance(seen[0].gpu, Failed)
     assert seen[0].gpu.kind == "unsupported"
+
+
+def test_operators_of_a_profile_have_the_framework_s_own_names_or_it_says_why_there_is_none(name, seen):
+    row = rows("Which operators?", "gate.md")[name]
+    if row["profiler"] == "none":
+        assert isinstance(seen[0].profiled, Failed)
+        assert seen[0].profiled.message == row["names"]
+        return
+    assert isinstance(seen[0].profiled, Profiled), seen[0].profiled.message
+    operators = seen[0].profiled.operator_seconds
+    for told in (row["a convolution"], row["a product of matrices"]):
+        assert any(told.strip("`") in operator for operator in operators), (told, list(operators))
+
+
+def test_times_of_operators_are_positive_and_fit_into_the_profile_on_all_threads(name, seen):
+    if isinstance(seen[0].profiled, Failed):
+        assert rows("Which operators?", "gate.md")[name]["profiler"] == "none"
+        return
+    seconds = seen[0].profiled.operator_seconds.values()
+    assert min(seconds) > 0
+    assert sum(seconds) * PROFILED_STEPS < int(rows("Checked")[name]["threads"]) * seen[0].profiled_within_seconds
