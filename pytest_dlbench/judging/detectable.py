@@ -66,6 +66,8 @@ def smallest_of_runs(metric: Metric, stored: Sequence[float], runs: int) -> floa
     """
     from scipy import special  # noqa: PLC0415 - as in intervals
 
+    # That a share is no worse has one side, that a ratio is the same has two.
+    alpha, power = (ALPHA_OF_SEEDS, POWER) if metric.kind == "points" else (ALPHA_OF_SESSIONS, (1 + POWER) / 2)
     expected = foretold(
         np.array([badness(metric, value) for value in stored]),
         runs,
@@ -73,11 +75,9 @@ def smallest_of_runs(metric: Metric, stored: Sequence[float], runs: int) -> floa
         session_sd=metric.session_sd,
         smallest_sd=smallest_spread(metric),
         is_robust=metric.is_robust,
+        alpha=alpha,
     )
-    # That a share is no worse has one side, that a ratio is the same has two.
-    alpha, power = (ALPHA_OF_SEEDS, POWER) if metric.kind == "points" else (ALPHA_OF_SESSIONS, (1 + POWER) / 2)
-    half_width = float(special.stdtrit(expected.freedom, 1 - alpha)) * expected.error
-    return half_width + float(special.ndtri(power)) * expected.distance
+    return expected.half_width + float(special.ndtri(power)) * expected.distance
 
 
 def smallest_of_repeated(metric: Metric, runs: int) -> float:

@@ -1,7 +1,9 @@
 """Intervals for the difference of two groups of runs. One number a run: steps are never pooled.
 
 A moderated t interval: the runs' variance is combined with an assumed one of four degrees of freedom, so that three
-runs that happen to agree do not pass for certainty (G. Smyth 2004, "Linear models and empirical Bayes methods").
+runs that happen to agree do not pass for certainty (G. Smyth 2004, "Linear models and empirical Bayes methods"). Of two
+groups the runs alone may say that the interval is wider: then they have it. Runs that lie far further apart than is
+assumed would else be taken for quieter than they are, and a difference between two times three of them for a finding.
 """
 
 from dataclasses import dataclass
@@ -39,24 +41,23 @@ def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_r
     if is_robust:
         old, new = _pull_in(old, run_sd), _pull_in(new, run_sd)
     squares = float(_squares(old) + _squares(new))
-    error, freedom = _of_difference(squares, len(old), len(new), run_sd=run_sd, session_sd=session_sd)
-    return around(float(new.mean() - old.mean()), error, freedom, alpha)
+    known = _of_difference(squares, len(old), len(new), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    return around(float(new.mean() - old.mean()), known.error, known.freedom, alpha)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
-    """Of an interval whose new side is yet to be run: its ``error``, and how far its estimate will lie from the truth.
+    """Of an interval whose new side is yet to be run.
 
-    ``distance`` is the standard deviation of that.
+    ``distance`` is the standard deviation of how far its estimate will lie from the truth.
     """
 
-    error: float
-    freedom: float
+    half_width: float
     distance: float
 
 
 def foretold(
-    old: Values, runs: int, *, run_sd: float, session_sd: float, smallest_sd: float, is_robust: bool
+    old: Values, runs: int, *, run_sd: float, session_sd: float, smallest_sd: float, is_robust: bool, alpha: float
 ) -> Foretold:
     """What ``unpaired`` will say of so many runs of the same code, if they lie apart as the old ones do.
 
@@ -67,8 +68,8 @@ def foretold(
     squares = float(_squares(old))
     variance = max(squares / max(1, len(old) - 1), smallest_sd**2)
     squares += (runs - 1) * variance
-    error, freedom = _of_difference(squares, len(old), runs, run_sd=run_sd, session_sd=session_sd)
-    return Foretold(error=error, freedom=freedom, distance=sqrt(variance * (1 / len(old) + 1 / runs)))
+    known = _of_difference(squares, len(old), runs, run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    return Foretold(half_width=known.half_width(alpha), distance=sqrt(variance * (1 / len(old) + 1 / runs)))
 
 
 def paired(differences: Values, *, run_sd: float, is_robust: bool, alpha: float) -> Interval:
@@ -97,23 +98,44 @@ def moderated(differences: Values, assumed_sd: Values | float, *, is_robust: boo
     return Moderated(mean=differences.mean(axis=-1), error=np.sqrt(variance / count), freedom=freedom)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """The standard error of an estimate, and its degrees of freedom."""
+
+    error: float
+    freedom: float
+
+    def half_width(self, alpha: float) -> float:
+        """Of the t interval that leaves out alpha on either side."""
+        # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
+        from scipy import special  # noqa: PLC0415
+
+        return float(special.stdtrit(self.freedom, 1 - alpha) * self.error)
+
+
 def around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
     """A t interval that leaves out alpha on either side."""
-    # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
-    from scipy import special  # noqa: PLC0415
-
-    width = float(special.stdtrit(freedom, 1 - alpha) * error)
+    width = _Known(error=error, freedom=freedom).half_width(alpha)
     return Interval(estimate=float(estimate), lower=float(estimate) - width, upper=float(estimate) + width)
 
 
-def _of_difference(squares: float, old: int, new: int, *, run_sd: float, session_sd: float) -> tuple[float, float]:
-    """The standard error of a difference of two means of so many runs, and its degrees of freedom."""
-    freedom = PRIOR_FREEDOM + old + new - 2
-    of_runs = (squares + PRIOR_FREEDOM * run_sd**2) / freedom * (1 / old + 1 / new)
-    of_sessions = 2 * session_sd**2
+def _of_difference(squares: float, old: int, new: int, *, run_sd: float, session_sd: float, alpha: float) -> _Known:
+    """Of a difference of two means of so many runs: the wider of what is found and assumed, and of what is found."""
+    found = old + new - 2
+    both = PRIOR_FREEDOM + found
+    runs = [(both, (squares + PRIOR_FREEDOM * run_sd**2) / both)]
+    if found:
+        runs.append((found, squares / found))
+    share = 1 / old + 1 / new
+    known = [_with_sessions(variance * share, freedom, session_sd=session_sd) for freedom, variance in runs]
+    return max(known, key=lambda one: one.half_width(alpha))
+
+
+def _with_sessions(of_runs: float, freedom: int, *, session_sd: float) -> _Known:
+    total = of_runs + 2 * session_sd**2
     # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
-    effective = (of_runs + of_sessions) ** 2 / (of_runs**2 / freedom + of_sessions**2 / PRIOR_FREEDOM)
-    return sqrt(of_runs + of_sessions), effective
+    share = of_runs / total if total else 1.0
+    return _Known(error=sqrt(total), freedom=1 / (share**2 / freedom + (1 - share) ** 2 / PRIOR_FREEDOM))
 
 
 def _squares(values: Values) -> Values:

@@ -19,7 +19,8 @@ def significant(value: float, digits: int = 3) -> str:
 def seconds(value: float) -> str:
     """A time in the unit that suits it."""
     for limit, unit, factor in ((1e-3, "µs", 1e6), (1.0, "ms", 1e3)):
-        if abs(value) < limit:
+        # As it will be shown: 0.99996 ms is 1.00 ms, and not 1,000 µs.
+        if float(f"{abs(value):.2e}") < limit:
             return f"{significant(value * factor)} {unit}"
     return f"{significant(value)} s"
 

@@ -1,6 +1,7 @@
 """The laws of the intervals, and their error rates by simulation with fixed seeds."""
 
 from collections import Counter
+from dataclasses import replace
 from math import log, sqrt
 
 import numpy as np
@@ -107,9 +108,9 @@ def test_being_surer_widens_the_interval(old, new):
 
 @given(old=logs, new=logs)
 @settings(deadline=None)
-def test_a_greater_assumed_spread_of_runs_widens_the_interval(old, new):
+def test_a_greater_assumed_spread_of_runs_never_narrows_the_interval(old, new):
     calm = between(old, new, run_sd=0.01, session_sd=0.0, is_robust=False)
-    assert width(between(old, new, run_sd=0.02, session_sd=0.0, is_robust=False)) > width(calm)
+    assert width(between(old, new, run_sd=0.02, session_sd=0.0, is_robust=False)) >= width(calm)
 
 
 @WITH_AND_WITHOUT_CLIP
@@ -141,6 +142,14 @@ def test_identical_sides_of_three_have_the_width_that_the_formula_says():
 
 def test_the_spread_of_sessions_stays_however_many_runs_there_are():
     assert width(between([0.0] * 500, [0.0] * 500)) / 2 > 1.645 * sqrt(2) * TIME.session_sd
+
+
+def test_what_is_assumed_makes_runs_that_lie_far_apart_no_quieter():
+    # Variance 0.1² on both sides, t of 4 degrees at 95 %.
+    far = [-0.1, 0.0, 0.1]
+    assert between(far, far, session_sd=0.0, is_robust=False).upper == pytest.approx(
+        2.1318 * 0.1 * sqrt(2 / 3), rel=1e-4
+    )
 
 
 def test_a_single_run_a_side_still_has_an_interval():
@@ -202,6 +211,14 @@ def test_a_change_at_the_tolerance_is_rarely_called_regressed(metric):
 
 def test_a_change_at_the_tolerance_is_rarely_called_equivalent():
     assert shares(simulate(TIME, change=LIMIT))[VerdictOutcome.EQUIVALENT] <= 0.065
+
+
+@pytest.mark.parametrize(("metric", "factor"), [(MEMORY, 8), (ACCURACY, 10)], ids=["memory", "accuracy"])
+def test_runs_far_noisier_than_assumed_keep_the_promised_rate(metric, factor):
+    # JAX's peak memory in twenty steps: 11 % from run to run. Accuracies after twenty: three points from seed to seed.
+    quiet = replace(metric, session_sd=0.0)
+    intervals = simulate(quiet, change=0.0, factor=factor)
+    assert shares(intervals, 0.0)[VerdictOutcome.REGRESSED] <= 0.065
 
 
 @pytest.mark.parametrize("metric", [TIME, MEMORY], ids=lambda metric: metric.name)
