@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging.disqualifying import examined
-from pytest_dlbench.judging.impossible import MOST_OF_PEAK, impossible
+from pytest_dlbench.judging.impossible import MOST_OF_PEAK, impossible, unchecked
 from pytest_dlbench.judging.metrics import hooked
 from pytest_dlbench.judging.utilisation import has_convolutions, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
@@ -37,7 +37,9 @@ class Examiner:
         reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)
         if reason:
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)
-        return replace(examined(measured), hooked=hooked(measured))
+        found = replace(examined(measured), hooked=hooked(measured))
+        unclear = unchecked(measured, plan.case.device)
+        return replace(found, invalid=(*found.invalid, unclear)) if unclear else found
 
     def _placed(self, plan: Plan, run: Run) -> Run:
         """The run with the machine's speed, and the share of it that it used."""

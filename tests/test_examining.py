@@ -1,5 +1,7 @@
 """Runs of doubles with a planted fault, each of which looks like a good one to whoever reads its figures."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_dlbench.examining import Examiner
@@ -32,11 +34,19 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def examined(folder):
-    def examined(builder, probe=None, **changes):
+    def examined(builder, probe=None, *, foreign_cpus=0.0, **changes):
         asked = plan(builder, folder, is_suspicious=lambda check: bool(suspicion(check, "cpu")), **changes)
-        return Examiner(probe=probe or probing(speed(1e12))).examine(asked, train_once(asked, 0))
+        return Examiner(probe=probe or probing(speed(1e12))).examine(asked, beside(foreign_cpus, train_once(asked, 0)))
 
     return examined
+
+
+def beside(foreign_cpus, run):
+    """The run as if others had used so much: of tests that run side by side it is not known what they do meanwhile."""
+    if "check_steps" not in run.usage:
+        return run
+    checked = replace(run.usage["check_steps"], foreign_cpus=foreign_cpus)
+    return replace(run, usage={**run.usage, "check_steps": checked})
 
 
 def test_what_was_not_timed_is_no_measurement_and_the_machine_is_not_probed_for_it(examined):
@@ -62,6 +72,13 @@ def test_a_planted_fault_fails_the_run(examined, builder, words):
     assert run.outcome is RunOutcome.FAILED
     assert words in run.message
     assert len(run.step_checks) == CHECKS
+
+
+@pytest.mark.parametrize("builder", ["asynchronous", "runs_dry"])
+def test_a_fault_of_times_beside_others_is_not_known_and_the_run_done_again(examined, builder):
+    run = examined(builder, steps=20, foreign_cpus=1.0)
+    assert run.outcome is RunOutcome.FINISHED
+    assert "checked 3 times while others used 1.0 CPUs" in run.invalid[-1]
 
 
 def test_a_sound_builder_passes_the_check_at_once_and_only_in_the_first_run(examined, folder):

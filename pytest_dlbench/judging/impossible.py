@@ -17,6 +17,9 @@ CHANGES, NOTHING = 1e-3, 1e-6
 # What may be left to do behind the steps, of their own time: the last update, and what a clock is off.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
 CLOCK, PROCESSOR = 0, 1
+# Threads that wait for one another by spinning use more processor time, too, where a neighbour holds one of them up.
+FOREIGN_CPUS = 0.5
+CHECK = "check_steps"
 
 
 def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
@@ -27,9 +30,31 @@ def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
             f"impossible: {run.flop_utilisation:.0%} of the arithmetic that this machine is capable of"
             f" (limit {most:.0%}); steps do less than the network has, or their clock stops too early"
         )
+    reason = _found(run, device)
+    return "" if reason and _is_unclear(run, device) else reason
+
+
+def unchecked(run: Run, device: str) -> str:
+    """Why the times of the check of steps speak neither for nor against this run; empty where they do."""
+    if not _found(run, device) or not _is_unclear(run, device):
+        return ""
+    others = run.usage[CHECK].foreign_cpus
+    return (
+        f"its steps were checked {len(run.step_checks)} times while others used {others:.1f} CPUs, and seemed not alike"
+    )
+
+
+def _found(run: Run, device: str) -> str:
     found = [suspicion(check, device) for check in run.step_checks]
     # Each repetition may be disturbed elsewhere, which only adds: the quickest of each part must be wrong, too.
     return suspicion(_quickest(run.step_checks), device) if found and all(found) else ""
+
+
+def _is_unclear(run: Run, device: str) -> bool:
+    """Whether all that speaks against a run is times that were taken beside others."""
+    if CHECK not in run.usage or _of_losses(_quickest(run.step_checks)):
+        return False
+    return device == "cpu" and run.usage[CHECK].foreign_cpus > FOREIGN_CPUS
 
 
 def _quickest(checks: Sequence[StepCheck]) -> StepCheck:
@@ -51,9 +76,11 @@ def _least(seconds: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 def suspicion(check: StepCheck, device: str) -> str:
     """What one check of the steps speaks against; it counts if all repetitions speak against something."""
-    if not isfinite(float(check.loss_after)):
-        # Training went on beyond what the recipe asks for, and need not survive that.
-        return ""
+    # Training went on beyond what the recipe asks for, and need not survive that.
+    return (_of_losses(check) or _of_times(check, device)) if isfinite(float(check.loss_after)) else ""
+
+
+def _of_losses(check: StepCheck) -> str:
     if check.loss_before == check.loss_after and float(check.loss_before) != 0:
         return (
             f"impossible: {3 * check.steps} more steps leave the test loss at {check.loss_before} to the last digit;"
@@ -64,6 +91,10 @@ def suspicion(check: StepCheck, device: str) -> str:
             f"impossible: the same weights give a test loss of {check.loss_after}, and then of {check.loss_again};"
             " evaluation changes with repetition (dropout left on?)"
         )
+    return ""
+
+
+def _of_times(check: StepCheck, device: str) -> str:
     # A neighbour on the machine stretches the clock, and not the time on processors; a card's work is not on them.
     clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
     if all(_is_left(check, clock) for clock in clocks):

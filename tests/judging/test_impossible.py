@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging.impossible import impossible, suspicion
+from pytest_dlbench.judging.impossible import impossible, suspicion, unchecked
 from pytest_dlbench.records import StepCheck
 from tests.doubles.records import run
 
@@ -84,6 +84,37 @@ def test_repetitions_that_a_neighbour_disturbed_in_turn_are_possible():
     assert suspicion(slow_double, "cpu")
     disturbed = replace(run(), step_checks=(slow_single, slow_double, slow_single))
     assert not impossible(disturbed, has_convolutions=False, device="cpu")
+
+
+def beside(foreign_cpus, *checks):
+    usage = replace(run().usage["train"], foreign_cpus=foreign_cpus)
+    return replace(run(), step_checks=checks, usage={"check_steps": usage})
+
+
+@pytest.mark.parametrize("check", [UNSYNCHRONISED, NOT_TWICE])
+def test_times_taken_beside_others_are_no_fault_and_no_measurement(check):
+    busy, quiet = beside(1.2, check, check), beside(0.2, check, check)
+    assert not impossible(busy, has_convolutions=False, device="cpu")
+    assert "2 times while others used 1.2 CPUs" in unchecked(busy, "cpu")
+    assert impossible(quiet, has_convolutions=False, device="cpu")
+    assert not unchecked(quiet, "cpu")
+
+
+@pytest.mark.parametrize("check", [FROZEN, FORGETFUL])
+def test_losses_beside_others_are_what_they_are(check):
+    busy = beside(1.2, check)
+    assert impossible(busy, has_convolutions=False, device="cpu")
+    assert not unchecked(busy, "cpu")
+
+
+def test_a_sound_check_beside_others_is_one():
+    assert not unchecked(beside(1.2, SOUND), "cpu")
+
+
+def test_what_others_do_on_processors_excuses_no_card():
+    on_card = beside(1.2, UNSYNCHRONISED)
+    assert impossible(on_card, has_convolutions=False, device="gpu")
+    assert not unchecked(on_card, "gpu")
 
 
 @pytest.mark.parametrize(
