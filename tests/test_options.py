@@ -248,6 +248,21 @@ def test_three_runs_with_a_reason_can_be_saved():
     assert read({"save": "true", "reason": "because", "runs": "3"}).save
 
 
+@pytest.mark.parametrize(
+    ("key", "flag", "value"),
+    [
+        ("budget", "--dlbench-budget", "5m"),
+        ("max-runs", "--dlbench-max-runs", "6"),
+        ("false-alarms", "--dlbench-false-alarms", "5%"),
+    ],
+)
+def test_what_is_for_pairs_is_refused_where_there_are_none(key, flag, value):
+    with pytest.raises(OptionError, match=f"{flag}: is for pairs, and this session has none"):
+        read({key: value})
+    assert read({key: value, "ab": "pytorch==2.12.0,pytorch==2.13.0"}).ab
+    assert read(ini={key: value})
+
+
 def test_fewer_runs_can_be_done_without_saving():
     assert read({"runs": "1"}).runs == 1
 

@@ -20,6 +20,8 @@ REPEATED = frozenset(
     | {"target_accuracy"}
 )
 
+OF_PAIRS = frozenset({"budget", "max_runs", "false_alarms"})
+
 TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
 
 
@@ -79,14 +81,7 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
     # One metric on the command line leaves the ini file's others as they are.
     values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini), **typed}
     options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
-    if options.save and not options.reason:
-        raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
-    if options.save and options.ab:
-        raise OptionError(
-            "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
-        )
-    if options.save and options.runs < FEWEST_RUNS:
-        raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
+    _check(options, command_line)
     return replace(
         options,
         baselines=root / options.baselines,
@@ -95,6 +90,25 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
     )
+
+
+def _check(options: Options, command_line: Callable[[str], Any]) -> None:
+    """That what was asked for goes together; OptionError says what does not."""
+    if options.save and not options.reason:
+        raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
+    if options.save and options.ab:
+        raise OptionError(
+            "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
+        )
+    if options.save and options.runs < FEWEST_RUNS:
+        raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
+    # In an ini file they wait for sessions that have pairs.
+    typed = [option.flag for option in OPTIONS if option.name in OF_PAIRS and command_line(option.key) is not None]
+    if typed and not options.ab:
+        raise OptionError(
+            f"{typed[0]}: is for pairs, and this session has none: name two sides, such as"
+            " --dlbench-ab pytorch==2.12.0,pytorch==2.13.0, or leave it out"
+        )
 
 
 def _typed_tolerance(command_line: Callable[[str], Any]) -> Mapping[str, float]:
