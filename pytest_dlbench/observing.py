@@ -169,11 +169,11 @@ def cost(ratios: Sequence[float], *, rate: int, usual: float, at_rate: float) ->
     # Late: SciPy is slow to load, and the other half of the doctor needs none.
     import numpy as np  # noqa: PLC0415
 
-    from pytest_dlbench.judging.intervals import paired  # noqa: PLC0415
+    from pytest_dlbench.judging.intervals import of_mean  # noqa: PLC0415
 
     # Looks that come often find warm caches, and each is less of a burden than one that comes alone.
     dose = min(rate, at_rate / usual) if usual else rate
-    found = paired(np.array(ratios), run_sd=PAIR_SD, is_robust=True, alpha=ALPHA)
+    found = of_mean(np.array(ratios), run_sd=PAIR_SD, is_robust=True, alpha=ALPHA)
     estimate, lower, upper = (1 + expm1(value) / dose for value in (found.estimate, found.lower, found.upper))
     return Cost(pairs=len(ratios), rate=rate, dose=dose, ratio=estimate, lower=lower, upper=upper, core_share=usual)
 

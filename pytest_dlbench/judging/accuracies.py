@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import Interval, Values, paired, unpaired
+from pytest_dlbench.judging.intervals import Interval, Values, of_mean, unpaired
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.reaching import TimeToAccuracy
 from pytest_dlbench.judging.scales import badness, shown
@@ -55,7 +55,7 @@ def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], 
 
 def repeated(metric: Metric, runs: int) -> Interval:
     """What so many runs lose that are to the last digit what they were."""
-    return paired(np.zeros(runs), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
+    return of_mean(np.zeros(runs), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
 
 
 def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:

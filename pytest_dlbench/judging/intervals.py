@@ -1,11 +1,12 @@
 """Intervals for the difference of two groups of runs. One number a run: steps are never pooled.
 
 A moderated t interval: the runs' variance is combined with an assumed one of four degrees of freedom, so that three
-runs that happen to agree do not pass for certainty (G. Smyth 2004, "Linear models and empirical Bayes methods"). Of two
-groups the runs alone may say that the interval is wider: then they have it. Runs that lie far further apart than is
+runs that happen to agree do not pass for certainty (G. Smyth 2004, "Linear models and empirical Bayes methods"). Where
+the runs alone say that the interval is wider, it is. Runs that lie far further apart than is
 assumed would else be taken for quieter than they are, and a difference between two times three of them for a finding.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -41,8 +42,8 @@ def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_r
     if is_robust:
         old, new = _pull_in(old, run_sd), _pull_in(new, run_sd)
     squares = float(_squares(old) + _squares(new))
-    known = _of_difference(squares, len(old), len(new), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
-    return around(float(new.mean() - old.mean()), known.error, known.freedom, alpha)
+    width = _half_width(squares, (len(old), len(new)), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    return _around(float(new.mean() - old.mean()), width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,17 @@ def foretold(
     squares = float(_squares(old))
     variance = max(squares / max(1, len(old) - 1), smallest_sd**2)
     squares += (runs - 1) * variance
-    known = _of_difference(squares, len(old), runs, run_sd=run_sd, session_sd=session_sd, alpha=alpha)
-    return Foretold(half_width=known.half_width(alpha), distance=sqrt(variance * (1 / len(old) + 1 / runs)))
+    width = _half_width(squares, (len(old), runs), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    return Foretold(half_width=width, distance=sqrt(variance * (1 / len(old) + 1 / runs)))
 
 
-def paired(differences: Values, *, run_sd: float, is_robust: bool, alpha: float) -> Interval:
-    """The mean of differences between runs that belong together, such as those of one seed."""
-    found = moderated(differences, run_sd, is_robust=is_robust)
-    return around(float(found.mean), float(found.error), found.freedom, alpha)
+def of_mean(values: Values, *, run_sd: float, session_sd: float = 0.0, is_robust: bool, alpha: float) -> Interval:
+    """The mean of one group, which may be differences between runs that belong together, such as those of one seed."""
+    if is_robust:
+        values = _pull_in(values, run_sd)
+    squares = float(_squares(values))
+    width = _half_width(squares, (len(values),), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    return _around(float(values.mean()), width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,44 +102,38 @@ def moderated(differences: Values, assumed_sd: Values | float, *, is_robust: boo
     return Moderated(mean=differences.mean(axis=-1), error=np.sqrt(variance / count), freedom=freedom)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """The standard error of an estimate, and its degrees of freedom."""
-
-    error: float
-    freedom: float
-
-    def half_width(self, alpha: float) -> float:
-        """Of the t interval that leaves out alpha on either side."""
-        # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
-        from scipy import special  # noqa: PLC0415
-
-        return float(special.stdtrit(self.freedom, 1 - alpha) * self.error)
-
-
 def around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
     """A t interval that leaves out alpha on either side."""
-    width = _Known(error=error, freedom=freedom).half_width(alpha)
+    return _around(estimate, _quantile(freedom, alpha) * error)
+
+
+def _around(estimate: float, width: float) -> Interval:
     return Interval(estimate=float(estimate), lower=float(estimate) - width, upper=float(estimate) + width)
 
 
-def _of_difference(squares: float, old: int, new: int, *, run_sd: float, session_sd: float, alpha: float) -> _Known:
-    """Of a difference of two means of so many runs: the wider of what is found and assumed, and of what is found."""
-    found = old + new - 2
+def _half_width(squares: float, sides: Sequence[int], *, run_sd: float, session_sd: float, alpha: float) -> float:
+    """Of the mean of one side of so many runs, or of the difference of two; what is assumed never narrows it."""
+    found = sum(sides) - len(sides)
     both = PRIOR_FREEDOM + found
-    runs = [(both, (squares + PRIOR_FREEDOM * run_sd**2) / both)]
+    variances = [(both, (squares + PRIOR_FREEDOM * run_sd**2) / both)]
     if found:
-        runs.append((found, squares / found))
-    share = 1 / old + 1 / new
-    known = [_with_sessions(variance * share, freedom, session_sd=session_sd) for freedom, variance in runs]
-    return max(known, key=lambda one: one.half_width(alpha))
+        variances.append((found, squares / found))
+    share, of_sessions = sum(1 / runs for runs in sides), len(sides) * session_sd**2
+    return max(_with_sessions(share * variance, freedom, of_sessions, alpha) for freedom, variance in variances)
 
 
-def _with_sessions(of_runs: float, freedom: int, *, session_sd: float) -> _Known:
-    total = of_runs + 2 * session_sd**2
+def _with_sessions(of_runs: float, freedom: int, of_sessions: float, alpha: float) -> float:
+    total = of_runs + of_sessions
     # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
     share = of_runs / total if total else 1.0
-    return _Known(error=sqrt(total), freedom=1 / (share**2 / freedom + (1 - share) ** 2 / PRIOR_FREEDOM))
+    return _quantile(1 / (share**2 / freedom + (1 - share) ** 2 / PRIOR_FREEDOM), alpha) * sqrt(total)
+
+
+def _quantile(freedom: float, alpha: float) -> float:
+    # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
+    from scipy import special  # noqa: PLC0415
+
+    return float(special.stdtrit(freedom, 1 - alpha))
 
 
 def _squares(values: Values) -> Values:

@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.judging.intervals import Interval, paired
+from pytest_dlbench.judging.intervals import Interval, of_mean
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.spans import spans
@@ -42,7 +42,7 @@ def leak(runs: Sequence[Run], alpha: float = ALPHA) -> Interval:
     points = np.array([100 * growth(run) for run in runs])
     if not len(points) or not np.isfinite(points).all():
         return Interval(estimate=nan, lower=-np.inf, upper=np.inf)
-    return paired(points, run_sd=METRICS["leak"].run_sd, is_robust=False, alpha=alpha)
+    return of_mean(points, run_sd=METRICS["leak"].run_sd, is_robust=False, alpha=alpha)
 
 
 def verdict(runs: Sequence[Run], tolerance: float) -> Verdict | None:
