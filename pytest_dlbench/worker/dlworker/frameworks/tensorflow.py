@@ -6,6 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow_layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
+from dlworker.frameworks.tensorflow_mixed import widened
+from dlworker.frameworks.tensorflow_optimizers import OPTIMIZERS, LossScaled
 from dlworker.frameworks.tensorflow_weights import keeps_channels_last, own_weights, to_native
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
@@ -16,6 +18,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -24,6 +27,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -44,6 +48,7 @@ SUPPORTS = {
     "start",
     "tanh",
 }
+MIXED = ("bfloat16", "float16")
 
 
 def configure(threads):
@@ -65,17 +70,23 @@ def versions():
 
 
 class Network(tf.Module):
-    """The layers in their order, each called with the values that it reads."""
+    """The layers in their order, each called with the values that it reads, which are of ``dtype``.
 
-    def __init__(self, layers, arrays, kinds):
+    A layer casts its variables to the type of these: so their gradients are of the variables' type again, and what a
+    variable gets from several places is added up in that.
+    """
+
+    def __init__(self, layers, arrays, kinds, dtype):
         super().__init__("network")
+        self.dtype = tf.as_dtype(dtype)
         self.layers = [kinds[layer["kind"]](layer, arrays[layer["name"]]) for layer in layers]
         self.places = {layer["name"]: place for place, layer in enumerate(layers)}
         self.run = partial(run, wired(layers))
 
     def __call__(self, x, training, seed=0, number=0):
-        """Logits. Each layer has a seed of its own in every step."""
+        """Logits, never of 16 bits. Each layer has a seed of its own in every step."""
         lengths, states = {}, {}
+        x = tf.cast(x, self.dtype) if x.dtype.is_floating else x
 
         def call(layer, values):
             name, kind, x = layer["name"], layer["kind"], values[0]
@@ -88,9 +99,11 @@ class Network(tf.Module):
                 return x
             if kind == "embedding" and layer["padding"] is not None:
                 lengths[name] = tf.math.count_nonzero(x != layer["padding"], axis=1, dtype=tf.int32)
-            return own(x, training, [seed, number * len(self.layers) + place])
+            x = own(x, training, [seed, number * len(self.layers) + place])
+            # Not before they were read: the gradients of a row are added up in the type of the weights.
+            return tf.cast(x, self.dtype) if kind == "embedding" else x
 
-        return self.run(x, call)
+        return widened(self.run(x, call))
 
 
 def losses_of(network, logits, labels):
@@ -103,110 +116,6 @@ def losses_of(network, logits, labels):
         return losses, tf.size(labels)
     counts = labels != network["ignored"]
     return tf.where(counts, losses, tf.zeros_like(losses)), tf.math.count_nonzero(counts)
-
-
-# An optimiser takes the settings and the variables, and is one fused operator a variable where TensorFlow has the
-# canonical update as one.
-
-
-class Optimizer(tf.Module):
-    """``slots`` arrays beside every variable, and an update of each."""
-
-    slots = 0
-
-    def __init__(self, settings, variables):
-        super().__init__(settings["kind"])
-        self.dtype = variables[0].dtype
-        self.settings, self.trained = settings, variables
-        self.kept = [[tf.Variable(tf.zeros_like(v), trainable=False) for _ in range(self.slots)] for v in variables]
-
-    def setting(self, name):
-        # The raw operators would take a Python number for a float32, whatever the variables are.
-        return tf.constant(self.settings[name], self.dtype)
-
-    def apply(self, gradients, rate):
-        for variable, kept, gradient in zip(self.trained, self.kept, gradients):
-            self.update(variable, kept, gradient, rate)
-
-
-class SGD(Optimizer):
-    """TensorFlow's Nesterov step is the neutral one: gradient + momentum * velocity."""
-
-    def __init__(self, settings, variables):
-        self.slots = 1 if settings["momentum"] else 0
-        super().__init__(settings, variables)
-
-    def update(self, variable, kept, gradient, rate):
-        if self.settings["weight_decay"]:
-            gradient = gradient + self.setting("weight_decay") * variable
-        if not kept:
-            tf.raw_ops.ResourceApplyGradientDescent(var=variable.handle, alpha=rate, delta=gradient)
-            return
-        tf.raw_ops.ResourceApplyMomentum(
-            var=variable.handle,
-            accum=kept[0].handle,
-            lr=rate,
-            grad=gradient,
-            momentum=self.setting("momentum"),
-            use_nesterov=self.settings["nesterov"],
-        )
-
-
-class Adam(Optimizer):
-    slots = 2
-
-    def __init__(self, settings, variables):
-        super().__init__(settings, variables)
-        self.taken = tf.Variable(tf.zeros([], self.dtype), trainable=False)
-
-    def apply(self, gradients, rate):
-        self.taken.assign_add(1.0)
-        super().apply(gradients, rate)
-
-    def update(self, variable, kept, gradient, rate):
-        beta2_power = self.setting("beta2") ** self.taken
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=kept[0].handle,
-            v=kept[1].handle,
-            beta1_power=self.setting("beta1") ** self.taken,
-            beta2_power=beta2_power,
-            lr=rate,
-            beta1=self.setting("beta1"),
-            beta2=self.setting("beta2"),
-            # TensorFlow adds it to the root before that is corrected.
-            epsilon=self.setting("epsilon") * tf.sqrt(1.0 - beta2_power),
-            grad=gradient,
-        )
-
-
-class Adadelta(Optimizer):
-    slots = 2
-
-    def update(self, variable, kept, gradient, rate):
-        tf.raw_ops.ResourceApplyAdadelta(
-            var=variable.handle,
-            accum=kept[0].handle,
-            accum_update=kept[1].handle,
-            lr=rate,
-            rho=self.setting("rho"),
-            epsilon=self.setting("epsilon"),
-            grad=gradient,
-        )
-
-
-class RMSprop(Optimizer):
-    """In single operations: TensorFlow's fused one has its epsilon inside the root."""
-
-    slots = 1
-
-    def update(self, variable, kept, gradient, rate):
-        rho, (squares,) = self.setting("rho"), kept
-        squares.assign(rho * squares + (1 - rho) * tf.square(gradient))
-        variable.assign_sub(rate * gradient / (tf.sqrt(squares) + self.setting("epsilon")))
-
-
-OPTIMIZERS = {"sgd": SGD, "adam": Adam, "adadelta": Adadelta, "rmsprop": RMSprop}
 
 
 def _use(device):
@@ -231,23 +140,26 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         _use(device)
-        self.dtype = np.dtype(recipe["precision"])
+        precision = recipe["precision"]
+        # NumPy has no bfloat16, and no array that lasts is of 16 bits.
+        self.dtype = np.dtype("float32" if precision in MIXED else precision)
         self.network, self.layers = network, network["layers"]
         native = own_weights(self.layers, seed) if weights is None else to_native(self.layers, weights)
         arrays = {name: {role: tf.cast(a, self.dtype) for role, a in own.items()} for name, own in native.items()}
-        self.model = Network(self.layers, arrays, self._kinds())
+        self.model = Network(self.layers, arrays, self._kinds(precision), precision)
         self.variables = self.model.trainable_variables
-        self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"], self.variables)
+        optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"], self.variables)
+        self.optimizer = LossScaled(optimizer) if precision == "float16" else optimizer
         self.rate, self.clip_norm = recipe["optimizer"]["learning_rate"], recipe.get("clip_norm")
         self.seed = seed
         # Whatever Python decides here it decides once: there is nothing for AutoGraph to convert.
         self._update = tf.function(self._update, autograph=False, jit_compile=self.jit_compile)
         self._apply = tf.function(self._apply, autograph=False, jit_compile=self.jit_compile)
 
-    def _kinds(self):
+    def _kinds(self, precision):
         kinds = dict(LAYERS)
-        if self.dtype == np.float32 and not self.jit_compile:
-            kinds.update(FUSED)
+        if not self.jit_compile:
+            kinds.update(FUSED.get(precision, {}))
         if not keeps_channels_last(self.layers):
             kinds["flatten"] = flatten_in_order
         return kinds
@@ -287,9 +199,11 @@ class Trainer:
             logits = self.model(x, training=True, seed=self.seed, number=number)
             losses, count = losses_of(self.network, logits, y)
             loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
+            scaled = self.optimizer.scale(loss)
         # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
         # nor an update that changes all rows can be had from those.
-        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, self.variables)]
+        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, self.variables)]
+        gradients = self.optimizer.unscale(gradients)
         if self.clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm)
         self.optimizer.apply(gradients, rate)

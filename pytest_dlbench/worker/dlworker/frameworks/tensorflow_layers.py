@@ -1,25 +1,29 @@
 """The layers of the TensorFlow 2 builder: tf.Modules and functions of tf.nn operations. Images are channels last.
 
 A layer is made from its JSON and its native arrays, and called with (x, training, seed): with variables it is a
-tf.Module, without a function. Merges are called with all values, recurrent layers with what they need.
+tf.Module, without a function. Merges are called with all values, recurrent layers with what they need. A layer computes
+in the type of its values, to which it casts its variables.
 """
 
 from functools import partial
 
 import tensorflow as tf
 
+from dlworker.frameworks.tensorflow_mixed import biased, widened
+from dlworker.frameworks.tensorflow_recurrent import GRU, LSTM, FusedLSTM
+from dlworker.frameworks.tensorflow_weights import variable
 from dlworker.protocol import RequestError
 
 
 class Conv2D(tf.Module):
     def __init__(self, layer, arrays):
         super().__init__(layer["name"])
-        self.weight, self.bias = _variable(layer, arrays, "weight"), _variable(layer, arrays, "bias")
+        self.weight, self.bias = variable(layer, arrays, "weight"), variable(layer, arrays, "bias")
         self.stride, self.padding = layer["stride"], _padding(layer, "kernel")
 
     def __call__(self, x, training, seed):
-        x = self.convolve(x, self.weight)
-        return x if self.bias is None else tf.nn.bias_add(x, self.bias)
+        x = self.convolve(x, tf.cast(self.weight, x.dtype))
+        return x if self.bias is None else biased(x, self.bias)
 
     def convolve(self, x, weight):
         return tf.nn.conv2d(x, weight, self.stride, self.padding)
@@ -40,27 +44,31 @@ class GroupedConv2D(Conv2D):
 class Dense(tf.Module):
     def __init__(self, layer, arrays):
         super().__init__(layer["name"])
-        self.weight, self.bias = _variable(layer, arrays, "weight"), _variable(layer, arrays, "bias")
+        self.weight, self.bias = variable(layer, arrays, "weight"), variable(layer, arrays, "bias")
 
     def __call__(self, x, training, seed):
+        weight = tf.cast(self.weight, x.dtype)
         # tf.matmul would make a product of its own for each sequence.
-        x = tf.matmul(x, self.weight) if len(x.shape) == 2 else tf.tensordot(x, self.weight, 1)
-        return x if self.bias is None else tf.nn.bias_add(x, self.bias)
+        x = tf.matmul(x, weight) if len(x.shape) == 2 else tf.tensordot(x, weight, 1)
+        return x if self.bias is None else biased(x, self.bias)
 
 
 class BatchNorm(tf.Module):
+    """Its variables, the moments of a batch and what is computed of them have 32 bits at least."""
+
     def __init__(self, layer, arrays):
         super().__init__(layer["name"])
         if len(layer["input"]) == 2:
             raise RequestError("unsupported", "the TensorFlow builder has no batch_norm of sequences")
-        self.scale, self.shift = _variable(layer, arrays, "scale"), _variable(layer, arrays, "shift")
+        self.scale, self.shift = variable(layer, arrays, "scale"), variable(layer, arrays, "shift")
         self.mean = tf.Variable(tf.zeros_like(self.scale), trainable=False)
         self.variance = tf.Variable(tf.ones_like(self.scale), trainable=False)
         self.epsilon, self.decay = layer["epsilon"], layer["decay"]
 
     def __call__(self, x, training, seed):
         if not training:
-            return tf.nn.batch_normalization(x, self.mean, self.variance, self.shift, self.scale, self.epsilon)
+            moved = widened(x), self.mean, self.variance, self.shift, self.scale, self.epsilon
+            return tf.cast(tf.nn.batch_normalization(*moved), x.dtype)
         x, mean, variance = self.normalise(x)
         self.mean.assign(self.decay * self.mean + (1 - self.decay) * mean)
         self.variance.assign(self.decay * self.variance + (1 - self.decay) * variance)
@@ -68,14 +76,15 @@ class BatchNorm(tf.Module):
 
     def normalise(self, x):
         """x normalised, the batch's mean and its unbiased variance."""
-        mean, variance = tf.nn.moments(x, list(range(len(x.shape) - 1)))
+        wide = widened(x)
+        mean, variance = tf.nn.moments(wide, list(range(len(x.shape) - 1)))
         count = x.shape.num_elements() // x.shape[-1]
-        x = tf.nn.batch_normalization(x, mean, variance, self.shift, self.scale, self.epsilon)
-        return x, mean, variance * (count / (count - 1))
+        normalised = tf.nn.batch_normalization(wide, mean, variance, self.shift, self.scale, self.epsilon)
+        return tf.cast(normalised, x.dtype), mean, variance * (count / (count - 1))
 
 
 class FusedBatchNorm(BatchNorm):
-    """The same in a third of the time, for float32 alone. Under XLA it is no faster, and loses digits."""
+    """The same in a third of the time, not for float64. Under XLA it is no faster, and loses digits."""
 
     def normalise(self, x):
         # Not tf.compat.v1.nn.fused_batch_norm: it raises an epsilon of 1e-5 to 1.001e-5. The variance is unbiased.
@@ -88,99 +97,10 @@ class FusedBatchNorm(BatchNorm):
 class Embedding(tf.Module):
     def __init__(self, layer, arrays):
         super().__init__(layer["name"])
-        self.weight = _variable(layer, arrays, "weight")
+        self.weight = variable(layer, arrays, "weight")
 
     def __call__(self, tokens, training, seed):
         return tf.nn.embedding_lookup(self.weight, tokens)
-
-
-class Recurrent(tf.Module):
-    """Called with (x, lengths, start), the latter None where there are none; gives its output and its last state.
-
-    A state is a tuple that begins with the hidden one. Behind its last token a sequence keeps its state.
-    """
-
-    def __init__(self, layer, arrays):
-        super().__init__(layer["name"])
-        self.weight, self.recurrent = _variable(layer, arrays, "weight"), _variable(layer, arrays, "recurrent")
-        self.bias, self.recurrent_bias = _variable(layer, arrays, "bias"), _variable(layer, arrays, "recurrent_bias")
-        self.units, self.gives_sequence = layer["units"], layer["sequence"]
-
-    def __call__(self, x, lengths, start):
-        batch, steps, features = x.shape
-        values = tf.TensorArray(x.dtype, steps, element_shape=[batch, features]).unstack(tf.transpose(x, [1, 0, 2]))
-        # Only what is asked for: XLA copies all of the outputs in every step.
-        outputs = (tf.TensorArray(x.dtype, steps, element_shape=[batch, self.units]),) * self.gives_sequence
-
-        def step(number, state, outputs):
-            new = self.cell(values.read(number), state)
-            if lengths is not None:
-                goes_on = (number < lengths)[:, tf.newaxis]
-                new = tuple(tf.where(goes_on, after, before) for after, before in zip(new, state))
-            return number + 1, new, tuple(array.write(number, new[0]) for array in outputs)
-
-        first = 0, self.begin(x, start), outputs
-        _, state, outputs = tf.while_loop(lambda number, *_: number < steps, step, first, maximum_iterations=steps)
-        return (tf.transpose(outputs[0].stack(), [1, 0, 2]) if self.gives_sequence else state[0]), state
-
-    def begin(self, x, start):
-        return start or (tf.zeros([x.shape[0], self.units], x.dtype),) * self.parts
-
-
-class LSTM(Recurrent):
-    """Gates are in the order input, cell, forget, output."""
-
-    parts = 2
-
-    def cell(self, x, state):
-        hidden, cell = state
-        gates = tf.nn.bias_add(tf.matmul(x, self.weight) + tf.matmul(hidden, self.recurrent), self.bias)
-        i, g, f, o = tf.split(gates, 4, axis=1)
-        cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
-        return tf.sigmoid(o) * tf.tanh(cell), cell
-
-
-class FusedLSTM(LSTM):
-    """All steps in one operator, for float32 alone; XLA does not compile it."""
-
-    def __call__(self, x, lengths, start):
-        batch, steps, _ = x.shape
-        hidden, cell = self.begin(x, start)
-        none = tf.zeros([self.units], x.dtype)
-        # Not BlockLSTMV2: its gradient is registered as this one's, whose gates are in another order.
-        states = tf.raw_ops.BlockLSTM(
-            seq_len_max=steps,
-            x=tf.transpose(x, [1, 0, 2]),
-            cs_prev=cell,
-            h_prev=hidden,
-            w=tf.concat([self.weight, self.recurrent], axis=0),
-            wci=none,
-            wcf=none,
-            wco=none,
-            b=self.bias,
-            forget_bias=0.0,
-            cell_clip=-1.0,
-        )
-        if lengths is None:
-            state = states.h[-1], states.cs[-1]
-        else:
-            # What follows a sequence's last token is computed and not used.
-            ends = tf.stack([lengths - 1, tf.range(batch)], axis=1)
-            state = tf.gather_nd(states.h, ends), tf.gather_nd(states.cs, ends)
-        return (tf.transpose(states.h, [1, 0, 2]) if self.gives_sequence else state[0]), state
-
-
-class GRU(Recurrent):
-    parts = 1
-
-    def cell(self, x, state):
-        (hidden,) = state
-        inner = 2 * self.units
-        given = tf.nn.bias_add(tf.matmul(x, self.weight), self.bias)
-        recurrent = tf.nn.bias_add(tf.matmul(hidden, self.recurrent), self.recurrent_bias)
-        r, z = tf.split(tf.sigmoid(given[:, :inner] + recurrent[:, :inner]), 2, axis=1)
-        new = tf.tanh(given[:, inner:] + r * recurrent[:, inner:])
-        return ((1 - z) * new + z * hidden,)
 
 
 def max_pool(layer, arrays):
@@ -194,13 +114,13 @@ def max_pool(layer, arrays):
 def avg_pool(layer, arrays):
     pool, padding = partial(tf.nn.avg_pool2d, ksize=layer["window"], strides=layer["stride"]), _padding(layer, "window")
     if isinstance(padding, str):
-        return _always(partial(pool, padding=padding))
+        return _always_widened(partial(pool, padding=padding))
 
     # Zeros that are padded here would be counted as values.
     def mean(x):
         return pool(tf.pad(x, padding), padding="VALID")
 
-    return _always(lambda x: mean(x) / mean(tf.ones([1, x.shape[1], x.shape[2], 1], x.dtype)))
+    return _always_widened(lambda x: mean(x) / mean(tf.ones([1, x.shape[1], x.shape[2], 1], x.dtype)))
 
 
 def dropout(layer, arrays):
@@ -218,14 +138,14 @@ def local_response_norm(layer, arrays):
         sums = tf.add_n([squares[..., first : first + channels] for first in range(size)])
         return x / (layer["k"] + layer["alpha"] / size * sums) ** layer["beta"]
 
-    return _always(normalise)
+    return _always_widened(normalise)
 
 
 def fused_local_response_norm(layer, arrays):
     """TensorFlow's own operator, for float32 alone. It does not divide alpha by the size."""
     size = layer["size"]
     settings = {"depth_radius": size // 2, "bias": layer["k"], "alpha": layer["alpha"] / size, "beta": layer["beta"]}
-    return _always(partial(tf.nn.local_response_normalization, **settings))
+    return _always_widened(partial(tf.nn.local_response_normalization, **settings))
 
 
 def pad_channels(layer, arrays):
@@ -245,6 +165,11 @@ def _always(operation):
     return lambda x, training, seed: operation(x)
 
 
+def _always_widened(operation):
+    """Such a layer that computes what 16 bits are too few for: squares, logarithms, long sums."""
+    return _always(lambda x: tf.cast(operation(widened(x)), x.dtype))
+
+
 LAYERS = {
     "conv2d": Conv2D,
     "grouped_conv2d": GroupedConv2D,
@@ -258,7 +183,7 @@ LAYERS = {
     "relu": lambda layer, arrays: _always(tf.nn.relu),
     "tanh": lambda layer, arrays: _always(tf.tanh),
     "sigmoid": lambda layer, arrays: _always(tf.sigmoid),
-    "log_softmax": lambda layer, arrays: _always(tf.nn.log_softmax),
+    "log_softmax": lambda layer, arrays: _always_widened(tf.nn.log_softmax),
     "pad_channels": pad_channels,
     "add": lambda layer, arrays: tf.add_n,
     "concat": lambda layer, arrays: partial(tf.concat, axis=-1),
@@ -267,15 +192,11 @@ LAYERS = {
     "lstm": LSTM,
     "gru": GRU,
 }
-# What TensorFlow has as one operator for float32, and XLA has not or does no better.
-FUSED = {"batch_norm": FusedBatchNorm, "local_response_norm": fused_local_response_norm, "lstm": FusedLSTM}
+# What TensorFlow has as one operator for a precision, and XLA has not or does no better.
+_NORMS = {"batch_norm": FusedBatchNorm, "local_response_norm": fused_local_response_norm}
+FUSED = {"float32": dict(_NORMS, lstm=FusedLSTM), "bfloat16": _NORMS, "float16": _NORMS}
 MERGES = {"add", "concat"}
 RECURRENT = {"lstm", "gru"}
-
-
-def _variable(layer, arrays, role):
-    """A trainable array under its canonical name, or None where the layer has none."""
-    return tf.Variable(arrays[role], name="%s.%s" % (layer["name"], role)) if role in arrays else None
 
 
 def _padding(layer, window):

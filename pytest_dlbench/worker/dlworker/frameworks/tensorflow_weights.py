@@ -31,6 +31,11 @@ def to_native(layers, weights):
     return native
 
 
+def variable(layer, arrays, role):
+    """A trainable array under its canonical name, or None where the layer has none."""
+    return tf.Variable(arrays[role], name="%s.%s" % (layer["name"], role)) if role in arrays else None
+
+
 def _channels_last(array, image):
     features = array.reshape(image + [-1]).transpose(1, 2, 0, 3)
     return features.reshape(array.shape)
