@@ -64,7 +64,12 @@ _WRITTEN_HERE = (
 )
 # XLA compiles the loops over sequences of the same builder for half a minute.
 _COMPILED_SOON = ("response-norm", "log-softmax", "gru-of-lengths", "clipped", "features", "bigrams")
-OTHER_LAYERS = {"keras-torch": _SPECIAL, "tensorflow": _WRITTEN_HERE, "tensorflow-xla": _COMPILED_SOON}
+OTHER_LAYERS = {
+    "jax": _COMPILED_SOON,
+    "keras-torch": _SPECIAL,
+    "tensorflow": _WRITTEN_HERE,
+    "tensorflow-xla": _COMPILED_SOON,
+}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +130,7 @@ def test_a_step_whose_gradients_are_too_large_for_float16_changes_nothing(name, 
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("name", ["pytorch", "tensorflow", "tensorflow-xla"], scope="module")
+@pytest.mark.parametrize("name", ["pytorch", "jax", "tensorflow", "tensorflow-xla"], scope="module")
 def test_the_gradient_of_a_bias_adds_up_all_of_an_image(name, asked, tmp_path):
     # From zeros nothing but the biases learns. 51,200 equal numbers, added up in bfloat16, are 256 of them.
     tried = infer(replace(NETWORK.model, input_shape=(1, 40, 40), layers=(Conv2D(4, 1), GlobalAvgPool(), Flatten())))

@@ -115,7 +115,7 @@ class Trainer:
         jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
         mixed = recipe["precision"] == "bfloat16"
         self.dtype = np.dtype("float32" if mixed else recipe["precision"])
-        compute = partial(_in_bfloat16, apply) if mixed else apply
+        compute = partial(apply, dtype=jnp.bfloat16) if mixed else apply
         self.network, self.layers = network, network["layers"]
         self.device = _find(device)
         if device != "cpu" and not mixed:
@@ -190,19 +190,6 @@ def _find(device):
         return jax.devices(platform)[int(number or 0)]
     except (RuntimeError, IndexError) as error:
         raise RequestError("unsupported", "JAX finds no %s: %s" % (device, error))
-
-
-def _in_bfloat16(apply, layers, weights, states, x, key, training):
-    """The network in bfloat16; logits and running statistics in float32."""
-
-    def cast(tree, dtype):
-        is_float = partial(jnp.issubdtype, arg2=jnp.floating)
-        return jax.tree.map(lambda array: array.astype(dtype) if is_float(array.dtype) else array, tree)
-
-    # Running statistics move by less than bfloat16 can tell: in training they are written and not read.
-    states = states if training else cast(states, jnp.bfloat16)
-    logits, new = apply(layers, cast(weights, jnp.bfloat16), states, cast(x, jnp.bfloat16), key, training)
-    return logits.astype(jnp.float32), cast(new, jnp.float32)
 
 
 def _compiled_step(network, optimizer, apply):

@@ -7,7 +7,26 @@ from jax import lax
 from dlworker.graph import is_chain, run, wired
 
 # Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm has a state, too; recurrent layers
-# and those of several inputs are called by what they need.
+# and those of several inputs are called by what they need. Arrays of one axis, biases among them, are never of 16 bits:
+# what is added to x is rounded behind it, so that gradients are summed up as float32, and statistics are those of it.
+
+
+def widened(x):
+    """x in float32, where it has 16 bits."""
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+
+
+def in_float32(operation):
+    """The same layer of what 16 bits are too few for: squares, logarithms, long sums."""
+
+    def call(layer, parameters, x, key, training):
+        return operation(layer, parameters, widened(x), key, training).astype(x.dtype)
+
+    return call
+
+
+def biased(layer, parameters, x):
+    return (x + parameters["bias"]).astype(x.dtype) if layer["bias"] else x
 
 
 def conv2d(layer, parameters, x, key, training):
@@ -19,12 +38,11 @@ def conv2d(layer, parameters, x, key, training):
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
         feature_group_count=layer.get("groups", 1),
     )
-    return x + parameters["bias"] if layer["bias"] else x
+    return biased(layer, parameters, x)
 
 
 def dense(layer, parameters, x, key, training):
-    x = x @ parameters["weight"]
-    return x + parameters["bias"] if layer["bias"] else x
+    return biased(layer, parameters, x @ parameters["weight"])
 
 
 def _windows(layer, x, start, combine):
@@ -60,14 +78,14 @@ def pad_channels(layer, parameters, x, key, training):
 LAYERS = {
     "conv2d": conv2d,
     "grouped_conv2d": conv2d,
-    "local_response_norm": local_response_norm,
+    "local_response_norm": in_float32(local_response_norm),
     "pad_channels": pad_channels,
-    "log_softmax": lambda layer, parameters, x, key, training: jax.nn.log_softmax(x),
+    "log_softmax": in_float32(lambda layer, parameters, x, key, training: jax.nn.log_softmax(x)),
     "embedding": lambda layer, parameters, x, key, training: parameters["weight"][x],
     "cut": lambda layer, parameters, x, key, training: x[:, layer["first"] : layer["last"]],
     "dense": dense,
     "max_pool": max_pool,
-    "avg_pool": avg_pool,
+    "avg_pool": in_float32(avg_pool),
     "dropout": dropout,
     "flatten": lambda layer, parameters, x, key, training: x.reshape(len(x), -1),
     "relu": lambda layer, parameters, x, key, training: jax.nn.relu(x),
@@ -78,9 +96,10 @@ LAYERS = {
 
 def batch_norm(layer, parameters, state, x, training):
     """Normalised x and the new running statistics."""
+    wide = widened(x)
     if training:
         axes = tuple(range(x.ndim - 1))
-        mean, variance = x.mean(axes), x.var(axes)
+        mean, variance = wide.mean(axes), wide.var(axes)
         count = x.size // x.shape[-1]
         state = {
             "mean": layer["decay"] * state["mean"] + (1 - layer["decay"]) * mean,
@@ -89,7 +108,7 @@ def batch_norm(layer, parameters, state, x, training):
     else:
         mean, variance = state["mean"], state["variance"]
     scale = parameters["scale"] * lax.rsqrt(variance + layer["epsilon"])
-    return (x - mean) * scale + parameters["shift"], state
+    return ((wide - mean) * scale + parameters["shift"]).astype(x.dtype), state
 
 
 def lstm_cell(units, parameters, state, projected):
@@ -123,6 +142,7 @@ def recurrent(layer, parameters, x, lengths, start):
     def step(state, now):
         number, values = now
         new = cell(units, parameters, state, values @ parameters["weight"] + parameters["bias"])
+        new = tuple(part.astype(x.dtype) for part in new)
         if lengths is not None:
             goes_on = (number < lengths)[:, None]
             new = tuple(jnp.where(goes_on, after, before) for after, before in zip(new, state))
@@ -140,14 +160,31 @@ def flattens_natively(layers):
     return is_chain(layers)
 
 
-def apply(layers, parameters, states, inputs, key, training):
-    """Logits and the new batch-norm states. The loop runs when XLA traces it, not in a step."""
+def _rounded(x, dtype):
+    return x.astype(dtype) if dtype and jnp.issubdtype(x.dtype, jnp.floating) else x
+
+
+def _multiplied(kind, parameters, dtype):
+    """Arrays of more than one axis in ``dtype``; rows of an embedding are rounded once they were read.
+
+    So the gradients of one row are summed up as float32.
+    """
+    if kind == "embedding":
+        return parameters
+    return {role: _rounded(array, dtype) if array.ndim > 1 else array for role, array in parameters.items()}
+
+
+def apply(layers, parameters, states, inputs, key, training, dtype=None):
+    """Logits and the new batch-norm states. The loop runs when XLA traces it, not in a step.
+
+    Mixed precision has a ``dtype`` for what layers multiply and hand on. Nothing else is of 16 bits.
+    """
     positions = {layer["name"]: position for position, layer in enumerate(layers)}
     new_states, lengths, ends = dict(states), {}, {}
 
     def call(layer, values):
         name, kind = layer["name"], layer["kind"]
-        own, x = parameters.get(name, {}), values[0]
+        own, x = _multiplied(kind, parameters.get(name, {}), dtype), values[0]
         if kind == "add":
             return sum(values[1:], x)
         if kind == "concat":
@@ -162,6 +199,6 @@ def apply(layers, parameters, states, inputs, key, training):
             return jnp.moveaxis(x, -1, 1).reshape(len(x), -1)
         if kind == "embedding" and layer["padding"] is not None:
             lengths[name] = (x != layer["padding"]).sum(1)
-        return LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training)
+        return _rounded(LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training), dtype)
 
-    return run(wired(layers), inputs, call), new_states
+    return widened(run(wired(layers), _rounded(inputs, dtype), call)), new_states
