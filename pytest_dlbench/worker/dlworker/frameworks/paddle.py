@@ -5,7 +5,7 @@ Images are channels first, as all of Paddle's layers want them.
 
 import ctypes
 import os
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 import paddle
@@ -17,14 +17,18 @@ from dlworker.frameworks.paddle_layers import (
     AvgPoolInDouble,
     BatchNorm,
     BatchNormInDouble,
+    BatchNormInProgram,
     Concat,
     Cut,
     Graph,
+    LinearInProgram,
     LocalResponseNormInDouble,
     PadChannels,
     Recurrent,
     sides,
 )
+from dlworker.frameworks.paddle_mixed import is_compiled, mixed_precision
+from dlworker.frameworks.paddle_optimizers import optimizer
 from dlworker.graph import is_chain
 from dlworker.protocol import RequestError
 
@@ -34,6 +38,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -42,6 +47,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -86,9 +92,9 @@ def conv2d(layer):
     return nn.Conv2D(channels, filters, layer["kernel"], layer["stride"], padding, **settings)
 
 
-def dense(layer):
+def dense(layer, kind=nn.Linear):
     # Of a sequence nn.Linear takes the features of each step.
-    return nn.Linear(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
+    return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
 
 
 def local_response_norm(layer):
@@ -122,94 +128,20 @@ IN_DOUBLE = {
     "avg_pool": AvgPoolInDouble,
     "local_response_norm": LocalResponseNormInDouble,
 }
+IN_PROGRAM = {"batch_norm": BatchNormInProgram, "dense": partial(dense, kind=LinearInProgram)}
 
 
-def build(network, precision):
-    """The neutral network as one nn.Sequential, or as a Graph; every layer bears its name."""
+def build(network, other):
+    """The neutral network as one nn.Sequential, or as a Graph; every layer bears its name.
+
+    ``other`` are the kinds that are not built as usual.
+    """
     layers = network["layers"]
-    known = LAYERS if precision == "float32" else dict(LAYERS, **IN_DOUBLE)
+    known = dict(LAYERS, **other)
     built = [(layer["name"], known[layer["kind"]](layer)) for layer in layers]
     if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
         return nn.Sequential(*built)
     return Graph(layers, built)
-
-
-class Update:
-    """An update written out: of what Paddle's own optimiser rounds to float32, or has with another meaning."""
-
-    slots = 1
-
-    def __init__(self, parameters, settings, clip):
-        self.settings, self.clip, self.rate = settings, clip, settings["learning_rate"]
-        self.slotted = [(one, [paddle.zeros_like(one) for _ in range(self.slots)]) for one in parameters]
-
-    def set_lr(self, rate):
-        self.rate = rate
-
-    @paddle.no_grad()
-    def step(self):
-        pairs = [(parameter, parameter.grad) for parameter, _ in self.slotted]
-        pairs = self.clip(pairs) if self.clip else pairs
-        for (parameter, gradient), (_, slots) in zip(pairs, self.slotted):
-            parameter.subtract_(self.moved(parameter, gradient, *slots) * self.rate)
-
-    def clear_grad(self):
-        for parameter, _ in self.slotted:
-            parameter.clear_gradient()
-
-
-def _move(average, value, share):
-    return average.scale_(share).add_(value * (1 - share))
-
-
-class MomentumInDouble(Update):
-    """paddle.optimizer.Momentum with a momentum and a decay that are not rounded to float32."""
-
-    def moved(self, parameter, gradient, velocity):
-        momentum = self.settings["momentum"]
-        gradient = gradient + parameter * self.settings["weight_decay"]
-        velocity.scale_(momentum).add_(gradient)
-        return gradient + velocity * momentum if self.settings["nesterov"] else velocity
-
-
-class AdadeltaInDouble(Update):
-    """paddle.optimizer.Adadelta with a rho and an epsilon that are not rounded to float32."""
-
-    slots = 2
-
-    def moved(self, parameter, gradient, squares, moves):
-        rho, epsilon = self.settings["rho"], self.settings["epsilon"]
-        _move(squares, gradient * gradient, rho)
-        move = paddle.sqrt((moves + epsilon) / (squares + epsilon)) * gradient
-        _move(moves, move * move, rho)
-        return move
-
-
-class RMSprop(Update):
-    """RMSprop with epsilon beside the root: paddle.optimizer.RMSProp has it inside."""
-
-    def moved(self, parameter, gradient, squares):
-        _move(squares, gradient * gradient, self.settings["rho"])
-        return gradient / (paddle.sqrt(squares) + self.settings["epsilon"])
-
-
-def _optimizer(parameters, recipe):
-    settings, in_double = recipe["optimizer"], recipe["precision"] == "float64"
-    kind, rate = settings["kind"], settings["learning_rate"]
-    clip = nn.ClipGradByGlobalNorm(recipe["clip_norm"]) if recipe.get("clip_norm") else None
-    if kind == "rmsprop" or (in_double and kind in ("sgd", "adadelta")):
-        own = {"rmsprop": RMSprop, "sgd": MomentumInDouble, "adadelta": AdadeltaInDouble}
-        return own[kind](parameters, settings, clip)
-    usual = {"parameters": parameters, "grad_clip": clip}
-    if kind == "adam":
-        betas = {"beta1": settings["beta1"], "beta2": settings["beta2"]}
-        return paddle.optimizer.Adam(rate, epsilon=settings["epsilon"], **betas, **usual)
-    if kind == "adadelta":
-        return paddle.optimizer.Adadelta(rate, epsilon=settings["epsilon"], rho=settings["rho"], **usual)
-    usual["weight_decay"] = settings["weight_decay"] or None
-    if not settings["momentum"]:
-        return paddle.optimizer.SGD(rate, **usual)
-    return paddle.optimizer.Momentum(rate, settings["momentum"], use_nesterov=settings["nesterov"], **usual)
 
 
 def loss_of(network):
@@ -242,15 +174,18 @@ class Trainer:
         if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
             raise RequestError("unsupported", "Paddle finds no GPU")
         paddle.set_device(device)
-        self.precision = recipe["precision"]
+        # Of mixed ones auto_cast has the 16 bits.
+        self.precision = "float64" if recipe["precision"] == "float64" else "float32"
         paddle.set_default_dtype(self.precision)
         paddle.seed(seed)
         self.network = network
-        self.model = build(network, self.precision)
+        other = IN_PROGRAM if is_compiled(recipe["precision"], device) else {}
+        self.model = build(network, IN_DOUBLE if self.precision == "float64" else other)
+        self.forward, self.scaler = mixed_precision(self.model, recipe["precision"], device)
         if weights is not None:
             self._set(weights)
         self.loss = loss_of(network)
-        self.optimizer = _optimizer([parameter for _, parameter, _ in self._natives()], recipe)
+        self.optimizer = optimizer([parameter for _, parameter, _ in self._natives()], recipe)
 
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
@@ -279,7 +214,7 @@ class Trainer:
         self.feed(inputs, labels)
         self.order = paddle.to_tensor(np.array(order, dtype=np.int64))
         self.rates = rates
-        self.model.train()
+        self.forward.train()
 
     def feed(self, inputs, labels):
         has_flags = self.network["loss"] == "sigmoid_cross_entropy"
@@ -293,18 +228,23 @@ class Trainer:
         # Not inputs[index]: Paddle takes forty times as long for that.
         index = self.order[number]
         inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
-        loss = self.loss(self.model(inputs), labels)
-        loss.backward()
+        loss = self.loss(self.forward(inputs), labels)
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
         if self.rates is not None:
             self.optimizer.set_lr(float(self.rates[number]))
-        self.optimizer.step()
+        if self.scaler:
+            # It leaves a step out whose gradients are too large for the type, and unscales before they are clipped.
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
         self.optimizer.clear_grad()
         return loss.detach()
 
     def outputs(self, inputs, batch_size):
-        self.model.eval()
+        self.forward.eval()
         inputs = self._inputs(inputs)
         for first in range(0, len(inputs), batch_size):
             with paddle.no_grad():
-                yield self.model(inputs[first : first + batch_size]).numpy()
-        self.model.train()
+                yield self.forward(inputs[first : first + batch_size]).numpy()
+        self.forward.train()

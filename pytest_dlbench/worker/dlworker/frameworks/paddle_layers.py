@@ -67,7 +67,8 @@ class PadChannels(nn.Layer):
         self.added = layer["added"]
 
     def forward(self, x):
-        return paddle.concat([x, paddle.zeros([len(x), self.added] + x.shape[2:])], axis=1)
+        zeros = paddle.zeros([x.shape[0], self.added] + list(x.shape[2:]), x.dtype)
+        return paddle.concat([x, zeros], axis=1)
 
 
 class Concat(nn.Layer):
@@ -126,6 +127,8 @@ class Graph(nn.Layer):
         for name, layer in built:
             self.add_sublayer(name, layer)
 
+    # Of a compiled program: it is the same for all data, and needs no rewritten conditions.
+    @paddle.jit.not_to_static
     def forward(self, x):
         lengths, states = {}, {}
 
@@ -141,6 +144,31 @@ class Graph(nn.Layer):
             return getattr(self, name)(*values)
 
         return run(self.nodes, x, call)
+
+
+# What follows is for bfloat16 on a CPU alone, where the network is a compiled program.
+
+
+class BatchNormInProgram(BatchNorm):
+    """Batch normalisation whose running statistics are kept up to date by a program: it drops scale_ and add_."""
+
+    @paddle.no_grad()
+    def _move(self, mean, variance, unbias):
+        paddle.assign(self.mean * self.decay + mean * (1 - self.decay), self.mean)
+        paddle.assign(self.variance * self.decay + variance * ((1 - self.decay) * unbias), self.variance)
+
+
+class LinearInProgram(nn.Linear):
+    """nn.Linear that always has the gradient of what it reads.
+
+    oneDNN's backward pass of a product in bfloat16 ends the process where that gradient is not wanted.
+    """
+
+    def forward(self, x):
+        if x.stop_gradient:
+            x = x.detach()
+            x.stop_gradient = False
+        return super().forward(x)
 
 
 # Whatever the data are, some of Paddle's kernels take their numbers as float32. What follows is for float64 alone.
