@@ -1,10 +1,12 @@
 """MXNet: a Gluon HybridSequential or a block of one's own, hybridized into one static graph, and gluon.Trainer."""
 
+from functools import partial
+
 import mxnet as mx
 from mxnet import autograd, gluon, nd
 from mxnet.gluon import nn, rnn
 
-from dlworker.frameworks import mxnet_optimizers
+from dlworker.frameworks import mxnet_mixed, mxnet_optimizers
 from dlworker.frameworks.mxnet_layers import (
     CountedAvgPool2D,
     Graph,
@@ -14,6 +16,7 @@ from dlworker.frameworks.mxnet_layers import (
     RunningStatistics,
     uneven_padding,
 )
+from dlworker.frameworks.mxnet_losses import loss_of
 from dlworker.graph import is_chain
 from dlworker.protocol import RequestError
 
@@ -23,6 +26,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -51,7 +55,7 @@ SUPPORTS = {
     "start",
     "tanh",
 }
-PRECISIONS = ("float32", "float64")
+PRECISIONS = ("float32", "float64", "bfloat16")
 
 
 def configure(threads):
@@ -69,9 +73,9 @@ def versions():
     return {"mxnet": mx.__version__}
 
 
-def conv2d(layer):
+def conv2d(layer, kind=nn.Conv2D):
     padding, before = _padding(layer, 0.0)
-    conv = nn.Conv2D(
+    conv = kind(
         layer["output"][0],
         layer["kernel"],
         strides=layer["stride"],
@@ -99,10 +103,10 @@ def batch_norm(layer):
     return [nn.BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
 
 
-def dense(layer):
+def dense(layer, kind=nn.Dense):
     is_sequence = len(layer["input"]) == 2
     units, features = layer["output"][-1], layer["input"][-1]
-    return [nn.Dense(units, flatten=not is_sequence, use_bias=layer["bias"], in_units=features)]
+    return [kind(units, flatten=not is_sequence, use_bias=layer["bias"], in_units=features)]
 
 
 def recurrent(layer, gives_whole_state):
@@ -142,6 +146,12 @@ LAYERS = {
     "sigmoid": lambda layer: [nn.Activation("sigmoid")],
     "tanh": lambda layer: [nn.Activation("tanh")],
 }
+in_bfloat16 = partial(conv2d, kind=mxnet_mixed.Conv2D)
+IN_BFLOAT16 = {
+    "conv2d": in_bfloat16,
+    "grouped_conv2d": in_bfloat16,
+    "dense": partial(dense, kind=mxnet_mixed.Dense),
+}
 
 
 def _padding(layer, value):
@@ -151,19 +161,22 @@ def _padding(layer, value):
     return (0, 0), [uneven_padding(layer["padding"], value)]
 
 
-def build(network, dtype):
+def build(network, precision):
     """The neutral network as a HybridSequential or a Graph, and the block of every layer by the layer's name."""
-    layers = network["layers"]
+    layers, known = network["layers"], dict(LAYERS, **IN_BFLOAT16) if precision == "bfloat16" else LAYERS
     starts = {layer["start"] for layer in layers if "start" in layer}
     built = {}
     for layer in layers:
         if layer["kind"] in ("lstm", "gru"):
             built[layer["name"]] = [recurrent(layer, layer["name"] in starts)]
         else:
-            built[layer["name"]] = LAYERS[layer["kind"]](layer)
+            built[layer["name"]] = known[layer["kind"]](layer)
     own = {name: blocks[-1] for name, blocks in built.items()}
+    together = {name: _together(blocks) for name, blocks in built.items()}
+    if precision == "bfloat16":
+        return mxnet_mixed.Graph(layers, together, "float32"), own
     if not is_chain(layers) or any(layer["kind"] in ("lstm", "gru") for layer in layers):
-        return Graph(layers, {name: _together(blocks) for name, blocks in built.items()}, dtype), own
+        return Graph(layers, together, precision), own
     net = nn.HybridSequential()
     for name, blocks in built.items():
         for block in blocks[:-1]:
@@ -178,31 +191,6 @@ def _together(blocks):
     net = nn.HybridSequential()
     net.add(*blocks)
     return net
-
-
-class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
-    """The loss of every step of every sequence: 0 where its label is ignored."""
-
-    def __init__(self, classes, ignored, dtype):
-        super().__init__()
-        self.classes, self.ignored, self.dtype = classes, ignored, dtype
-
-    def hybrid_forward(self, F, pred, label):  # noqa: N803
-        rows, label = F.reshape(pred, (-1, self.classes)), F.reshape(label, (-1,))
-        weight = None
-        if self.ignored is not None:
-            weight = F.cast(F.expand_dims(label != self.ignored, axis=1), self.dtype)
-        return super().hybrid_forward(F, rows, label, weight)
-
-
-def loss_of(network, dtype):
-    """A block (logits, labels) that gives a vector of losses."""
-    if network["loss"] == "sequence_cross_entropy":
-        return SequenceCrossEntropy(network["classes"], network["ignored"], dtype)
-    if network["loss"] == "sigmoid_cross_entropy":
-        # The mean over the flags of each example.
-        return gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    return gluon.loss.SoftmaxCrossEntropyLoss()
 
 
 def _context(device, network):
@@ -237,10 +225,13 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the MXNet builder has no precision %r" % recipe["precision"])
+        if recipe["precision"] == "bfloat16":
+            mxnet_mixed.require(device)
         mx.random.seed(seed)
-        self.context, self.dtype, self.layers = _context(device, network), recipe["precision"], network["layers"]
+        self.context, self.layers = _context(device, network), network["layers"]
+        self.dtype = "float64" if recipe["precision"] == "float64" else "float32"
         self.network = network
-        self.net, self.blocks = build(network, self.dtype)
+        self.net, self.blocks = build(network, recipe["precision"])
         self.net.initialize(ctx=self.context)
         self.net.cast(self.dtype)
         if weights is not None:

@@ -92,6 +92,7 @@ class Graph(gluon.HybridBlock):
 
         def call(layer, values):
             name, block = layer["name"], self.blocks[layer["name"]]
+            values = self.read(F, layer, values)
             if layer["kind"] == "embedding" and layer["padding"] is not None:
                 lengths[name] = F.sum(values[0] != layer["padding"], axis=1)
             if layer["kind"] in ("lstm", "gru"):
@@ -101,6 +102,13 @@ class Graph(gluon.HybridBlock):
             return block(*values)
 
         return run(self.nodes, x, call)
+
+    def read(self, F, layer, values):  # noqa: N803
+        """The values as a layer reads them."""
+        return values
+
+    def __repr__(self):
+        return "Graph(\n%s\n)" % "\n".join("  (%s): %r" % pair for pair in self.blocks.items())
 
 
 def recurrent(F, layer, block, x, lengths, start):  # noqa: N803
