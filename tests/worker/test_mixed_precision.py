@@ -86,6 +86,9 @@ def asked(name, tmp_path_factory):
 
 def trained(asked, network, recipe, data, steps=STEPS):
     built = asked.build(network, recipe)
+    if isinstance(built, Failed) and built.kind == "unsupported" and "on this cpu" in built.message.lower():
+        # oneDNN has bfloat16 where there is AVX-512.
+        pytest.skip(built.message)
     assert not isinstance(built, Failed), built.message
     answers = asked.train(data, recipe, steps), asked.evaluate(data)
     for answer in answers:
