@@ -11,8 +11,20 @@ import mlx.core as mx
 import numpy as np
 from mlx import nn
 
-from dlworker.frameworks.mlx_layers import AvgPoolInside, Conv2dUneven, Graph, LocalResponseNorm, Padded, Recurrent
+from dlworker.frameworks.mlx_layers import (
+    AvgPoolInside,
+    BatchNorm,
+    Conv2dUneven,
+    Embedding,
+    Graph,
+    LocalResponseNorm,
+    LogSoftmax,
+    Padded,
+    Recurrent,
+)
 from dlworker.frameworks.mlx_optimizers import clip, optimizer_of
+from dlworker.frameworks.mlx_precision import MIXED, LossScaler, in_16_bits, scaled_gradients
+from dlworker.frameworks.mlx_weights import ARRAYS, ARRAYS_OF, is_transposed, to_native
 from dlworker.graph import is_chain
 from dlworker.protocol import RequestError
 
@@ -22,6 +34,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -30,6 +43,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -94,7 +108,7 @@ def _is_padded(layer):
 
 def batch_norm(layer):
     # MLX's momentum is the share of the new value, the neutral decay that of the old one.
-    return nn.BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
+    return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
 
 
 def pad_channels(layer):
@@ -115,13 +129,12 @@ LAYERS = {
     "relu": lambda layer: nn.ReLU(),
     "tanh": lambda layer: nn.Tanh(),
     "sigmoid": lambda layer: nn.Sigmoid(),
-    "log_softmax": lambda layer: nn.LogSoftmax(),
+    "log_softmax": lambda layer: LogSoftmax(),
     "pad_channels": pad_channels,
     "add": lambda layer: lambda *values: sum(values[1:], values[0]),
     # Channels of images, features of vectors and sequences.
     "concat": lambda layer: lambda *values: mx.concatenate(values, axis=-1),
     "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
-    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
     "lstm": Recurrent,
     "gru": Recurrent,
 }
@@ -132,12 +145,13 @@ def _flatten_channels_first(layer):
     return lambda x: mx.flatten(mx.moveaxis(x, -1, 1) if x.ndim == 4 else x, start_axis=1)
 
 
-def build(network):
-    """The neutral network as one nn.Sequential, or as a Graph."""
+def build(network, dtype):
+    """The neutral network as one nn.Sequential, or as a Graph; ``dtype`` is what it computes in."""
     layers = network["layers"]
+    known = dict(LAYERS, embedding=lambda layer: Embedding(layer["vocabulary"], layer["output"][-1], dtype))
     if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
-        return nn.Sequential(*(LAYERS[layer["kind"]](layer) for layer in layers))
-    known = dict(LAYERS, flatten=_flatten_channels_first)
+        return nn.Sequential(*(known[layer["kind"]](layer) for layer in layers))
+    known["flatten"] = _flatten_channels_first
     return Graph(layers, [known[layer["kind"]](layer) for layer in layers])
 
 
@@ -149,28 +163,22 @@ def losses(network, logits, labels):
     return nn.losses.cross_entropy(logits, labels), mx.array(True) if ignored is None else labels != ignored
 
 
-# Where MLX keeps an array, by kind and canonical role.
-ARRAYS = {"weight": "weight", "bias": "bias"}
-ARRAYS_OF = {
-    "batch_norm": {"scale": "weight", "shift": "bias"},
-    "lstm": {"weight": "Wx", "recurrent": "Wh", "bias": "bias"},
-    "gru": {"weight": "Wx", "recurrent": "Wh", "bias": "b", "recurrent_bias": "bh"},
-}
-
-
 class Trainer:
     """The network, its optimiser, the examples and the compiled step."""
 
     def __init__(self, network, recipe, weights, device, seed):
-        if recipe["precision"] != "float32":
+        if recipe["precision"] == "float64":
             # MLX has the type on the CPU, but exp, sigmoid and convolutions of it are no better than float32's.
             raise RequestError("unsupported", "MLX computes no more than float32")
         mx.set_default_device(_device(device))
         mx.random.seed(seed)
         self.network = network
-        self.model = build(network)
+        mixed = MIXED.get(recipe["precision"])
+        self.model = build(network, mixed or mx.float32)
         if weights is not None:
             self._set(weights)
+        self.forward = partial(in_16_bits, self.model, mixed) if mixed else self.model
+        self.scaler = LossScaler() if recipe["precision"] == "float16" else None
         self.clip_norm = recipe.get("clip_norm")
         self.optimizer = optimizer_of(recipe["optimizer"])
         self.optimizer.init(self.model.trainable_parameters())
@@ -186,7 +194,7 @@ class Trainer:
 
     def _set(self, weights):
         for layer, role, native, name in self._natives():
-            array = _to_native(layer, role, weights["%s.%s" % (layer["name"], role)], self._image(layer))
+            array = to_native(layer, role, weights["%s.%s" % (layer["name"], role)], self._image(layer))
             if array.shape != native[name].shape:
                 raise ValueError(
                     "%s.%s: MLX has %s, the weights %s" % (layer["name"], role, native[name].shape, array.shape)
@@ -211,7 +219,7 @@ class Trainer:
             shape = native[name].shape
             if len(shape) == 4:
                 shape = (shape[0], shape[3], shape[1], shape[2])
-            shapes["%s.%s" % (layer["name"], role)] = shape[::-1] if _is_transposed(layer, role) else shape
+            shapes["%s.%s" % (layer["name"], role)] = shape[::-1] if is_transposed(layer, role) else shape
         return shapes
 
     def describe(self):
@@ -223,7 +231,13 @@ class Trainer:
         self.model.train()
         # Everything that a step reads and changes, the random numbers' state among it.
         self.state = [self.model.state, self.optimizer.state, mx.random.state]
-        self._step = mx.compile(self._update, inputs=self.state, outputs=self.state)
+        compiled = partial(mx.compile, inputs=self.state, outputs=self.state)
+        if self.scaler:
+            # Between the two it is decided whether there is an update.
+            gradients = partial(scaled_gradients, self.model, self._loss)
+            self._step = partial(self.scaler.step, compiled(gradients), compiled(self._apply))
+        else:
+            self._step = compiled(self._update)
         mx.eval(self.order, self.state)
 
     def feed(self, inputs, labels):
@@ -241,13 +255,16 @@ class Trainer:
 
     def _update(self, inputs, labels):
         loss, gradients = nn.value_and_grad(self.model, self._loss)(inputs, labels)
+        self._apply(gradients)
+        return loss
+
+    def _apply(self, gradients):
         if self.clip_norm:
             gradients = clip(gradients, self.clip_norm)
         self.optimizer.update(self.model, gradients)
-        return loss
 
     def _loss(self, inputs, labels):
-        found, counts = losses(self.network, self.model(inputs), labels)
+        found, counts = losses(self.network, self.forward(inputs), labels)
         return found.mean() if counts.ndim == 0 else (found * counts).sum() / counts.sum()
 
     def step(self, number):
@@ -263,7 +280,7 @@ class Trainer:
         self.model.eval()
         inputs = self._inputs(inputs)
         for first in range(0, len(inputs), batch_size):
-            yield np.array(self.model(inputs[first : first + batch_size]))
+            yield np.array(self.forward(inputs[first : first + batch_size]))
         self.model.train()
 
 
@@ -272,18 +289,3 @@ def _device(device):
     if kind != "cpu" and not mx.is_available(mx.gpu):
         raise RequestError("unsupported", "MLX finds no GPU")
     return mx.Device(mx.cpu if kind == "cpu" else mx.gpu, int(index or 0))
-
-
-def _to_native(layer, role, array, image):
-    """A canonical array in MLX's layout."""
-    if image and (layer["kind"], role) in (("dense", "weight"), ("batch_norm", "scale"), ("batch_norm", "shift")):
-        # Flattened images are row, column, channel here; the canonical order has the channel first.
-        array = array.reshape(*image, -1).transpose(1, 2, 0, 3).reshape(array.shape)
-    if array.ndim == 4:
-        return array.transpose(0, 2, 3, 1)
-    return array.T if _is_transposed(layer, role) else array
-
-
-def _is_transposed(layer, role):
-    """Whether MLX keeps (outputs, inputs) of it."""
-    return layer["kind"] in ("dense", "lstm", "gru") and role in ("weight", "recurrent")

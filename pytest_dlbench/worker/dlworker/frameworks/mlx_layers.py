@@ -1,4 +1,7 @@
-"""Layers that MLX has not, or has with another meaning; and the graph of them. Images are channels last."""
+"""Layers that MLX has not, or has with another meaning; and the graph of them. Images are channels last.
+
+What loses too much in 16 bits computes in float32, and gives what it was given.
+"""
 
 import math
 from functools import partial
@@ -16,6 +19,31 @@ class Conv2dUneven(nn.Conv2d):
         (top, bottom), (left, right) = self.padding
         y = mx.conv_general(x, self.weight, self.stride, ([top, left], [bottom, right]), groups=self.groups)
         return y + self.bias if "bias" in self else y
+
+
+class BatchNorm(nn.BatchNorm):
+    """MLX's own, whose statistics are float32's."""
+
+    def __call__(self, x):
+        return super().__call__(x.astype(mx.float32)).astype(x.dtype)
+
+
+class LogSoftmax(nn.LogSoftmax):
+    """MLX's own: it adds up exponentials in the type that it is given."""
+
+    def __call__(self, x):
+        return super().__call__(x.astype(mx.float32)).astype(x.dtype)
+
+
+class Embedding(nn.Embedding):
+    """MLX's own, whose rows are rounded behind it: the gradients of a token are added up in the type of its row."""
+
+    def __init__(self, vocabulary, size, dtype):
+        super().__init__(vocabulary, size)
+        self.dtype = dtype
+
+    def __call__(self, x):
+        return super().__call__(x).astype(self.dtype)
 
 
 class Padded(nn.Module):
@@ -52,9 +80,9 @@ class LocalResponseNorm(nn.Module):
 
     def __call__(self, x):
         channels, beyond = x.shape[-1], self.size // 2
-        squares = mx.pad(mx.square(x), [(0, 0), (0, 0), (0, 0), (beyond, beyond)])
+        squares = mx.pad(mx.square(x.astype(mx.float32)), [(0, 0), (0, 0), (0, 0), (beyond, beyond)])
         sums = sum(squares[..., first : first + channels] for first in range(self.size))
-        return x / (self.k + self.share * sums) ** self.beta
+        return (x / (self.k + self.share * sums) ** self.beta).astype(x.dtype)
 
 
 class GRU(nn.Module):
@@ -70,7 +98,7 @@ class GRU(nn.Module):
 
     def __call__(self, x, hidden=None):
         if hidden is None:
-            hidden = mx.zeros((len(x), self.Wh.shape[1]))
+            hidden = mx.zeros((len(x), self.Wh.shape[1]), x.dtype)
         x = mx.addmm(self.b, x, self.Wx.T)
         all_hidden = []
         for step in range(x.shape[1]):
