@@ -23,9 +23,10 @@ from dlworker.frameworks.mlx_layers import (
     Recurrent,
 )
 from dlworker.frameworks.mlx_optimizers import clip, optimizer_of
-from dlworker.frameworks.mlx_precision import MIXED, LossScaler, in_16_bits, scaled_gradients
+from dlworker.frameworks.mlx_precision import MIXED, in_16_bits, scaled_gradients, scaled_step
 from dlworker.frameworks.mlx_weights import ARRAYS, ARRAYS_OF, is_transposed, to_native
 from dlworker.graph import is_chain
+from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
@@ -178,7 +179,7 @@ class Trainer:
         if weights is not None:
             self._set(weights)
         self.forward = partial(in_16_bits, self.model, mixed) if mixed else self.model
-        self.scaler = LossScaler() if recipe["precision"] == "float16" else None
+        self.scale = LossScale() if recipe["precision"] == "float16" else None
         self.clip_norm = recipe.get("clip_norm")
         self.optimizer = optimizer_of(recipe["optimizer"])
         self.optimizer.init(self.model.trainable_parameters())
@@ -232,10 +233,10 @@ class Trainer:
         # Everything that a step reads and changes, the random numbers' state among it.
         self.state = [self.model.state, self.optimizer.state, mx.random.state]
         compiled = partial(mx.compile, inputs=self.state, outputs=self.state)
-        if self.scaler:
+        if self.scale:
             # Between the two it is decided whether there is an update.
             gradients = partial(scaled_gradients, self.model, self._loss)
-            self._step = partial(self.scaler.step, compiled(gradients), compiled(self._apply))
+            self._step = partial(scaled_step, compiled(gradients), compiled(self._apply), self.scale)
         else:
             self._step = compiled(self._update)
         mx.eval(self.order, self.state)

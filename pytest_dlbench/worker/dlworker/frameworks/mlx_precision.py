@@ -1,12 +1,10 @@
-"""Mixed precision, of which MLX has the types and the casts: what rounds the weights, and what scales the loss."""
+"""Mixed precision, of which MLX has types and casts: what rounds the weights, and gradients of a scaled loss."""
 
 import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_map, tree_reduce
 
 MIXED = {"bfloat16": mx.bfloat16, "float16": mx.float16}
-# Scale, factor and steps between two attempts at more, as in PyTorch: MLX has no scaler to take them from.
-FIRST_SCALE, FACTOR, PATIENCE = 2.0**16, 2.0, 2000
 
 
 def in_16_bits(model, dtype, inputs):
@@ -33,20 +31,9 @@ def scaled_gradients(model, loss_of, inputs, labels, scale):
     return loss, gradients, are_finite
 
 
-class LossScaler:
-    """Takes steps whose loss is as large as float16 bears, so that small gradients are no zeros in it."""
-
-    def __init__(self):
-        self.scale, self.good_steps = FIRST_SCALE, 0
-
-    def step(self, gradients_of, update, inputs, labels):
-        """The loss of a step. One whose gradients were too large for the type updates nothing and halves the scale."""
-        loss, gradients, are_finite = gradients_of(inputs, labels, mx.array(self.scale))
-        if not are_finite.item():
-            self.scale, self.good_steps = self.scale / FACTOR, 0
-            return loss
+def scaled_step(gradients_of, update, scale, inputs, labels):
+    """The loss of a step, which updates nothing if its gradients are too large for the type."""
+    loss, gradients, are_finite = gradients_of(inputs, labels, mx.array(scale.value))
+    if scale.allows(are_finite.item()):
         update(gradients)
-        self.good_steps += 1
-        if self.good_steps == PATIENCE:
-            self.scale, self.good_steps = self.scale * FACTOR, 0
-        return loss
+    return loss

@@ -6,16 +6,19 @@ Images are channels first, as tinygrad's own layers want them.
 import os
 import shutil
 import subprocess
-from functools import reduce
+from functools import partial, reduce
 from importlib import metadata  # novm: tinygrad itself wants Python 3.11
 
 import numpy as np
-from tinygrad import Context, Device, Tensor, TinyJit, nn
+from tinygrad import Context, Device, Tensor, TinyJit, dtypes, nn
+from tinygrad.dtype import to_dtype
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 
-from dlworker.frameworks.tinygrad_layers import Recurrent
+from dlworker.frameworks.tinygrad_layers import BatchNorm, Conv2d, Embedding, Linear, Recurrent, local_response_norm
 from dlworker.frameworks.tinygrad_optimizers import clip, optimizer_of
+from dlworker.frameworks.tinygrad_precision import MIXED, refuse_without_bfloat16, scaled_step, widened
 from dlworker.graph import is_chain, run, wired
+from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
 SUPPORTS = {
@@ -24,6 +27,7 @@ SUPPORTS = {
     "add",
     "avg_pool",
     "batch_norm",
+    "bfloat16",
     "clip_norm",
     "concat",
     "conv2d",
@@ -32,6 +36,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -76,7 +81,7 @@ def versions():
 def conv2d(layer):
     channels, filters, padding = layer["input"][0], layer["output"][0], _sides(layer["padding"])
     settings = {"groups": layer.get("groups", 1), "bias": layer["bias"]}
-    return nn.Conv2d(channels, filters, tuple(layer["kernel"]), tuple(layer["stride"]), padding, **settings)
+    return Conv2d(channels, filters, tuple(layer["kernel"]), tuple(layer["stride"]), padding, **settings)
 
 
 def max_pool(layer):
@@ -91,18 +96,7 @@ def avg_pool(layer):
 
 def batch_norm(layer):
     # tinygrad's momentum is the share of the new value, the neutral decay that of the old one.
-    return nn.BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
-
-
-def local_response_norm(layer):
-    size, beyond = layer["size"], layer["size"] // 2
-
-    def normalise(x):
-        squares = x.square().pad((None, (beyond, beyond), None, None))
-        sums = sum(squares[:, first : first + x.shape[1]] for first in range(size))
-        return x / (layer["k"] + layer["alpha"] / size * sums) ** layer["beta"]
-
-    return normalise
+    return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
 
 
 def _sides(padding):
@@ -119,23 +113,28 @@ LAYERS = {
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
     "local_response_norm": local_response_norm,
-    # Of a sequence nn.Linear takes the features of each step.
-    "dense": lambda layer: nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
+    # Of a sequence it takes the features of each step.
+    "dense": lambda layer: Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
     "flatten": lambda layer: lambda x: x.flatten(1),
     "dropout": lambda layer: lambda x: x.dropout(layer["rate"]),
     "relu": lambda layer: Tensor.relu,
     "tanh": lambda layer: Tensor.tanh,
     "sigmoid": lambda layer: Tensor.sigmoid,
-    "log_softmax": lambda layer: Tensor.log_softmax,
+    "log_softmax": lambda layer: widened(Tensor.log_softmax),
     "pad_channels": lambda layer: lambda x: x.pad((None, (0, layer["added"]), None, None)),
     "add": lambda layer: lambda *values: sum(values[1:], values[0]),
     # Channels of images, features of vectors and sequences.
     "concat": lambda layer: lambda *values: Tensor.cat(*values, dim=1 if values[0].ndim == 4 else -1),
     "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
-    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
     "lstm": Recurrent,
     "gru": Recurrent,
 }
+
+
+def built(network, dtype):
+    """The layers by name; ``dtype`` is what an embedding gives, which its input does not tell."""
+    known = dict(LAYERS, embedding=lambda layer: Embedding(layer["vocabulary"], layer["output"][-1], dtype))
+    return {layer["name"]: known[layer["kind"]](layer) for layer in network["layers"]}
 
 
 def logits_of(layers, model, x):
@@ -189,15 +188,28 @@ ARRAYS_OF = {
 TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
+def _captured(function):
+    """A function that TinyJit captures when it is called for the first time."""
+    captured = TinyJit(function)
+    # It calls a function once before, for lazy state. Here is none.
+    captured.cnt = 1
+    return captured
+
+
 class Trainer:
     """The layers, their optimiser, the examples and the captured step."""
 
     def __init__(self, network, recipe, weights, device, seed):
         _choose(device)
-        self.precision = DEFAULT_FLOAT.value = recipe["precision"]
+        mixed = MIXED.get(recipe["precision"])
+        if mixed == dtypes.bfloat16 and device == "cpu":
+            refuse_without_bfloat16()
+        self.precision = DEFAULT_FLOAT.value = "float32" if mixed else recipe["precision"]
+        self.dtype = mixed or to_dtype(self.precision)
+        self.scale = LossScale() if mixed == dtypes.float16 else None
         Tensor.manual_seed(seed)
         self.network = network
-        self.model = {layer["name"]: LAYERS[layer["kind"]](layer) for layer in network["layers"]}
+        self.model = built(network, self.dtype)
         if weights is not None:
             self._set(weights)
         self.clip_norm = recipe.get("clip_norm")
@@ -236,9 +248,11 @@ class Trainer:
             self.calls = [(*call, rate) for call, rate in zip(self.calls, rates)]
         # Like every state of a step, that of the random numbers must exist before the step is captured.
         Tensor.rand(1).realize()
-        self._step = TinyJit(self._update)
-        # TinyJit calls a function once before it captures it, for lazy state. Here is none: capture the first call.
-        self._step.cnt = 1
+        if self.scale:
+            # Between the two it is decided whether there is an update.
+            self._step = partial(scaled_step, _captured(self._scaled_gradients), _captured(self._apply), self.scale)
+        else:
+            self._step = _captured(self._update)
 
     def feed(self, inputs, labels):
         # Into the buffers that the captured step reads: it would not see other tensors. Realised before, they would be
@@ -257,15 +271,39 @@ class Trainer:
     @Context(TRAINING=1)
     def _update(self, index, rate=None):
         self.optimizer.zero_grad()
-        loss = loss_of(self.network, self._logits(self.inputs[index]), self.labels[index]).backward()
+        loss = self._loss(index).backward()
+        return loss.realize(*self._updates(rate))
+
+    @Context(TRAINING=1)
+    def _scaled_gradients(self, index, scale):
+        self.optimizer.zero_grad()
+        loss = self._loss(index)
+        (loss * scale).sum().backward()
+        gradients = [(parameter.grad / scale).contiguous() for parameter in self.optimizer.params]
+        are_finite = sum(gradient.isfinite().logical_not().sum() for gradient in gradients) == 0
+        Tensor.realize(loss, are_finite, *gradients, *self.optimizer.buffers)
+        return [loss, are_finite, *gradients]
+
+    @Context(TRAINING=1)
+    def _apply(self, gradients, rate=None):
+        for parameter, gradient in zip(self.optimizer.params, gradients):
+            parameter.grad = gradient
+        Tensor.realize(*self._updates(rate))
+
+    def _updates(self, rate):
+        """The update by the gradients that the parameters have, not computed yet."""
         if self.clip_norm:
             clip(self.optimizer.params, self.clip_norm)
         if rate is not None:
             self.optimizer.lr = rate
-        return loss.realize(*self.optimizer.schedule_step())
+        return self.optimizer.schedule_step()
+
+    def _loss(self, index):
+        return loss_of(self.network, self._logits(self.inputs[index]), self.labels[index])
 
     def _logits(self, inputs):
-        return logits_of(self.network["layers"], self.model, inputs)
+        inputs = inputs if "vocabulary" in self.network else inputs.cast(self.dtype)
+        return logits_of(self.network["layers"], self.model, inputs).cast(self.precision)
 
     def step(self, number):
         return self._step(*self.calls[number]).item()
