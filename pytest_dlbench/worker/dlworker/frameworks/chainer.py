@@ -19,6 +19,7 @@ from dlworker.frameworks.chainer_layers import (
     uneven_average_pooling,
 )
 from dlworker.frameworks.chainer_optimizers import optimizer_of, set_rate
+from dlworker.frameworks.chainer_precision import Convolution2D, EmbedID, Linear, widened
 from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
@@ -36,6 +37,7 @@ SUPPORTS = {
     "dropout",
     "embedding",
     "flatten",
+    "float16",
     "grouped_conv2d",
     "gru",
     "lengths",
@@ -56,7 +58,7 @@ SUPPORTS = {
     "start",
     "tanh",
 }
-PRECISIONS = ("float32", "float64")
+PRECISIONS = {"float32": np.float32, "float64": np.float64, "float16": chainer.mixed16}
 
 
 def configure(threads):
@@ -81,7 +83,7 @@ def conv2d(layer):
     pad, before = _padding(layer, 0.0)
     channels, filters = layer["input"][0], layer["output"][0]
     settings = {"nobias": not layer["bias"], "groups": layer.get("groups", 1)}
-    return before + [L.Convolution2D(channels, filters, layer["kernel"], layer["stride"], pad, **settings)]
+    return before + [Convolution2D(channels, filters, layer["kernel"], layer["stride"], pad, **settings)]
 
 
 def max_pool(layer):
@@ -107,14 +109,14 @@ def batch_norm(layer):
 
 
 def dense(layer):
-    kind = StepwiseLinear if len(layer["input"]) == 2 else L.Linear
+    kind = StepwiseLinear if len(layer["input"]) == 2 else Linear
     return [kind(layer["input"][-1], layer["output"][-1], nobias=not layer["bias"])]
 
 
 def local_response_norm(layer):
     # Chainer does not divide alpha by the size.
     settings = {"n": layer["size"], "k": layer["k"], "alpha": layer["alpha"] / layer["size"], "beta": layer["beta"]}
-    return [partial(F.local_response_normalization, **settings)]
+    return [partial(widened, compute=F.local_response_normalization, **settings)]
 
 
 def pad_channels(layer):
@@ -131,12 +133,12 @@ LAYERS = {
     "cut": lambda layer: [partial(cut, first=layer["first"], last=layer["last"])],
     "dense": dense,
     "dropout": lambda layer: [partial(F.dropout, ratio=layer["rate"])],
-    "embedding": lambda layer: [L.EmbedID(layer["vocabulary"], layer["output"][-1])],
+    "embedding": lambda layer: [EmbedID(layer["vocabulary"], layer["output"][-1])],
     "flatten": lambda layer: [flatten],
     "grouped_conv2d": conv2d,
     "gru": lambda layer: [SequenceGRU(layer)],
     "local_response_norm": local_response_norm,
-    "log_softmax": lambda layer: [partial(F.log_softmax, axis=-1)],
+    "log_softmax": lambda layer: [partial(widened, compute=F.log_softmax, axis=-1)],
     "lstm": lambda layer: [SequenceLSTM(layer)],
     "max_pool": max_pool,
     "pad_channels": pad_channels,
@@ -255,7 +257,7 @@ class Trainer:
         np.random.seed(seed)
         self.dtype = np.dtype(recipe["precision"])
         self.network, self.layers = network, network["layers"]
-        with chainer.using_config("dtype", self.dtype):
+        with chainer.using_config("dtype", PRECISIONS[recipe["precision"]]):
             self.model = Network(network)
         if weights is not None:
             self._set(weights)
@@ -305,16 +307,20 @@ class Trainer:
 
     def step(self, number):
         index = self.order[number]
-        loss = self.loss(self.model(self.inputs[index]), self.labels[index])
+        loss = self.loss(self._logits(self.inputs[index]), self.labels[index])
         self.model.cleargrads()
-        loss.backward()
+        # None but with loss scaling. Chainer tells it only to a loss function that the optimiser calls itself.
+        loss.backward(loss_scale=self.optimizer._loss_scale)
         if self.rates is not None:
             set_rate(self.optimizer, float(self.rates[number]))
         self.optimizer.update()
         return loss.array
 
+    def _logits(self, inputs):
+        return F.cast(self.model(inputs), np.promote_types(self.dtype, np.float32))
+
     def outputs(self, inputs, batch_size):
         inputs = self._inputs(inputs)
         for first in range(0, len(inputs), batch_size):
             with chainer.using_config("train", False), chainer.no_backprop_mode():
-                yield self.model(inputs[first : first + batch_size]).array
+                yield self._logits(inputs[first : first + batch_size]).array

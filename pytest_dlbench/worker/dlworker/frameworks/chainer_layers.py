@@ -5,6 +5,8 @@ import chainer.functions as F  # noqa: N812 - the names they have in Chainer's o
 import chainer.links as L  # noqa: N812
 import numpy as np
 
+from dlworker.frameworks.chainer_precision import Linear
+
 
 def flatten(x):
     """Every example as a vector; F.flatten makes one vector of the batch."""
@@ -28,8 +30,8 @@ def cut(tokens, first, last):
     return tokens[:, first:last]
 
 
-class StepwiseLinear(L.Linear):
-    """L.Linear at every step of a sequence."""
+class StepwiseLinear(Linear):
+    """Linear at every step of a sequence."""
 
     def forward(self, x):
         return super().forward(x, n_batch_axes=2)

@@ -7,6 +7,8 @@ import numpy as np
 from chainer.optimizers.ada_delta import AdaDeltaRule
 from chainer.optimizers.momentum_sgd import MomentumSGDRule
 
+from dlworker.frameworks.chainer_precision import GradientClipping
+
 
 class SGDRule(MomentumSGDRule):
     """Momentum without rates in the velocity, and steps that may look ahead from the new velocity.
@@ -88,12 +90,19 @@ def _optimizer(settings, has_schedule):
 def optimizer_of(model, recipe):
     """The optimiser of a recipe, set up for a model."""
     settings = recipe["optimizer"]
-    optimizer = _optimizer(settings, bool(recipe.get("schedule"))).setup(model)
-    # Hooks are called in the order in which they are added: what is clipped is the gradient of the loss alone.
+    optimizer = _optimizer(settings, bool(recipe.get("schedule")))
+    is_mixed = recipe["precision"] == "float16"
+    if is_mixed:
+        optimizer.use_fp32_update()
+        optimizer.loss_scaling()
+    optimizer.setup(model)
     if recipe.get("clip_norm"):
-        optimizer.add_hook(chainer.optimizer_hooks.GradientClipping(recipe["clip_norm"]))
+        clipping = GradientClipping if is_mixed else chainer.optimizer_hooks.GradientClipping
+        optimizer.add_hook(clipping(recipe["clip_norm"]))
     if settings.get("weight_decay"):
-        optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(settings["weight_decay"]))
+        # Of each parameter, not of the optimiser: what is clipped, and scaled, is the gradient of the loss alone.
+        for parameter in model.params():
+            parameter.update_rule.add_hook(chainer.optimizer_hooks.WeightDecay(settings["weight_decay"]))
     return optimizer
 
 
