@@ -29,7 +29,7 @@ def refuse_without_bfloat16():
     try:
         subprocess.run(command, input=program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError):
-        raise RequestError("unsupported", "tinygrad's %s compiles no bfloat16; clang 17 and newer do" % command[0])
+        raise RequestError("unsupported", "tinygrad's %s compiles no bfloat16; a newer one may" % command[0])
 
 
 def scaled_step(gradients_of, update, scale, *call):
