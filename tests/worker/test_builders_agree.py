@@ -104,7 +104,7 @@ TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsup
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
 # Its evaluation computes dropout, too, and throws it away: training goes on with other random numbers.
 DRAWS_IN_EVALUATION = frozenset({"keras2-theano"})
-# Batch norms of 16 samples make rounding grow from step to step: of float32 only the first five steps are looked at, and
+# Batch norms of 16 samples make rounding grow from step to step: of float32 only the first five steps are compared, and
 # the evaluation less closely. It is rounding: PyTorch in float32, with the examples of each batch in 300 orders, is
 # mostly within 4e-5 of float64 at the tenth step, and in 1 % of them 7e-2 away with nesterov, 2e-2 with plain SGD, on
 # the very course that MLX takes (9e-2, 2e-2, evaluation 5.5e-2). At the sixth step no framework is farther than 6e-5 on
