@@ -92,10 +92,10 @@ def registry_of(asked: argparse.Namespace) -> Registry:
 
 
 def options_of(asked: argparse.Namespace, **more: str) -> Options:
-    """The options of a session; ``more`` are such as only this command sets."""
+    """The options of a session of pairs; ``more`` are such as only this command sets."""
     given = {key: value for key, value in vars(asked).items() if key.startswith("dlbench_")}
     given |= {f"dlbench_{name}": value for name, value in more.items()}
-    return read(given.get, lambda _: None, Path.cwd())
+    return read(given.get, lambda _: None, Path.cwd(), has_pairs=True)
 
 
 def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":

@@ -71,17 +71,19 @@ class Options:
     """Flags of this command line that one that repeats a case must have, too."""
 
 
-def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Path) -> Options:
+def read(
+    command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Path, *, has_pairs: bool = False
+) -> Options:
     """Options from the command line, else from the ini file, else the default. Raises OptionError.
 
-    Both callables give the text of a key or None.
+    Both callables give the text of a key or None. ``has_pairs``: whatever is asked for, it is done in pairs.
     """
     values = {option.name: _value(option, command_line, ini) for option in OPTIONS}
     typed = _typed_tolerance(command_line)
     # One metric on the command line leaves the ini file's others as they are.
     values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini), **typed}
     options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
-    _check(options, command_line)
+    _check(options, command_line, has_pairs=has_pairs or bool(options.ab))
     return replace(
         options,
         baselines=root / options.baselines,
@@ -92,7 +94,7 @@ def read(command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Pa
     )
 
 
-def _check(options: Options, command_line: Callable[[str], Any]) -> None:
+def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: bool) -> None:
     """That what was asked for goes together; OptionError says what does not."""
     if options.save and not options.reason:
         raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
@@ -104,7 +106,7 @@ def _check(options: Options, command_line: Callable[[str], Any]) -> None:
         raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
     # In an ini file they wait for sessions that have pairs.
     typed = [option.flag for option in OPTIONS if option.name in OF_PAIRS and command_line(option.key) is not None]
-    if typed and not options.ab:
+    if typed and not has_pairs:
         raise OptionError(
             f"{typed[0]}: is for pairs, and this session has none: name two sides, such as"
             " --dlbench-ab pytorch==2.12.0,pytorch==2.13.0, or leave it out"

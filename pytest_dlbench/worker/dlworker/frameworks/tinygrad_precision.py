@@ -22,7 +22,7 @@ def widened(compute):
 
 
 def refuse_without_bfloat16():
-    """Kernels for the CPU are C, in which bfloat16 is a type that clang can convert to since version 17."""
+    """Kernels for the CPU are C, whose type for bfloat16 old versions of clang have not."""
     # As tinygrad itself calls it.
     command = [os.environ.get("CC", "clang"), "-c", "-x", "c", "--target=x86_64-none-unknown-elf", "-", "-o", "-"]
     program = b"__bf16 rounded(float wide) { return (__bf16)wide; }"
