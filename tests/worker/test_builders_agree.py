@@ -104,12 +104,13 @@ TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsup
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
 # Its evaluation computes dropout, too, and throws it away: training goes on with other random numbers.
 DRAWS_IN_EVALUATION = frozenset({"keras2-theano"})
-# Batch norms of 16 samples make rounding grow from step to step: of float32 only the first five steps are compared, and
+# Batch norms of 16 samples make rounding grow from step to step: of float32 only the first six steps are compared, and
 # the evaluation less closely. It is rounding: PyTorch in float32, with the examples of each batch in 300 orders, is
 # mostly within 4e-5 of float64 at the tenth step, and in 1 % of them 7e-2 away with nesterov, 2e-2 with plain SGD, on
 # the very course that MLX takes (9e-2, 2e-2, evaluation 5.5e-2). At the sixth step no framework is farther than 6e-5 on
-# an Intel Xeon; on an AMD EPYC Keras on PyTorch has begun to leave, by 4e-4.
-COMPARED_STEPS = {"float64": STEPS, "float32": 5}
+# an Intel Xeon; on an AMD EPYC Keras on PyTorch alone has begun to leave, by 4e-4 with nesterov.
+COMPARED_STEPS = {"float64": STEPS, "float32": 6}
+LEAVES_SOONER = {("keras-torch", "nesterov"): 5}
 BOUNDS = {"float64": 1e-9, "float32": 1e-4}
 EVALUATION_BOUNDS = {"float64": 1e-9, "float32": 0.1}
 EXACT = {"float64": 1e-12, "float32": 1e-5}
@@ -280,9 +281,9 @@ class TestEveryLayer:
     def theirs(self, oracle, recipe):
         return oracle.every_layer(recipe)
 
-    def test_has_the_losses_of_the_oracle(self, asked, ours, theirs):
+    def test_has_the_losses_of_the_oracle(self, asked, ours, theirs, recipe):
         assert len(ours.trained.losses) == STEPS
-        steps = COMPARED_STEPS[asked.precision]
+        steps = LEAVES_SOONER.get((asked.framework, recipe), COMPARED_STEPS[asked.precision])
         assert ours.trained.losses[:steps] == near(asked, theirs.trained.losses[:steps])
 
     def test_has_the_evaluation_of_the_oracle_with_its_running_statistics(self, asked, ours, theirs):
