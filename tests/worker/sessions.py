@@ -21,6 +21,8 @@ from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.plan import recipe_json
+from tests.worker import theano_compiler
+from tests.worker.theano_compiler import ON_THEANO
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 # Theano compiles some networks for minutes.
@@ -94,11 +96,24 @@ def _files(data: Prepared, split: str) -> dict[str, str]:
 
 
 @contextmanager
-def session(framework: Framework, folder: Path, python: Path | None = None, threads: int = 1) -> Iterator[Session]:
-    """A fresh worker in a folder of its own, where the framework is trained or under another Python."""
+def session(
+    framework: Framework,
+    folder: Path,
+    python: Path | None = None,
+    threads: int = 1,
+    *,
+    is_optimised: bool = False,
+) -> Iterator[Session]:
+    """A fresh worker in a folder of its own, where the framework is trained or under another Python.
+
+    Theano compiles as theano_compiler says, ``is_optimised`` to what users have.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     place = Places().find(framework)
     assert isinstance(place, Place), place.reason
+    if framework.name in ON_THEANO:
+        quick = theano_compiler.variables(place, is_optimised=is_optimised, threads=threads)
+        place = replace(place, variables={**place.variables, **quick})
     place = replace(place, python=python or place.python, caches=folder / "caches" if python else place.caches)
     environment = launch.environment(framework, place, device="cpu", threads=threads)
     with Worker(launch.command(place.python), environment, folder) as worker:

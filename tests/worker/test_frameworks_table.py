@@ -66,7 +66,7 @@ def seen(name, data, tmp_path_factory) -> list[Seen]:
 
 def _see(name, data, folder) -> Seen:
     threads = int(rows("Checked")[name]["threads"])
-    with session(FRAMEWORKS[name], folder, threads=threads) as asked:
+    with session(FRAMEWORKS[name], folder, threads=threads, is_optimised=True) as asked:
         hello = asked.hello(threads=threads)
         assert isinstance(hello, Hello), hello.message
         losses = []

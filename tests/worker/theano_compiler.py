@@ -1,0 +1,87 @@
+"""How Theano compiles in tests: from headers that were compiled before.
+
+Theano makes C++ of every operation, hundreds of modules for the networks here, and half of the compiler's time goes
+into headers that are the same for all of them. What comes out is the same. Without optimisation it is not, but is there
+in a third of the time: enough where a test looks at what is computed.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pytest_dlbench.environments.placing import Place
+
+ON_THEANO = ("theano", "theano-pymc", "lasagne", "keras2-theano")
+
+# In the order in which Theano includes them: the first decides what the others declare.
+HEADERS = (
+    "Python.h",
+    "iostream",
+    "theano_mod_helper.h",
+    "math.h",
+    "numpy/arrayobject.h",
+    "numpy/arrayscalars.h",
+    "vector",
+    "algorithm",
+)
+# With a processor named Theano does not add a list of all that this machine's can do.
+PROCESSOR = "-march=native"
+# A compiled header is taken only where these are the same, else the text of it, as slowly as ever.
+LIKE_THEANO = ("-g", "-fPIC", "-fno-math-errno", "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION", PROCESSOR)
+ASK = """
+import json, sysconfig
+from importlib.util import find_spec
+import numpy
+package = find_spec("theano").submodule_search_locations[0]
+print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(), package]))
+"""
+
+
+def variables(place: Place, *, is_optimised: bool, threads: int) -> Mapping[str, str]:
+    """For a worker with Theano at a place; what is compiled for it is kept there. None without g++."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        return {}
+    include, numpy, package = _folders(place.python)
+    # Theano-PyMC has neither the folder nor the dots.
+    is_original = (package / "gof").is_dir()
+    own = package / ("gof/c_code" if is_original else "link/c/c_code")
+    optimised = ("-O3",) if is_optimised else ()
+    # Operations with one thread, and those with several.
+    variants = [optimised, (*optimised, "-fopenmp")][: min(threads, 2)]
+    header = _precompiled(compiler, place.caches, (include, numpy, own), variants)
+    dot = "." if is_original else "__"
+    flags = f"gcc{dot}cxxflags={PROCESSOR} -include {header}"
+    return {"THEANO_FLAGS": flags if is_optimised else f"{flags},cmodule{dot}remove_gxx_opt=True"}
+
+
+@cache
+def _folders(python: Path) -> tuple[Path, Path, Path]:
+    """The headers of Python and of NumPy, and Theano's package."""
+    answer = subprocess.run([python, "-c", ASK], capture_output=True, text=True, check=True)
+    include, numpy, package = map(Path, json.loads(answer.stdout))
+    return include, numpy, package
+
+
+def _precompiled(compiler: str, caches: Path, include: tuple[Path, ...], variants: list[tuple[str, ...]]) -> Path:
+    """All headers in one; beside it the folder in which g++ looks for a variant that fits."""
+    folder = caches / "-".join(["precompiled", *(flag.lstrip("-") for flag in variants[-1])])
+    if not folder.exists():
+        caches.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=caches))
+        header = made / "all.h"
+        header.write_text("".join(f"#include <{name}>\n" for name in HEADERS))
+        (made / "all.h.gch").mkdir()
+        command = [compiler, *LIKE_THEANO, *(f"-I{path}" for path in include), "-x", "c++-header", str(header), "-o"]
+        for number, variant in enumerate(variants):
+            subprocess.run([*command, str(made / "all.h.gch" / str(number)), *variant], check=True)
+        # Two processes of pytest-xdist may have been at it.
+        try:
+            made.rename(folder)
+        except OSError:
+            shutil.rmtree(made)
+    return folder / "all.h"
