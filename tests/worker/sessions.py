@@ -1,6 +1,6 @@
 """A worker as the driver sees it: started as it starts them, asked one operation after another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,14 @@ from tests.worker import theano_compiler
 from tests.worker.theano_compiler import ON_THEANO
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+# What is computed is the same, and is there in half to two thirds of the time.
+OF_XLA = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
+UNOPTIMISED: Mapping[str, Mapping[str, str]] = {
+    "tinygrad": {"NOOPT": "1"},
+    "jax": OF_XLA,
+    "keras-jax": OF_XLA,
+    "tensorflow-xla": OF_XLA,
+}
 # Theano compiles some networks for minutes.
 ANSWER_SECONDS = 900.0
 
@@ -95,6 +103,13 @@ def _files(data: Prepared, split: str) -> dict[str, str]:
     return {"inputs": str(data.part(f"{split}_inputs")), "labels": str(data.part(f"{split}_labels"))}
 
 
+def _compiling(framework: Framework, place: Place, *, is_optimised: bool, threads: int) -> Mapping[str, str]:
+    """Variables that make a compiler quick."""
+    if framework.name in ON_THEANO:
+        return theano_compiler.variables(place, is_optimised=is_optimised, threads=threads)
+    return {} if is_optimised else UNOPTIMISED.get(framework.name, {})
+
+
 @contextmanager
 def session(
     framework: Framework,
@@ -106,14 +121,13 @@ def session(
 ) -> Iterator[Session]:
     """A fresh worker in a folder of its own, where the framework is trained or under another Python.
 
-    Theano compiles as theano_compiler says, ``is_optimised`` to what users have.
+    What it compiles is there sooner and runs longer than what users have, unless it ``is_optimised``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     place = Places().find(framework)
     assert isinstance(place, Place), place.reason
-    if framework.name in ON_THEANO:
-        quick = theano_compiler.variables(place, is_optimised=is_optimised, threads=threads)
-        place = replace(place, variables={**place.variables, **quick})
+    quickly = _compiling(framework, place, is_optimised=is_optimised, threads=threads)
+    place = replace(place, variables={**place.variables, **quickly})
     place = replace(place, python=python or place.python, caches=folder / "caches" if python else place.caches)
     environment = launch.environment(framework, place, device="cpu", threads=threads)
     with Worker(launch.command(place.python), environment, folder) as worker:

@@ -1,20 +1,22 @@
 """docs/ says of each framework what is checked here: pins, threads, repeatability, precisions, devices, operators."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
 import pytest
 
-from pytest_dlbench.data import synthetic
+from pytest_dlbench.data import Prepared, synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import infer
 from pytest_dlbench.running.messages import Built, Failed, Hello, Profiled
-from tests.worker.sessions import session
+from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
 
 DOCUMENTS = Path(__file__).parents[2] / "docs"
@@ -31,14 +33,18 @@ def rows(heading: str, document: str = "frameworks.md") -> dict[str, dict[str, s
     return {row[0].strip("`"): dict(zip(columns[1:], row[1:], strict=True)) for row in body}
 
 
+Losses = tuple[tuple[float, ...], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one fresh process with two threads answered."""
+    """What one fresh process with two threads answered, and how another one trained."""
 
     hello: Hello
     double: Built | Failed
     gpu: Built | Failed
-    losses: tuple[tuple[float, ...], ...]
+    losses: Losses
+    losses_again: Losses
     profiled: Profiled | Failed
     profiled_within_seconds: float
 
@@ -59,21 +65,11 @@ def name(request) -> str:
 
 
 @pytest.fixture(scope="module")
-def seen(name, data, tmp_path_factory) -> list[Seen]:
-    """Two fresh processes."""
-    return [_see(name, data, tmp_path_factory.mktemp(name)) for _ in range(2)]
-
-
-def _see(name, data, folder) -> Seen:
+def seen(name, data, tmp_path_factory) -> Seen:
+    """Two fresh processes; the second one trains only."""
     threads = int(rows("Checked")[name]["threads"])
-    with session(FRAMEWORKS[name], folder, threads=threads, is_optimised=True) as asked:
-        hello = asked.hello(threads=threads)
-        assert isinstance(hello, Hello), hello.message
-        losses = []
-        # The weights and masks that it draws itself, and all that convolutions and windows add up.
-        for model, recipe in ((WITH_DROPOUT, OWN), (PADDINGS, SINGLE)):
-            asked.build(infer(model), recipe)
-            losses.append(asked.train(data, recipe, 20).losses)
+    with _greeted(name, threads, tmp_path_factory.mktemp(name)) as (asked, hello):
+        losses = _losses(asked, data)
         began = monotonic()
         profiled = asked.ask("profile", steps=PROFILED_STEPS)
         within = monotonic() - began
@@ -81,8 +77,27 @@ def _see(name, data, folder) -> Seen:
         asked.hello(threads=threads, device="gpu")
         gpu = asked.build(infer(WITH_DROPOUT), SINGLE)
         asked.ask("close")
-    trained = {"losses": tuple(losses), "profiled": profiled, "profiled_within_seconds": within}
+    with _greeted(name, threads, tmp_path_factory.mktemp(name)) as (asked, _):
+        again = _losses(asked, data)
+    trained = {"losses": losses, "losses_again": again, "profiled": profiled, "profiled_within_seconds": within}
     return Seen(hello=hello, double=double, gpu=gpu, **trained)
+
+
+@contextmanager
+def _greeted(name: str, threads: int, folder: Path) -> Iterator[tuple[Session, Hello]]:
+    with session(FRAMEWORKS[name], folder, threads=threads, is_optimised=True) as asked:
+        hello = asked.hello(threads=threads)
+        assert isinstance(hello, Hello), hello.message
+        yield asked, hello
+
+
+def _losses(asked: Session, data: Prepared) -> Losses:
+    """Of the weights and masks that it draws itself, and of all that convolutions and windows add up."""
+    found = []
+    for model, recipe in ((WITH_DROPOUT, OWN), (PADDINGS, SINGLE)):
+        asked.build(infer(model), recipe)
+        found.append(asked.train(data, recipe, 20).losses)
+    return tuple(found)
 
 
 def test_every_framework_has_a_row_in_each_table():
@@ -104,18 +119,18 @@ def test_environment_and_python_are_the_declared_ones():
 
 
 def test_threads_are_read_back_or_not(name, seen):
-    threads = seen[0].hello.threads
+    threads = seen.hello.threads
     assert rows("Checked")[name]["read back"] == ("no" if threads is None else "yes")
     assert threads in (None, int(rows("Checked")[name]["threads"]))
 
 
 def test_two_processes_train_alike_to_the_bit_or_not(name, seen):
     told = rows("Checked")[name]["repeatable"]
-    assert told == ("yes" if seen[0].losses == seen[1].losses else "no")
+    assert told == ("yes" if seen.losses == seen.losses_again else "no")
 
 
 def test_double_precision_is_there_or_not(name, seen):
-    assert ("float64" in rows("Checked")[name]["precisions"]) == isinstance(seen[0].double, Built)
+    assert ("float64" in rows("Checked")[name]["precisions"]) == isinstance(seen.double, Built)
 
 
 def test_mixed_precisions_are_those_that_the_builder_names(name):
@@ -127,26 +142,26 @@ def test_mixed_precisions_are_those_that_the_builder_names(name):
 def test_a_gpu_that_is_not_there_or_cannot_be_used_is_refused_and_never_replaced_by_the_cpu(name, seen):
     # From these processes the driver hides the cards that are here.
     assert rows("Checked")[name]["devices"] in ("cpu", "cpu, gpu")
-    assert isinstance(seen[0].gpu, Failed)
-    assert seen[0].gpu.kind == "unsupported"
+    assert isinstance(seen.gpu, Failed)
+    assert seen.gpu.kind == "unsupported"
 
 
 def test_operators_of_a_profile_have_the_framework_s_own_names_or_it_says_why_there_is_none(name, seen):
     row = rows("Which operators?", "gate.md")[name]
     if row["profiler"] == "none":
-        assert isinstance(seen[0].profiled, Failed)
-        assert seen[0].profiled.message == row["names"]
+        assert isinstance(seen.profiled, Failed)
+        assert seen.profiled.message == row["names"]
         return
-    assert isinstance(seen[0].profiled, Profiled), seen[0].profiled.message
-    operators = seen[0].profiled.operator_seconds
+    assert isinstance(seen.profiled, Profiled), seen.profiled.message
+    operators = seen.profiled.operator_seconds
     for told in (row["a convolution"], row["a product of matrices"]):
         assert any(told.strip("`") in operator for operator in operators), (told, list(operators))
 
 
 def test_times_of_operators_are_positive_and_fit_into_the_profile_on_all_threads(name, seen):
-    if isinstance(seen[0].profiled, Failed):
+    if isinstance(seen.profiled, Failed):
         assert rows("Which operators?", "gate.md")[name]["profiler"] == "none"
         return
-    seconds = seen[0].profiled.operator_seconds.values()
+    seconds = seen.profiled.operator_seconds.values()
     assert min(seconds) > 0
-    assert sum(seconds) * PROFILED_STEPS < int(rows("Checked")[name]["threads"]) * seen[0].profiled_within_seconds
+    assert sum(seconds) * PROFILED_STEPS < int(rows("Checked")[name]["threads"]) * seen.profiled_within_seconds

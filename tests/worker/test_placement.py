@@ -32,7 +32,7 @@ def test_weights_slots_examples_and_loss_are_on_the_device_that_was_asked_for(na
     builder, device = ELSEWHERE[name]
     framework = replace(FRAMEWORKS[name], builder=builder, folders=(BUILDERS,))
     data = prepare(synthetic_for(NETWORK.model), tmp_path)
-    with session(framework, tmp_path / name) as asked:
+    with session(framework, tmp_path / name, is_optimised=True) as asked:
         asked.hello(device=device)
         for answer in (asked.build(NETWORK, RECIPE), asked.train(data, RECIPE, 2)):
             assert not isinstance(answer, Failed), answer.traceback
