@@ -127,8 +127,12 @@ def session(
     place = Places().find(framework)
     assert isinstance(place, Place), place.reason
     quickly = _compiling(framework, place, is_optimised=is_optimised, threads=threads)
-    place = replace(place, variables={**place.variables, **quickly})
-    place = replace(place, python=python or place.python, caches=folder / "caches" if python else place.caches)
+    place = replace(
+        place,
+        python=python or place.python,
+        caches=folder / "caches" if python else place.caches,
+        variables={**place.variables, **quickly},
+    )
     environment = launch.environment(framework, place, device="cpu", threads=threads)
     with Worker(launch.command(place.python), environment, folder) as worker:
         yield Session(worker, folder, framework)
