@@ -86,8 +86,8 @@ class StepCheck:
     """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
 
     Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
-    step before it. Losses are of that batch, before and after all of these steps, to the last digit, and once more:
-    ``loss_again`` is that of the same weights, empty in files older than it.
+    step before it. Losses are of that batch, before and after all of these steps, to the last digit; ``loss_again`` is
+    that of the same weights in three more evaluations, where it is farthest; empty in files older than it.
     """
 
     steps: int

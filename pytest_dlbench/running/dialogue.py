@@ -260,7 +260,7 @@ class Dialogue:
         steps = max(1, min(plan.steps // 2, round(CHECKED_SECONDS / step)))
         # Where steps do not wait for their work, the evaluation did: then the steps are the better guide to its time.
         evaluated = self.measured["evaluation"].seconds * batch_size / plan.data.dataset.test_examples
-        seconds = 3 * steps * step + 4 * min(evaluated, step * batch_size / plan.recipe.batch_size)
+        seconds = 3 * steps * step + 6 * min(evaluated, step * batch_size / plan.recipe.batch_size)
         if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
             self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
             return
