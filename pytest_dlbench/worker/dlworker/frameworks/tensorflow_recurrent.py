@@ -9,7 +9,8 @@ from dlworker.frameworks.tensorflow_weights import variable
 class Recurrent(tf.Module):
     """Called with (x, lengths, start), the latter None where there are none; gives its output and its last state.
 
-    A state is a tuple that begins with the hidden one. Behind its last token a sequence keeps its state.
+    A state is a tuple that begins with the hidden one. Behind its last token a sequence keeps its state. What ``weights``
+    gives is there before the loop, in the variables' own type: so are its gradients added up, one of each step.
     """
 
     def __init__(self, layer, arrays):
@@ -21,11 +22,12 @@ class Recurrent(tf.Module):
     def __call__(self, x, lengths, start):
         batch, steps, features = x.shape
         values = tf.TensorArray(x.dtype, steps, element_shape=[batch, features]).unstack(tf.transpose(x, [1, 0, 2]))
+        weights = self.weights()
         # Only what is asked for: XLA copies all of the outputs in every step.
         outputs = (tf.TensorArray(x.dtype, steps, element_shape=[batch, self.units]),) * self.gives_sequence
 
         def step(number, state, outputs):
-            new = self.cell(values.read(number), state)
+            new = self.cell(values.read(number), state, weights)
             if lengths is not None:
                 goes_on = (number < lengths)[:, tf.newaxis]
                 new = tuple(tf.where(goes_on, after, before) for after, before in zip(new, state))
@@ -40,14 +42,16 @@ class Recurrent(tf.Module):
 
 
 class LSTM(Recurrent):
-    """Gates are in the order input, cell, forget, output."""
+    """Gates are in the order input, cell, forget, output: one product for all of them."""
 
     parts = 2
 
-    def cell(self, x, state):
+    def weights(self):
+        return tf.concat([self.weight, self.recurrent], axis=0)
+
+    def cell(self, x, state, weights):
         hidden, cell = state
-        weight, recurrent = tf.cast(self.weight, x.dtype), tf.cast(self.recurrent, x.dtype)
-        gates = biased(tf.matmul(x, weight) + tf.matmul(hidden, recurrent), self.bias)
+        gates = biased(tf.matmul(tf.concat([x, hidden], axis=1), tf.cast(weights, x.dtype)), self.bias)
         i, g, f, o = tf.split(gates, 4, axis=1)
         cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
         return tf.sigmoid(o) * tf.tanh(cell), cell
@@ -69,7 +73,7 @@ class FusedLSTM(LSTM):
             x=tf.transpose(x, [1, 0, 2]),
             cs_prev=cell,
             h_prev=hidden,
-            w=tf.concat([self.weight, self.recurrent], axis=0),
+            w=self.weights(),
             wci=none,
             wcf=none,
             wco=none,
@@ -89,11 +93,15 @@ class FusedLSTM(LSTM):
 class GRU(Recurrent):
     parts = 1
 
-    def cell(self, x, state):
+    def weights(self):
+        return self.weight, self.recurrent
+
+    def cell(self, x, state, weights):
         (hidden,) = state
+        weight, recurrent = [tf.cast(each, x.dtype) for each in weights]
         inner = 2 * self.units
-        given = biased(tf.matmul(x, tf.cast(self.weight, x.dtype)), self.bias)
-        recurrent = biased(tf.matmul(hidden, tf.cast(self.recurrent, x.dtype)), self.recurrent_bias)
+        given = biased(tf.matmul(x, weight), self.bias)
+        recurrent = biased(tf.matmul(hidden, recurrent), self.recurrent_bias)
         r, z = tf.split(tf.sigmoid(given[:, :inner] + recurrent[:, :inner]), 2, axis=1)
         new = tf.tanh(given[:, inner:] + r * recurrent[:, inner:])
         return ((1 - z) * new + z * hidden,)
