@@ -9,8 +9,8 @@ from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.intervals import Interval, of_mean
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.readings import steady_steps
-from pytest_dlbench.judging.spans import spans
-from pytest_dlbench.records import Run, Verdict, VerdictOutcome
+from pytest_dlbench.judging.spans import Span, spans
+from pytest_dlbench.records import Run, Training, Verdict, VerdictOutcome
 
 ALPHA = 0.025
 # Fewer samples behind the warm-up do not tell a slope, and the memory of the first steps is that of allocators which
@@ -19,14 +19,19 @@ LEAST_SAMPLES, LEAST_STEPS = 10, 40
 
 
 def growth(run: Run) -> float:
-    """By what share of itself the resident set grew over the steps behind the warm-up: 0.02 is 2 %.
+    """By what share of itself the resident set grew over the settled steps: 0.02 is 2 %.
 
-    The Theil-Sen line through the samples, so that a buffer that comes and goes is no growth. NaN of a run of less than
-    40 such steps, or that was sampled less than 10 times meanwhile, or whose record is older than its timeline.
+    Those are the steps behind the warm-up and, where an evaluation lies between steps, behind the first one: an
+    allocator keeps what that needed. The Theil-Sen line through the samples, so that a buffer that comes and goes is no
+    growth. NaN of a run of less than 40 such steps, or that was sampled less than 10 times meanwhile, or whose record
+    is older than its timeline.
     """
-    if run.training is None or len(steady_steps(run.training)) < LEAST_STEPS:
+    if run.training is None or run.training.began_seconds is None:
         return nan
-    begin, end = _steady(run)
+    settled = _settled(run.training)
+    if len(settled) < LEAST_STEPS:
+        return nan
+    begin, end = settled[0][0], settled[-1][1]
     inside = [place for place, moment in enumerate(run.timeline.seconds) if begin <= moment <= end]
     if len(inside) < LEAST_SAMPLES:
         return nan
@@ -69,10 +74,8 @@ def is_leaking(grown: Interval, tolerance: float) -> VerdictOutcome:
     return VerdictOutcome.EQUIVALENT if grown.upper < tolerance else VerdictOutcome.INCONCLUSIVE
 
 
-def _steady(run: Run) -> tuple[float, float]:
-    """When the steps behind the warm-up began and ended, in seconds of the timeline."""
-    training = run.training
-    if training is None or training.began_seconds is None:
-        return nan, nan
-    steady = spans(training)[-len(steady_steps(training)) :]
-    return steady[0][0], steady[-1][1]
+def _settled(training: Training) -> tuple[Span, ...]:
+    """When each settled step began and ended, in seconds of the timeline."""
+    warm_up = len(training.step_seconds) - len(steady_steps(training))
+    resumed = min((number for number, _ in training.resumed), default=0)
+    return spans(training)[max(warm_up, resumed) :]

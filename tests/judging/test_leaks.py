@@ -51,6 +51,30 @@ def test_evaluation_behind_the_training_is_no_growth():
     assert growth(run([500.0] * 46 + [2000.0] * 3)) == 0.0
 
 
+def evaluated(step, sizes_mib):
+    """A run with an evaluation of a second before this step; training then takes from 1 to 12 s."""
+    whole = run(sizes_mib, moments=np.linspace(0, 12, len(sizes_mib)))
+    resumed = ((step, BEGAN + step * STEP + 1),)
+    return records.replace(whole, training=records.replace(whole.training, resumed=resumed))
+
+
+# The evaluation lies between 6 and 7 s.
+SETTLED = [380.0] * 25 + [500.0] * 24
+
+
+def test_what_the_first_evaluation_between_steps_needs_is_no_growth():
+    assert growth(run(SETTLED)) > 0.1
+    assert growth(evaluated(50, SETTLED)) == 0.0
+
+
+def test_growth_behind_the_first_evaluation_is():
+    assert growth(evaluated(50, LEAKING)) == pytest.approx(200 * 5 / 12 / 558, rel=0.02)
+
+
+def test_too_few_steps_behind_the_first_evaluation_say_nothing():
+    assert isnan(growth(evaluated(70, SETTLED)))
+
+
 def test_a_buffer_that_comes_and_goes_is_no_growth():
     buffered = [500.0] * 49
     buffered[20:24] = [900.0] * 4

@@ -9,8 +9,9 @@ from dlworker.frameworks.tensorflow_weights import variable
 class Recurrent(tf.Module):
     """Called with (x, lengths, start), the latter None where there are none; gives its output and its last state.
 
-    A state is a tuple that begins with the hidden one. Behind its last token a sequence keeps its state. What ``weights``
-    gives is there before the loop, in the variables' own type: so are its gradients added up, one of each step.
+    A state is a tuple that begins with the hidden one. Behind its last token a sequence keeps its state. What
+    ``weights`` gives is there before the loop, in the variables' own type: so are its gradients added up, one of each
+    step.
     """
 
     def __init__(self, layer, arrays):
