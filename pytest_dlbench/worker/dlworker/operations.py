@@ -207,8 +207,7 @@ def check_steps(session, request):
     _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
     after, behind_double = _timed(evaluated)
     losses, seconds = zip(*[_timed(evaluated) for _ in range(AGAIN)])
-    # What is not a number is the farthest.
-    farthest = np.argmax(np.abs(np.subtract(losses, after)))
+    farthest = np.argmax(np.abs(np.subtract(losses, after)))  # NaN before all others.
     return {
         "loss_before": repr(float(before)),
         "loss_after": repr(float(after)),
