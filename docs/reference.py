@@ -9,13 +9,16 @@ from enum import EnumMeta
 from inspect import cleandoc, getmembers, getmodule, isfunction, signature
 from pathlib import Path
 
-from pytest_dlbench import cli, hookspecs, judging, parametrization, plugin, records
-from pytest_dlbench.fixture import Dlbench
+from pytest_dlbench import judging, records
+from pytest_dlbench.cli import main
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
-from pytest_dlbench.parsing import flag
+from pytest_dlbench.options.parsers import flag
+from pytest_dlbench.planning import hookspecs
+from pytest_dlbench.planning.registry import KNOWN
+from pytest_dlbench.plugin import hooks, parametrize
+from pytest_dlbench.plugin.fixture import Dlbench
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.registry import KNOWN
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing import recorded
 
@@ -62,7 +65,7 @@ def commands() -> Iterator[str]:
     yield "# The dlbench command"
     yield ""
     yield "`dlbench completion bash` (or zsh, tcsh) prints the script that completes it in a shell."
-    yield from _commands(cli.parser())
+    yield from _commands(main.parser())
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -81,7 +84,7 @@ def plugin_parts() -> Iterator[str]:
     yield from _row("fixture", "what it gives")
     yield from _row("---", "---")
     for name in ("framework", "model", "dataset", "device", "recipe", "dlbench"):
-        fixture = getattr(plugin, name)
+        fixture = getattr(hooks, name)
         yield from _row(f"`{name}`", cleandoc(fixture.__doc__))
     yield from ("", "## What `dlbench` can do", "")
     for name, method in getmembers(Dlbench, isfunction):
@@ -93,7 +96,7 @@ def plugin_parts() -> Iterator[str]:
     yield from ("", "## Marks", "")
     yield from _row("mark", "what has it")
     yield from _row("---", "---")
-    for name, meaning in parametrization.mark_lines(KNOWN):
+    for name, meaning in parametrize.mark_lines(KNOWN):
         yield from _row(f"`{name}`", meaning)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_dlbench.data import DATASETS
-from pytest_dlbench.matrix import misfit
 from pytest_dlbench.model import Model, Recipe, infer
 from pytest_dlbench.model.shapes import show
+from pytest_dlbench.planning.matrix import misfit
 from pytest_dlbench.zoo import MODELS
 
 PAGE = Path(__file__).with_name("zoo.md")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_dlbench import cli
+from pytest_dlbench.cli import main
 from pytest_dlbench.options import OPTIONS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "ci"
@@ -53,7 +53,7 @@ def test_every_option_in_an_example_is_one_of_ours(path):
 def test_every_dlbench_command_in_an_example_can_be_read(path):
     for line in commands(path):
         if line.startswith("dlbench "):
-            cli.parser().parse_args(shlex.split(line)[1:])
+            main.parser().parse_args(shlex.split(line)[1:])
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "github").glob("*.yml")), ids=lambda path: path.stem)

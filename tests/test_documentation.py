@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dlbench import cli, hookspecs, records
+from pytest_dlbench import records
+from pytest_dlbench.cli import main
 from pytest_dlbench.data import Dataset
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
+from pytest_dlbench.planning import hookspecs
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -114,7 +116,7 @@ def test_the_commands_of_getting_started_are_understood(pytester):
         assert pytester.runpytest_subprocess("--collect-only", "-q", *arguments).ret == 0, arguments
     for words in commands:
         if words and words[0] == "dlbench":
-            assert cli.parser().parse_args(words[1:]).run
+            assert main.parser().parse_args(words[1:]).run
 
 
 def test_the_conftest_and_the_test_of_writing_benches_are_collected(pytester):

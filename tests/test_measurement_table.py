@@ -59,17 +59,17 @@ def test_every_metric_has_a_row():
 @pytest.mark.parametrize(
     ("text", "module", "name"),
     [
-        ("more than 0.5 CPUs", "disqualifying", "FOREIGN_CPUS"),
-        ("above 25 % of the cores", "disqualifying", "STOLEN_SHARE"),
+        ("more than 0.5 CPUs", "invalid", "FOREIGN_CPUS"),
+        ("above 25 % of the cores", "invalid", "STOLEN_SHARE"),
         ("Foreign load above 0.2 CPUs", "disturbances", "FOREIGN_CPUS"),
-        ("above 105 %", "impossible", "MOST_OF_PEAK"),
+        ("above 105 %", "sanity", "MOST_OF_PEAK"),
         ("others used more than 0.5 CPUs", "contention", "FOREIGN_CPUS"),
         ("at least 1 s long", "contention", "STRETCH_SECONDS"),
         ("less than 10 % of its processors", "contention", "IDLE_SHARE"),
         ("more than 100 page faults", "disturbances", "STEP_FAULTS"),
         ("more than 20 % of processor time", "disturbances", "KERNEL_SHARE"),
-        ("less than 1.2", "impossible", "LEAST_RATIO"),
-        ("more than 5 times", "impossible", "MOST_RATIO"),
+        ("less than 1.2", "sanity", "LEAST_RATIO"),
+        ("more than 5 times", "sanity", "MOST_RATIO"),
     ],
 )
 def test_a_rule_is_told_with_the_threshold_that_it_has(text, module, name):

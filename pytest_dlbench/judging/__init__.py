@@ -4,8 +4,8 @@ What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a ses
 """
 
 from pytest_dlbench.judging.comparable import changes, obstacles
-from pytest_dlbench.judging.disqualifying import examined
 from pytest_dlbench.judging.disturbances import disturbances
+from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import (
     METRICS,
@@ -15,8 +15,8 @@ from pytest_dlbench.judging.metrics import (
     summarise,
 )
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
-from pytest_dlbench.judging.reaching import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.readings import steady_steps
+from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.tolerance import asked_for, given_tolerances, parse_tolerances
 
 __all__ = [

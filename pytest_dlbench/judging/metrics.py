@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import reaching, readings
+from pytest_dlbench.judging import readings, time_to_accuracy
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.model import Purpose
 from pytest_dlbench.records import Run
@@ -108,7 +108,7 @@ METRICS: dict[str, Metric] = {
             unit="share",
             better="higher",
             kind="points",
-            value=reaching.reached,
+            value=time_to_accuracy.reached,
             session_sd=0.0,
             is_robust=False,
             is_exact=True,
@@ -119,7 +119,7 @@ METRICS: dict[str, Metric] = {
             unit="s",
             better="lower",
             kind="ratio",
-            value=reaching.seconds,
+            value=time_to_accuracy.seconds,
             run_sd=0.05,
             purpose="training",
         ),
@@ -128,7 +128,7 @@ METRICS: dict[str, Metric] = {
             unit="epochs",
             better="lower",
             kind="ratio",
-            value=reaching.epochs,
+            value=time_to_accuracy.epochs,
             run_sd=0.05,
             session_sd=0.0,
             is_robust=False,

@@ -14,8 +14,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK, level_of_a_look
 from pytest_dlbench.judging.intervals import Moderated, Values, moderated
-from pytest_dlbench.judging.levels import FIRST_LOOK, LAST_LOOK, level_of_a_look
 from pytest_dlbench.records import VerdictOutcome
 
 # At the tolerance, on either side.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
-from pytest_dlbench.judging.stored import appended, compare, session_of
+from pytest_dlbench.judging.stored_baseline import appended, compare, session_of
 from pytest_dlbench.records import CaseOutcome, Record, Verdict
 
 

@@ -6,7 +6,7 @@ from math import exp, isfinite, log
 import numpy as np
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import accuracies
+from pytest_dlbench.judging import accuracy
 from pytest_dlbench.judging.intervals import Interval, Values, centre, unpaired
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
@@ -35,7 +35,7 @@ def is_comparable(metric: Metric, value: float) -> bool:
 def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
     """Runs against runs: ``old`` and ``new`` are values by seed."""
     if metric.kind == "points":
-        return accuracies.verdict(metric, old, new, tolerance)
+        return accuracy.verdict(metric, old, new, tolerance)
     change = _log_ratio(metric, _array(old), _array(new))
     shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
     return Verdict(

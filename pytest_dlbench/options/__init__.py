@@ -1,8 +1,8 @@
 """The --dlbench-* options: their table, and what the user asked for by them."""
 
+from pytest_dlbench.options.declare import add_to_command, declare
 from pytest_dlbench.options.option import Option
 from pytest_dlbench.options.reading import Options, read
 from pytest_dlbench.options.table import OPTIONS
-from pytest_dlbench.options.telling import add_to_command, declare
 
 __all__ = ["OPTIONS", "Option", "Options", "add_to_command", "declare", "read"]

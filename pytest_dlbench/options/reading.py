@@ -9,10 +9,10 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options.option import Option
+from pytest_dlbench.options.parsers import flag, names
 from pytest_dlbench.options.table import OPTIONS
-from pytest_dlbench.parsing import flag, names
+from pytest_dlbench.planning.sweep import Sweep
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.sweeps import Sweep
 
 # What a command that repeats a case has to repeat.
 REPEATED = frozenset(

@@ -1,9 +1,8 @@
 """Every --dlbench-* option. Each is also a key of the ini file, such as dlbench_runs."""
 
-from pytest_dlbench import sweeps
 from pytest_dlbench.environments.interpreters import parse_choices
 from pytest_dlbench.options.option import Option
-from pytest_dlbench.parsing import (
+from pytest_dlbench.options.parsers import (
     accuracy,
     allocator,
     columns,
@@ -27,6 +26,7 @@ from pytest_dlbench.parsing import (
     tolerances,
     two_sides,
 )
+from pytest_dlbench.planning import sweep
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
 
@@ -146,7 +146,7 @@ OPTIONS = (
     Option(
         name="settings",
         spelled="set",
-        parse=sweeps.parse,
+        parse=sweep.parse,
         default="",
         metavar="KEY=VALUE[,VALUE…]",
         repeats=True,

@@ -5,7 +5,7 @@ Seconds are of the monotonic clock that worker and sampler share; bytes are byte
 
 from pytest_dlbench.records.baselines import Baseline, BaselineSession
 from pytest_dlbench.records.calibrations import Calibration, Fault
-from pytest_dlbench.records.cases import Case, Context, Machine
+from pytest_dlbench.records.cases import Case, Context, Machine, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
@@ -40,6 +40,7 @@ __all__ = [
     "Record",
     "Run",
     "RunOutcome",
+    "SkippedCell",
     "StepCheck",
     "StepWork",
     "Timeline",

@@ -56,3 +56,11 @@ class Context:
     recipe_steps: int | None = None
     input: str = "memory"
     allocator: str = "tuned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedCell:
+    """A combination of the axes that is not a case, and why."""
+
+    id: str
+    reason: str

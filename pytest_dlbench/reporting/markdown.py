@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome, CaseResult
-from pytest_dlbench.reporting import closing, figures, messages, terminal
+from pytest_dlbench.records import CaseOutcome, CaseResult, SkippedCell
+from pytest_dlbench.reporting import explain, figures, last_line, terminal
 
 # GitHub refuses a summary of more than 1 MiB, whole.
 MOST_ROWS = 500
 COLUMNS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
 
 
-def summary(results: Sequence[CaseResult], left_out: Iterable[LeftOut], heading: str) -> str:
+def summary(results: Sequence[CaseResult], left_out: Iterable[SkippedCell], heading: str) -> str:
     """The step summary. ``heading`` says where and how it was measured."""
-    lines = [f"## dlbench: {closing.counts(results)}", "", _text(heading), ""]
+    lines = [f"## dlbench: {last_line.counts(results)}", "", _text(heading), ""]
     lines += _findings(results)
     lines += _table(results)
     lines += [f"- {_text(line)}" for line in terminal.left_out(left_out, is_listed=True)]
@@ -23,7 +22,7 @@ def summary(results: Sequence[CaseResult], left_out: Iterable[LeftOut], heading:
 def _findings(results: Sequence[CaseResult]) -> list[str]:
     """Regressions with the metrics that make them, then whatever else did not end well, with its first line."""
     lines: list[str] = []
-    for outcome in closing.WORST_FIRST:
+    for outcome in last_line.WORST_FIRST:
         for result in results:
             if result.outcome is outcome and outcome is not CaseOutcome.PASSED:
                 lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result), ""]
@@ -32,7 +31,7 @@ def _findings(results: Sequence[CaseResult]) -> list[str]:
 
 
 def _reasons(result: CaseResult) -> list[str]:
-    told = messages.deciding(result) or result.message.splitlines()[:1]
+    told = explain.deciding(result) or result.message.splitlines()[:1]
     return [f"- {_text(' '.join(line.split()))}" for line in told]
 
 

@@ -13,7 +13,7 @@ ACCURACY_POINTS = 1.0
 # Of more there are too many pairs to read: 24 have 276.
 MOST_FRAMEWORKS = 4
 # Of these the figures are not the framework's, or not all there.
-LEFT_OUT = (CaseOutcome.INVALID, CaseOutcome.DIVERGED)
+NOT_RANKED = (CaseOutcome.INVALID, CaseOutcome.DIVERGED)
 
 Cells = Mapping[tuple[str, str], CaseResult]
 """The cases of one framework by model and data set."""
@@ -36,7 +36,7 @@ def _fields(results: Iterable[CaseResult]) -> Iterator[Field]:
     found: dict[str, dict[str, dict[tuple[str, str], CaseResult]]] = {}
     for result in results:
         case = result.case
-        if METRIC in result.figures and result.outcome not in LEFT_OUT and not result.pairing:
+        if METRIC in result.figures and result.outcome not in NOT_RANKED and not result.pairing:
             settings = [f"{name} {value}" for name, value in case.settings.items()]
             conditions = ", ".join([case.device, f"{case.threads} threads", f"scale {case.scale}", *settings])
             found.setdefault(conditions, {}).setdefault(case.framework, {})[case.model, case.dataset] = result

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
 from pytest_dlbench.reporting.columns import HEADINGS
-from pytest_dlbench.sweeps import show
 
 Row = list[str]
 # Of some models only.

@@ -8,9 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
-from pytest_dlbench.reporting import messages
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, SkippedCell, VerdictOutcome
+from pytest_dlbench.reporting import explain
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
 EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
@@ -81,7 +80,7 @@ def _ways_out(results: Sequence[CaseResult]) -> str:
     """What decides a case: more pairs of one that was run in them, more sessions of one held against a baseline."""
     kinds = {bool(result.pairing) for result in results}
     ways = [
-        way for is_paired, way in ((True, messages.WAY_OUT_OF_PAIRS), (False, messages.WAY_OUT)) if is_paired in kinds
+        way for is_paired, way in ((True, explain.WAY_OUT_OF_PAIRS), (False, explain.WAY_OUT)) if is_paired in kinds
     ]
     return "".join(f"; {way}" for way in ways)
 
@@ -101,18 +100,18 @@ def _cut_short(results: Sequence[CaseResult]) -> list[str]:
 def _accepted(result: CaseResult) -> list[str]:
     """What a saved session differs by from its baseline and anchor: whoever accepts a slip should see it."""
     changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
-    told = [*map(messages.line, changed), *messages.added_up(result.since_anchor), *messages.drifted(result.drifting)]
+    told = [*map(explain.line, changed), *explain.added_up(result.since_anchor), *explain.drifted(result.drifting)]
     return [f"saved: {name(result.case)}: {line}" for line in told]
 
 
 def _deciding(result: CaseResult) -> list[str]:
     """The metrics behind an outcome; its message where there are none."""
-    told = messages.deciding(result)
+    told = explain.deciding(result)
     told += [f"to tell: {result.settled_by}"] if result.settled_by else []
     return [f"  {name(result.case)}: {line}" for line in told or [result.message]]
 
 
-def left_out(cells: Iterable[LeftOut], *, is_listed: bool) -> list[str]:
+def left_out(cells: Iterable[SkippedCell], *, is_listed: bool) -> list[str]:
     """Cells that make no sense, counted; by reason where they are to be listed, or there is one alone."""
     # Two tests with the same axes leave out the same cells.
     reasons = Counter(reason for _, reason in {(cell.id, cell.reason) for cell in cells})

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import CurvePoint, Evaluation, Inference, RunOutcome, StepCheck, Training
-from pytest_dlbench.running import endings, launch, messages, pinning, progress
+from pytest_dlbench.running import failures, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.sampling.joining import joined
@@ -92,7 +92,7 @@ class Dialogue:
             used[phase] = joined([*([used[phase]] if phase in used else []), self._observer.end()])
         parsed = messages.parse(op, answer)
         if isinstance(parsed, messages.Failed):
-            raise NotDoneError(endings.FAILURES.get(parsed.kind, RunOutcome.FAILED), endings.quote(parsed))
+            raise NotDoneError(failures.FAILURES.get(parsed.kind, RunOutcome.FAILED), failures.quote(parsed))
         return parsed
 
     def _look(self) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pytest_dlbench import codec
+from pytest_dlbench.records import codec
 
 PROTOCOL_VERSION = 1
 

@@ -13,7 +13,7 @@ from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.running import compiled, endings, launch, pinning
+from pytest_dlbench.running import compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.dialogue import Dialogue, NotDoneError
 from pytest_dlbench.running.plan import Plan
@@ -41,7 +41,7 @@ def train_once(plan: Plan, index: int) -> Run:
         # All that costs the driver time is done before the worker starts: then the driver sleeps.
         inputs = _write_inputs(plan, seed, folder)
         environment = _environment(plan, plan.place, folder.name)
-        kills, on_battery, code = endings.memory_kills(), is_on_battery(), compiled.files(plan.place.caches)
+        kills, on_battery, code = failures.memory_kills(), is_on_battery(), compilation.files(plan.place.caches)
         started = monotonic()
         with (
             none_survives(folder.name) as survivors,
@@ -51,7 +51,7 @@ def train_once(plan: Plan, index: int) -> Run:
             try:
                 outcome, message = _held(dialogue, plan, plan.place.environment, seed, inputs)
             except WorkerError as error:
-                outcome, message = endings.explain(error, worker, kills, plan.timeout_seconds)
+                outcome, message = failures.explain(error, worker, kills, plan.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
     return Run(
         case=plan.case.id,
@@ -66,7 +66,7 @@ def train_once(plan: Plan, index: int) -> Run:
         survivors=tuple(survivors),
         on_battery=on_battery,
         target_accuracy=plan.target_accuracy,
-        compiled=compiled.state(code, compiled.files(plan.place.caches)),
+        compiled=compilation.state(code, compilation.files(plan.place.caches)),
         **dialogue.observed(),
         **dialogue.measured,
     )

@@ -9,7 +9,7 @@ from pytest_dlbench.sampling.nvml import NoCardsError, open_cards
 from pytest_dlbench.sampling.processes import ProcessTree
 from pytest_dlbench.sampling.rapl import CannotRead, Rapl
 from pytest_dlbench.sampling.sampler import MakeSampler, Sampler
-from pytest_dlbench.sampling.untold import untold
+from pytest_dlbench.sampling.unavailable import untold
 
 
 class Observer:

@@ -8,9 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import BASELINE_FORMAT, Baseline, BaselineSession, Case, Context, Machine
+from pytest_dlbench.records import BASELINE_FORMAT, Baseline, BaselineSession, Case, Context, Machine, codec
 from pytest_dlbench.storing.files import write_whole
 
 ADVICE = "restore it from version control, or delete it and save a new one with --dlbench-save"

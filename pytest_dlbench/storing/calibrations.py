@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import Calibration, Case, Machine
+from pytest_dlbench.records import Calibration, Case, Machine, codec
 from pytest_dlbench.storing.files import write_whole
 
 FOLDER = "calibrations"

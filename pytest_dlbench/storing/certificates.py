@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import Case, Certificate
+from pytest_dlbench.records import Case, Certificate, codec
 from pytest_dlbench.storing.files import write_whole
 
 

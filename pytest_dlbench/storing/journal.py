@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run
+from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run, codec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import codec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import FORMAT_VERSION, Case, CaseResult, Certificate, Context, Record, Run
+from pytest_dlbench.records import (
+    FORMAT_VERSION,
+    Case,
+    CaseResult,
+    Certificate,
+    Context,
+    Record,
+    Run,
+    SkippedCell,
+    codec,
+)
 from pytest_dlbench.storing.journal import Damage, Entry, read_journal
 
 
@@ -35,7 +43,7 @@ class Document:
     version: str
     written: str
     cases: tuple[Recorded, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedCell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

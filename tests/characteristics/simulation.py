@@ -7,10 +7,16 @@ from math import log, nan
 
 import numpy as np
 
-from pytest_dlbench.judging.history import SessionFigure, SessionSpread, against_sessions
 from pytest_dlbench.judging.intervals import Values
-from pytest_dlbench.judging.many import BUDGET, SCREENING_PAIRS, confirming, places_in_turn, screening, share_in_turn
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.multiple_testing import (
+    BUDGET,
+    SCREENING_PAIRS,
+    confirming,
+    places_in_turn,
+    screening,
+    share_in_turn,
+)
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import (
     EQUIVALENT,
@@ -23,6 +29,7 @@ from pytest_dlbench.judging.sequential import (
     Rule,
     replay,
 )
+from pytest_dlbench.judging.sessions import SessionFigure, SessionSpread, against_sessions
 from tests.characteristics.regimes import Regime, pairs, reference_spreads, session_figures
 
 TOLERANCE = log(1.05)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.registry import KNOWN
+from pytest_dlbench.planning.registry import KNOWN
 
 
 def pytest_dlbench_frameworks():

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_dlbench.judging import stored
+from pytest_dlbench.judging import stored_baseline
 from pytest_dlbench.records import (
     Baseline,
     BaselineSession,
@@ -144,13 +144,15 @@ def record(of: Sequence[Run] = (), **changes: Any) -> Record:
 
 
 def baseline_session(of: Sequence[Run] = (), name: str = "20261120T100000", **changes: Any) -> BaselineSession:
-    usual = stored.session_of(record(of), name=name, saved="2026-11-20T10:00:00+00:00", reason="first baseline")
+    usual = stored_baseline.session_of(
+        record(of), name=name, saved="2026-11-20T10:00:00+00:00", reason="first baseline"
+    )
     return replace(usual, **changes)
 
 
 def baseline(of: Sequence[Run] = (), **changes: Any) -> Baseline:
     """Of one session, its own anchor."""
-    return replace(stored.appended(None, record(of), baseline_session(of)), **changes)
+    return replace(stored_baseline.appended(None, record(of), baseline_session(of)), **changes)
 
 
 def baseline_of(*sessions: Sequence[Run], **changes: Any) -> Baseline:

@@ -14,7 +14,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Absent, Place
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import infer
-from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.training import train_once
 from tests.worker.test_builders_agree import PADDINGS, PRECISE

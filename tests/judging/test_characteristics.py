@@ -8,8 +8,8 @@ from math import log
 import numpy as np
 import pytest
 
-from pytest_dlbench.judging.many import CaseMetric, Standing, candidates, screening
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.multiple_testing import CaseMetric, Standing, candidates, screening
 from pytest_dlbench.judging.pairs import reference_spread
 from pytest_dlbench.judging.sequential import decide, replay
 from tests.characteristics.promises import (

@@ -2,9 +2,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from pytest_dlbench import codec
 from pytest_dlbench.judging import changes, obstacles
-from pytest_dlbench.records import Baseline, Context
+from pytest_dlbench.records import Baseline, Context, codec
 from tests.doubles import records
 
 OTHER = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.contention import contention
-from pytest_dlbench.judging.disqualifying import examined
+from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.readings import quiet_steps, steady_steps
 from pytest_dlbench.records import Timeline
 from tests.doubles import records

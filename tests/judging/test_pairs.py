@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dlbench import codec
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import (
     Pair,
@@ -19,7 +18,7 @@ from pytest_dlbench.judging.pairs import (
 )
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
-from pytest_dlbench.records import Verdict, VerdictOutcome
+from pytest_dlbench.records import Verdict, VerdictOutcome, codec
 from tests.doubles import records
 
 TIME, THROUGHPUT, ACCURACY, MEMORY = (METRICS[name] for name in ("step_time", "throughput", "accuracy", "peak_rss"))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_dlbench.judging.levels import level_of_a_look
+from pytest_dlbench.judging.alpha_spending import level_of_a_look
 from pytest_dlbench.judging.sequential import (
     EQUIVALENT,
     OUTCOMES,

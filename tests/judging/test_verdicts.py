@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import METRICS, parse_tolerances, read_all
-from pytest_dlbench.judging.stored import compare
+from pytest_dlbench.judging.stored_baseline import compare
 from pytest_dlbench.records import VerdictOutcome
 from tests.doubles import records
 

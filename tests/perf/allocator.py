@@ -11,7 +11,7 @@ from statistics import median
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.planning import Settings
+from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.launch import ALLOCATORS

@@ -33,7 +33,7 @@ from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.planning import Settings
+from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.training import train_once

@@ -26,7 +26,7 @@ from pytest_dlbench.model import (
     Recipe,
 )
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.planning import Settings
+from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.running import launch
 from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.running.training import train_once

@@ -6,9 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pytest_dlbench import codec
-from pytest_dlbench.cli import main
-from pytest_dlbench.records import Baseline, Calibration
+from pytest_dlbench.cli.main import main
+from pytest_dlbench.records import Baseline, Calibration, codec
 from pytest_dlbench.storing.calibrations import CalibrationStore
 
 # One stored session is enough to tell twice the time, and too little for 5 %. Steps are on a clock of their own.

@@ -5,7 +5,7 @@ import pytest
 # The thresholds are such that no machine is good enough, and always for the same reason.
 SPOILED = """
 
-from pytest_dlbench.judging import disqualifying
+from pytest_dlbench.judging import invalid
 disqualifying.SHORTEST_SECONDS, disqualifying.FOREIGN_CPUS = 0.0, float("inf")
 disqualifying.SWAPPED_IN_BYTES = disqualifying.SWAPPED_FAULTS = -1
 """

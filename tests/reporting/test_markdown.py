@@ -2,12 +2,11 @@
 
 import pytest
 
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records import CaseOutcome, SkippedCell
 from pytest_dlbench.reporting import markdown
 from tests.doubles import records
 
-LEFT_OUT = [LeftOut(id="pytorch-net-a", reason="net takes 28×28, a has 32×32")]
+SKIPPED = [SkippedCell(id="pytorch-net-a", reason="net takes 28×28, a has 32×32")]
 
 
 def result(name="training-pytorch-mnist-cnn-digits28-cpu-quick", **changes):
@@ -24,7 +23,7 @@ def test_a_summary(snapshot):
             "training-mlx-mnist-cnn-digits28-cpu-quick", outcome=CaseOutcome.TIMEOUT, figures={}, message="slow\nlog"
         ),
     ]
-    assert markdown.summary(results, LEFT_OUT, "machine m (Acme), 2 threads") == snapshot
+    assert markdown.summary(results, SKIPPED, "machine m (Acme), 2 threads") == snapshot
 
 
 def test_the_worst_comes_first():

@@ -1,7 +1,6 @@
 import pytest
 
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import CaseOutcome, Pairing, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, Pairing, SkippedCell, VerdictOutcome
 from pytest_dlbench.reporting import terminal
 from tests.doubles import records
 
@@ -103,9 +102,9 @@ def test_every_outcome_is_told_by_a_failure_a_pass_or_a_note():
 # Left out
 
 CELLS = [
-    LeftOut(id="pytorch-net-a", reason="net takes 28×28, a has 32×32"),
-    LeftOut(id="jax-net-a", reason="net takes 28×28, a has 32×32"),
-    LeftOut(id="jax-net-b", reason="net has 10 classes, b 100"),
+    SkippedCell(id="pytorch-net-a", reason="net takes 28×28, a has 32×32"),
+    SkippedCell(id="jax-net-a", reason="net takes 28×28, a has 32×32"),
+    SkippedCell(id="jax-net-b", reason="net has 10 classes, b 100"),
 ]
 
 

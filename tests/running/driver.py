@@ -9,8 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from pytest_dlbench import codec
-from pytest_dlbench.records import Case, Run
+from pytest_dlbench.records import Case, Run, codec
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
 from tests.running.plans import plan

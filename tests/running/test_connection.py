@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
-from pytest_dlbench.running import connection, endings
+from pytest_dlbench.running import connection, failures
 from pytest_dlbench.running.connection import BrokenProtocolError, Worker, WorkerDiedError, WorkerTimeoutError
 
 WORKERS = Path(__file__).parents[1] / "doubles" / "workers"
@@ -57,7 +57,7 @@ def ask(worker: Worker, *, seconds: float = LONG, **fields: Any) -> dict[str, An
 
 
 def ending(worker: Worker, error: connection.WorkerError) -> tuple[RunOutcome, str]:
-    return endings.explain(error, worker, endings.memory_kills(), LONG)
+    return failures.explain(error, worker, failures.memory_kills(), LONG)
 
 
 def _is_gone(pid: int) -> bool:

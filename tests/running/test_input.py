@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.judging import read_all
-from pytest_dlbench.planning import unsupported
+from pytest_dlbench.planning.plan import unsupported
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running.training import train_once
 from tests.running.plans import STEPS, plan

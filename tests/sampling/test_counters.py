@@ -8,7 +8,7 @@ import pytest
 from pytest_dlbench.sampling import memory
 from pytest_dlbench.sampling.counters import read_machine, read_tree
 from pytest_dlbench.sampling.processes import ProcessTree, _machine
-from pytest_dlbench.sampling.untold import untold
+from pytest_dlbench.sampling.unavailable import untold
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Ticks of user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.

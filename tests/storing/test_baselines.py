@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench import codec
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import codec
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import session_name
 from pytest_dlbench.storing.files import write_whole

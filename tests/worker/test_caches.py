@@ -9,7 +9,7 @@ from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.model import infer
-from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.messages import Failed
 from tests.worker.sessions import session
 from tests.worker.test_builders_agree import LINEAR, PRECISE

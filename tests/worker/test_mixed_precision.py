@@ -26,7 +26,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.messages import Failed
 from tests.worker.sessions import session
 from tests.worker.test_vocabulary_agrees import CASES as VOCABULARY

@@ -10,7 +10,7 @@ import pytest
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Places
-from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running import launch
 from pytest_dlbench.running.messages import Failed
 from tests.worker.sessions import BUILDERS, session

@@ -16,7 +16,7 @@ from pytest_dlbench.data import Arrays
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.model import Adam, Model, Recipe, infer
-from pytest_dlbench.planning import synthetic_for
+from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.messages import Built, Failed, Trained, TrainedOn
 from pytest_dlbench.zoo import MODELS
 from tests.worker.sessions import Session, session

@@ -11,8 +11,8 @@ from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS, Metric
 from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.judging.history import drift
 from pytest_dlbench.judging.scales import badness
+from pytest_dlbench.judging.sessions import drift
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured, printable

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_dlbench.matrix import AXES
+from pytest_dlbench.planning.matrix import AXES
+from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import Case, CaseResult, Context, Run, RunOutcome
-from pytest_dlbench.sweeps import show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import Any
 import altair as alt
 
 from pytest_dlbench.judging import METRICS
+from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row, Value
 from pytest_dlbench.reporting.charts.measured import Measured, printable
-from pytest_dlbench.sweeps import show
 
 NAME, TITLE = "sweeps", "Sweeps of settings"
 LEAD = (

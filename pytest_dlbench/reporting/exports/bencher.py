@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from pytest_dlbench import codec, judging
+from pytest_dlbench import judging
+from pytest_dlbench.records import codec
 from pytest_dlbench.storing.recorded import Recorded
 
 

@@ -7,13 +7,11 @@ from importlib import metadata, resources
 
 import msgspec
 
-from pytest_dlbench import codec
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import FORMAT_VERSION
+from pytest_dlbench.records import FORMAT_VERSION, SkippedCell, codec
 from pytest_dlbench.storing.recorded import Document, Recorded
 
 
-def write(recorded: Sequence[Recorded], left_out: Sequence[LeftOut] = ()) -> bytes:
+def write(recorded: Sequence[Recorded], left_out: Sequence[SkippedCell] = ()) -> bytes:
     """One document, sorted and indented."""
     document = Document(
         version=metadata.version("pytest-dlbench"),

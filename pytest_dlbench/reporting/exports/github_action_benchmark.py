@@ -6,7 +6,8 @@ One file has one direction: accuracy is told as the test error, and throughput, 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_dlbench import codec, judging
+from pytest_dlbench import judging
+from pytest_dlbench.records import codec
 from pytest_dlbench.storing.recorded import Recorded
 
 

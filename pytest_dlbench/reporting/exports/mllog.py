@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from pytest_dlbench import codec
-from pytest_dlbench.records import Record, Run, RunOutcome
+from pytest_dlbench.records import Record, Run, RunOutcome, codec
 from pytest_dlbench.storing.recorded import Recorded
 
 # The operations that a worker does before the timed region.

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from statistics import fmean, median, quantiles, stdev
 from typing import Any
 
-from pytest_dlbench import codec, judging
-from pytest_dlbench.records import Machine
+from pytest_dlbench import judging
+from pytest_dlbench.records import Machine, codec
 from pytest_dlbench.storing.recorded import Recorded
 
 # Of the program whose files these imitate; it reads those of any version that it knows the fields of.

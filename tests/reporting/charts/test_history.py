@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_dlbench.judging.history import CUSUM_REFERENCE
+from pytest_dlbench.judging.sessions import CUSUM_REFERENCE
 from pytest_dlbench.reporting.charts import Nothing, history
 from tests.doubles import records
 from tests.doubles.judged import judged, measured, session

@@ -6,16 +6,15 @@ import jsonschema
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.matrix import LeftOut
-from pytest_dlbench.records import FORMAT_VERSION
+from pytest_dlbench.records import FORMAT_VERSION, SkippedCell
 from pytest_dlbench.reporting.exports import document
 from pytest_dlbench.storing.recorded import read, read_document
 
-LEFT_OUT = [LeftOut(id="pytorch-net-a", reason="net takes 28×28, a has 32×32")]
+SKIPPED = [SkippedCell(id="pytorch-net-a", reason="net takes 28×28, a has 32×32")]
 
 
 def written(*recorded):
-    return json.loads(document.write(recorded, LEFT_OUT))
+    return json.loads(document.write(recorded, SKIPPED))
 
 
 def check(content):
@@ -56,10 +55,10 @@ def test_what_is_no_document_does_not_keep_to_the_schema(sound, spoil):
 
 def test_what_was_written_is_read_back(sound, unfinished, tmp_path):
     path = tmp_path / "session.json"
-    path.write_bytes(document.write([sound, unfinished], LEFT_OUT))
+    path.write_bytes(document.write([sound, unfinished], SKIPPED))
     found = read_document(path)
     assert found.cases[1] == unfinished
-    assert found.left_out == tuple(LEFT_OUT)
+    assert found.left_out == tuple(SKIPPED)
     assert read([path]).cases == found.cases
 
 

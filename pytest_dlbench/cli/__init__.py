@@ -1,0 +1,1 @@
+"""The ``dlbench`` command: one file per subcommand."""

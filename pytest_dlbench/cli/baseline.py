@@ -1,0 +1,234 @@
+"""``dlbench baseline``: look at accepted figures, accept recorded ones, choose anchors, and take away what is stale."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from pytest_dlbench import judging
+from pytest_dlbench.cli.output import Commands, answer, command, complain
+from pytest_dlbench.errors import FileFormatError, OptionError, unknown_name
+from pytest_dlbench.records import Baseline, BaselineSession, codec
+from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.storing import BaselineStore
+from pytest_dlbench.storing.baselines import read_file
+from pytest_dlbench.storing.recorded import read
+
+FOLDER = Path("baselines")
+SHOWN = ("step_time", "latency", "throughput", "accuracy", "peak_rss")
+LIST = """
+One line a case; with CASE one line for each of its sessions, the anchor marked with *.
+
+examples:
+  dlbench baseline list
+  dlbench baseline list '*pytorch-gatech-lenet*'
+  dlbench baseline list --baselines bench/baselines --json
+
+exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 a wrong call
+"""
+ACCEPT = """
+What pytest --dlbench-save does, for sessions that were run already: the newest recording of each case becomes one more
+session of its baseline. Cases that did not finish, with fewer than three runs, or that measured their neighbours are
+refused.
+
+examples:
+  dlbench baseline accept .dlbench/20261121T021405-4711.jsonl --reason "PyTorch 2.13"
+  dlbench baseline accept nightly.json --case '*pytorch*' --reason "PyTorch 2.13"
+
+exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 a wrong call
+"""
+ANCHOR = """
+Every later session is also held against the anchor of its case, so that slips which were accepted one by one are told
+as what they add up to. It is the first session that was saved, until another one is chosen here: a release, or the
+present state once all that has added up is accepted. The anchor is kept however many sessions are saved.
+
+examples:
+  dlbench baseline anchor training-pytorch-gatech-lenet-digits28-cpu-quick --last
+  dlbench baseline anchor '*pytorch*' --session 20261121T101500
+  dlbench baseline anchor --all --last
+
+exit status: 0 all done, 1 a baseline is damaged or has no such session (named; the others are done), 2 a wrong call
+"""
+PRUNE = """
+Says what it would take away; --yes does it.
+
+examples:
+  dlbench baseline prune --not-in .dlbench        cases that no recorded session has measured
+  dlbench baseline prune --older-than 365 --yes   not saved again for a year
+  dlbench baseline prune --damaged --yes
+
+exit status: 0 done, 2 a wrong call
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``baseline`` and what it can do."""
+    text = "List, accept, anchor and prune baselines."
+    actions = commands.add_parser("baseline", help=text, description=text).add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    listing = command(actions, "list", help_text="List all baselines: sessions, anchor, when saved and why.", more=LIST)
+    listing.add_argument("case", metavar="CASE", nargs="?", help="Sessions of this case, or a pattern with * [cases].")
+    accepting = command(actions, "accept", help_text="Make recorded figures the baselines.", more=ACCEPT)
+    accepting.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
+    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that fit it [*].")
+    accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; kept in them.")
+    anchoring = command(
+        actions, "anchor", help_text="Choose the session that all later ones are held against.", more=ANCHOR
+    )
+    anchoring.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with *.")
+    anchoring.add_argument("--all", action="store_true", help="Every case.")
+    which = anchoring.add_mutually_exclusive_group(required=True)
+    which.add_argument("--session", metavar="ID", help="This one; dlbench baseline list CASE shows them.")
+    which.add_argument("--first", action="store_true", help="The oldest one that is kept.")
+    which.add_argument("--last", action="store_true", help="The newest one.")
+    pruning = command(actions, "prune", help_text="Take baselines away that nothing measures any more.", more=PRUNE)
+    pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded in these.")
+    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Saved so many days ago, or more.")
+    pruning.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
+    pruning.add_argument("--yes", action="store_true", help="Do it.")
+    for parser, run in ((listing, _list), (accepting, _accept), (anchoring, _anchor), (pruning, _prune)):
+        parser.add_argument(
+            "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where they are kept [{FOLDER}]."
+        )
+        parser.set_defaults(run=run)
+
+
+def _all(folder: Path) -> Iterator[tuple[Path, Baseline | FileFormatError]]:
+    if not folder.is_dir():
+        raise OptionError(f"there are no baselines in {folder}: pytest --dlbench-save writes them")
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            yield path, read_file(path)
+        except FileFormatError as error:
+            yield path, error
+
+
+def _fitting(asked: argparse.Namespace, pattern: str) -> tuple[list[Baseline], list[str]]:
+    """Baselines of the cases that fit, and what is said of damaged ones; raises OptionError where none fits."""
+    found = list(_all(asked.baselines))
+    sound = [baseline for _, baseline in found if isinstance(baseline, Baseline)]
+    fitting = [baseline for baseline in sound if fnmatch(baseline.case.id, pattern)]
+    if sound and not fitting:
+        names = sorted({baseline.case.id for baseline in sound})
+        raise OptionError(unknown_name("case", pattern, f"baselines in {asked.baselines}", names))
+    return fitting, [str(damage) for _, damage in found if isinstance(damage, FileFormatError)]
+
+
+def _list(asked: argparse.Namespace) -> int:
+    baselines, damages = _fitting(asked, asked.case or "*")
+    rows = [_row(baseline) for baseline in baselines]
+    answer(asked, rows, _sessions(baselines) if asked.case else _cases(rows))
+    return complain(damages)
+
+
+def _row(baseline: Baseline) -> dict[str, Any]:
+    newest = baseline.sessions[-1]
+    return {
+        "machine": baseline.context.machine.name,
+        "case": baseline.case.id,
+        "saved": newest.saved,
+        "runs": len(newest.seeds),
+        "anchor": baseline.anchor,
+        "reason": newest.reason,
+        "sessions": codec.builtins(baseline.sessions),
+    }
+
+
+def _cases(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    grid = terminal.grid("machine", "case", "saved", "anchor", right=("sessions", "runs"))
+    grid.add_column("reason", no_wrap=True)
+    for row in rows:
+        counts = str(len(row["sessions"])), str(row["runs"])
+        grid.add_row(row["machine"], row["case"], row["saved"], row["anchor"], *counts, row["reason"])
+    return terminal.lines(grid)
+
+
+def _sessions(baselines: Iterable[Baseline]) -> list[str]:
+    lines: list[str] = []
+    for baseline in baselines:
+        names = [name for name in SHOWN if any(name in session.medians for session in baseline.sessions)]
+        grid = terminal.grid("", "session", right=("runs", *names))
+        for heading in ("commit", "accepted", "reason"):
+            grid.add_column(heading, no_wrap=True)
+        for session in baseline.sessions:
+            told = [_figure(session, name) for name in names]
+            mark, accepted = "*" if session.id == baseline.anchor else "", ", ".join(session.accepted)
+            runs = str(len(session.seeds))
+            grid.add_row(mark, session.id, runs, *told, session.commit, accepted, session.reason)
+        lines += [f"{baseline.case.id} on {baseline.context.machine.name}", *terminal.lines(grid), ""]
+    return [*lines, "* the anchor"]
+
+
+def _figure(session: BaselineSession, name: str) -> str:
+    return figures.figure(name, session.medians[name]) if name in session.medians else "–"
+
+
+def _anchor(asked: argparse.Namespace) -> int:
+    if bool(asked.case) == asked.all:
+        raise OptionError("dlbench baseline anchor: say of which case, or --all: dlbench baseline anchor CASE --last")
+    baselines, problems = _fitting(asked, asked.case or "*")
+    store, rows = BaselineStore(folder=asked.baselines), []
+    for baseline in baselines:
+        names = [session.id for session in baseline.sessions]
+        chosen = asked.session or names[0 if asked.first else -1]
+        if chosen not in names:
+            problems.append(f"{baseline.case.id}: there is no session {chosen!r}, only {', '.join(names)}")
+            continue
+        store.write(replace(baseline, anchor=chosen))
+        rows.append({"case": baseline.case.id, "before": baseline.anchor, "anchor": chosen})
+    answer(asked, rows, [f"{row['case']}: anchor {row['before']} → {row['anchor']}" for row in rows])
+    return complain(problems)
+
+
+def _accept(asked: argparse.Namespace) -> int:
+    # Late: NumPy is slow to load.
+    from pytest_dlbench.judging import sides  # noqa: PLC0415
+    from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
+
+    found = read(asked.paths)
+    newest = {case.record.case.id: case for case in found.cases}
+    chosen = [case for name, case in newest.items() if fnmatch(name, asked.case)]
+    if not chosen:
+        raise OptionError(unknown_name("case", asked.case, "dlbench baseline accept", newest))
+    store = BaselineStore(folder=asked.baselines)
+    accepted, refused = [], []
+    for case in chosen:
+        reasons = [sides.refusal(case.record), *judging.disturbances(case.record.runs)]
+        if why := "; ".join(reason for reason in reasons if reason):
+            refused.append(f"refused: {case.record.case.id}: {why}")
+        else:
+            before = baseline_gate.usable(store, case.record.case, case.record.context)
+            baseline = baseline_gate.accepted(before, case.record, store, asked.reason, case.result)
+            accepted.append(str(store.write(baseline)))
+    answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])
+    return complain([*refused, *found.damages])
+
+
+def _prune(asked: argparse.Namespace) -> int:
+    if not (asked.not_in or asked.older_than or asked.damaged):
+        raise OptionError("dlbench baseline prune: say which: --not-in RECORDS, --older-than DAYS or --damaged")
+    measured = {case.record.case.id for case in read(asked.not_in).cases} if asked.not_in else set()
+    doomed = []
+    for path, baseline in _all(asked.baselines):
+        if why := _why_pruned(baseline, asked, measured):
+            doomed.append({"path": str(path), "reason": why})
+            if asked.yes:
+                path.unlink()
+    verb = "removed" if asked.yes else "would be removed"
+    lines = [f"{row['path']}: {verb}: {row['reason']}" for row in doomed]
+    answer(asked, doomed, [*lines, *([] if asked.yes or not doomed else ["--yes removes them"])])
+    return 0
+
+
+def _why_pruned(baseline: Baseline | FileFormatError, asked: argparse.Namespace, measured: set[str]) -> str:
+    if isinstance(baseline, FileFormatError):
+        return "damaged" if asked.damaged else ""
+    if asked.not_in and baseline.case.id not in measured:
+        return "no recorded session has measured it"
+    saved = baseline.sessions[-1].saved
+    age = datetime.now(UTC) - datetime.fromisoformat(saved)
+    return f"saved {saved}" if asked.older_than and age.days >= asked.older_than else ""

@@ -1,0 +1,186 @@
+"""``dlbench bisect``: the first version of a framework that is worse than a good one."""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from packaging.version import InvalidVersion, Version
+
+from pytest_dlbench import judging
+from pytest_dlbench.cli.cases import cell_of, declare_settings, options_of, planner, registry_of, session_of
+from pytest_dlbench.cli.output import Commands, answer, command
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.releases import between, released
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
+from pytest_dlbench.judging.bisection import Answer, bounds, most_questions, suspects
+from pytest_dlbench.judging.sequential import ALPHA
+from pytest_dlbench.options import Options
+from pytest_dlbench.options.parsers import names as listed
+from pytest_dlbench.planning.registry import Registry
+from pytest_dlbench.records import codec
+from pytest_dlbench.reporting import explain
+
+if TYPE_CHECKING:
+    from pytest_dlbench.running.plan import Plan
+    from pytest_dlbench.workflows.bisect import Comparison, Question, Search
+
+WHERE = "dlbench bisect"
+INTERRUPTED = 130
+MORE = """
+CASE is what reports name, such as tartu-mnist-cnn-digits28-cpu. Each version in question is run in pairs with the good
+one, back to back in fresh processes, until the gate's rule says whether the metric is worse by more than the tolerance.
+First the bad version: where that is not worse, there is nothing to look for. Versions are those that pip finds with
+your settings; each is built as it is needed. One that cannot be built or run is passed over, and told with the reason;
+so is one of which nothing can be concluded. With --among, environments take the place of versions: requirements files
+or Pythons, the oldest first, such as lock files of a repository's history.
+
+examples:
+  dlbench bisect pytorch --good 2.9.0 --bad 2.13.0 tartu-mnist-cnn-digits28-cpu
+  dlbench bisect jax --good 0.8.0 --bad 0.10.2 tartu-mnist-cnn-digits28-cpu --metric accuracy --tolerance 0.5pp
+  dlbench bisect pytorch --good may.txt --bad july.txt --among june-1.txt,june-2.txt tartu-mnist-cnn-digits28-cpu
+
+exit status: 0 the first bad version is found; 1 the bad version is not worse than the good one; 2 a wrong call, or the
+good or the bad version does not run; 3 only narrowed down: versions that could not be asked lie in between, or it could
+not be told whether the bad version is worse; 130 Ctrl-C, what was found by then is told
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``bisect``."""
+    parser = command(commands, "bisect", help_text="Find the first version that is worse.", more=MORE)
+    parser.add_argument("framework", metavar="FRAMEWORK")
+    parser.add_argument("case", metavar="CASE")
+    parser.add_argument("--good", metavar="VERSION", required=True)
+    parser.add_argument("--bad", metavar="VERSION", required=True)
+    parser.add_argument("--among", metavar="FILES", help="Environments between the two, in the place of versions.")
+    parser.add_argument("--pre", action="store_true", help="Pre-releases, too.")
+    parser.add_argument("--metric", metavar="METRIC", default="step_time", help="What is to be worse [step_time].")
+    parser.add_argument("--tolerance", metavar="AMOUNT", default="", help="How much worse is still good, such as 3%%.")
+    declare_settings(parser)
+    parser.set_defaults(run=_bisect)
+
+
+def _bisect(asked: argparse.Namespace) -> int:
+    # Late: what measures is slow to load.
+    from pytest_dlbench.workflows import bisect  # noqa: PLC0415
+
+    registry = registry_of(asked)
+    cell, scale = cell_of(asked.case, registry, WHERE)
+    options = options_of(asked, build="true", **({"scale": scale} if scale else {}))
+    names = _versions(asked, registry)
+    question = _question(asked, options, len(names))
+    session, progress = session_of(options, most_questions(len(names)))
+    plan_of = planner(session, registry, cell, WHERE)
+
+    def plan(version: str) -> "Plan":
+        return plan_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
+
+    good = plan(names[0])
+
+    def compared(version: str) -> "Comparison":
+        return bisect.compare(session, good, lambda: plan(version), question)
+
+    search = bisect.Search(names=names, compare=compared)
+    is_whole = True
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        is_whole = False
+    finally:
+        progress.clear()
+    told = {"framework": asked.framework, "case": asked.case, "question": codec.builtins(question)}
+    answer(asked, {**told, **_told(search)}, [*_lines(search), f"journal: {session.journal.path}"])
+    return _status(search) if is_whole else INTERRUPTED
+
+
+def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
+    """All that are in question, the oldest first; raises OptionError."""
+    known = registry.values["framework"]
+    if asked.framework not in known:
+        raise OptionError(unknown_name("framework", asked.framework, WHERE, known))
+    if asked.among is not None:
+        return (asked.good, *listed(asked.among, "--among"), asked.bad)
+    framework = cast("Framework", known[asked.framework])
+    try:
+        ends = [Version(text) for text in (asked.good, asked.bad)]
+    except InvalidVersion as error:
+        raise OptionError(f"{WHERE}: {error}; expected such as 2.9.0, or environments with --among") from None
+    if ends[0] >= ends[1]:
+        raise OptionError(f"{WHERE}: the good version must be older than the bad one, got {asked.good} and {asked.bad}")
+    if not framework.package or not framework.environments:
+        raise OptionError(f"{WHERE}: no package is known for {asked.framework!r}; name environments with --among")
+    pythons = dict.fromkeys(environment.python for environment in framework.environments)
+    return between(released(framework.package, pythons, with_previews=asked.pre), asked.good, asked.bad)
+
+
+def _question(asked: argparse.Namespace, options: Options, versions: int) -> "Question":
+    from pytest_dlbench.workflows.bisect import Question  # noqa: PLC0415 - as above
+
+    texts = [f"{asked.metric}:{asked.tolerance}"] if asked.tolerance else []
+    tolerances = judging.parse_tolerances(texts, "--tolerance")
+    if asked.metric not in judging.METRICS:
+        raise OptionError(unknown_name("metric", asked.metric, "--metric", judging.METRICS))
+    if asked.metric not in tolerances:
+        raise OptionError(f"--metric {asked.metric}: it has no usual tolerance; say one, such as --tolerance 5%")
+    # Any wrong answer spoils the search: all of them together have the budget.
+    alpha = min(ALPHA, max(LEAST_ALPHA, options.false_alarms / most_questions(versions)))
+    return Question(metric=asked.metric, tolerance=tolerances[asked.metric], alpha=alpha, max_pairs=options.max_runs)
+
+
+def _status(search: "Search") -> int:
+    newest = search.found[len(search.names) - 1].answer
+    if newest is Answer.BAD:
+        return 0 if len(suspects(search.answers)) == 1 else 3
+    return {Answer.GOOD: 1, Answer.SKIPPED: 2, Answer.INCONCLUSIVE: 3}[newest]
+
+
+def _told(search: "Search") -> dict[str, Any]:
+    rows = [
+        {
+            "version": search.names[place],
+            "answer": comparison.answer.value,
+            "reason": comparison.reason,
+            "verdict": codec.builtins(comparison.verdict),
+        }
+        for place, comparison in sorted(search.found.items())
+    ]
+    found: dict[str, Any] = {"versions": list(search.names), "asked": rows}
+    if search.is_bad:
+        good, bad = bounds(search.answers)
+        found |= {"last_good": search.names[good], "first_bad": [search.names[one] for one in suspects(search.answers)]}
+        found |= {"differences": _differences(search, good, bad)}
+    return found
+
+
+def _lines(search: "Search") -> Iterator[str]:
+    for place, comparison in sorted(search.found.items()):
+        told = explain.line(comparison.verdict) if comparison.verdict else _short(comparison.reason)
+        yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(told.split())}"
+    if search.is_bad:
+        yield from _conclusion(search)
+    elif len(search.names) - 1 in search.found:
+        newest = search.found[len(search.names) - 1]
+        yield f"{search.names[-1]} is not known to be worse than {search.names[0]}: {newest.answer}"
+
+
+def _conclusion(search: "Search") -> Iterator[str]:
+    good, bad = bounds(search.answers)
+    names = [search.names[place] for place in suspects(search.answers)]
+    yield f"the first bad version: {' or '.join(names)}; the last good one: {search.names[good]}"
+    yield "what differs between the environments of the two that were run:"
+    yield from (f"  {line}" for line in _differences(search, good, bad) or ["nothing"])
+
+
+def _differences(search: "Search", good: int, bad: int) -> Sequence[str]:
+    # Of the good version that all are held against, each comparison has a run of its own.
+    old, new = search.found[good].new or search.found[bad].old, search.found[bad].new
+    return judging.changes(old.versions, new.versions) if old and new else ()
+
+
+def _short(reason: str) -> str:
+    """The first line, and the last one of a log, which says why."""
+    first, *others = reason.splitlines() or [""]
+    said = [re.sub(r"^\s*\|\s*", "", line) for line in others if line.strip()]
+    return f"{first} {said[-1]}" if said else first

@@ -1,0 +1,141 @@
+"""``dlbench bump``: the A/B of an update, for just the frameworks that it can reach."""
+
+import argparse
+import hashlib
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from pytest_dlbench.cli.output import JOURNALS, Commands, answer, command
+from pytest_dlbench.environments import FRAMEWORKS, Framework
+from pytest_dlbench.environments.locks import Lock, read
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.planning import lock_diff
+from pytest_dlbench.planning.lock_diff import Bump, Change
+from pytest_dlbench.planning.registry import KNOWN
+from pytest_dlbench.records import codec
+
+WHERE = "dlbench bump"
+MORE = """
+OLD and NEW are two states of a lock file: requirements.txt as pip-compile or uv write it, pylock.toml, uv.lock or
+poetry.lock. What differs is told, and pytest runs both states in pairs (--dlbench-ab) for the frameworks that need what
+differs, be it deep below them: NumPy, CUDA's libraries, jaxlib. Where a file does not say which package needs which
+(requirements without "# via"), every difference counts for every framework in it.
+
+Environments are built as they are needed, from the pinned versions and pip's own settings; hashes are not checked.
+Variants such as pytorch-compile run where --frameworks names them.
+
+examples:
+  dlbench bump old.txt new.txt --plan
+  dlbench bump before.lock uv.lock --pytest="--dlbench-models tartu-mnist-cnn --dlbench-max-runs 10"
+  dlbench bump main/requirements.txt requirements.txt --bench tests/bench --frameworks jax
+
+exit status: 0 nothing changed, or nothing that a framework needs, or every test passed; 1 a test failed: a case
+regressed, did not end, or nothing could be concluded of it (--dlbench-compare); 2 a wrong call, a file that is no lock,
+or Ctrl-C; else as pytest ended (4 a wrong option of its, 5 no test was collected)
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``bump``."""
+    parser = command(commands, "bump", help_text="Run what an update can change, old against new.", more=MORE)
+    parser.add_argument("old", metavar="OLD", type=Path)
+    parser.add_argument("new", metavar="NEW", type=Path)
+    parser.add_argument(
+        "--bench", metavar="PATH", action="append", default=[], help="The tests to run; repeatable [bench]."
+    )
+    parser.add_argument("--pytest", metavar="ARGUMENTS", type=shlex.split, default=(), help="What pytest gets, too.")
+    parser.add_argument("--frameworks", metavar="NAMES", default="", help="Look at these only, such as pytorch,jax.")
+    parser.add_argument(
+        "--plan", "--dry-run", action="store_true", help="Tell what differs, and the command; run nothing."
+    )
+    parser.set_defaults(run=_bump)
+
+
+def _bump(asked: argparse.Namespace) -> int:
+    old, new = _lock(asked.old), _lock(asked.new)
+    found = lock_diff.of(old, new, _frameworks(asked.frameworks))
+    sides = _sides(asked, old, new)
+    tests = _command(asked, found, sides) if found.reached else []
+    # Nothing but the document may be printed there.
+    is_plan = asked.plan or asked.json
+    answer(asked, {**codec.builtins(_told(found)), "command": tests}, _lines(found, tests, is_plan=is_plan))
+    if tests and not is_plan:
+        _write(sides, old, new)
+        sys.stdout.flush()
+        # In the place of this process: Ctrl-C and the exit status are pytest's own.
+        os.execv(tests[0], tests)
+    return 0
+
+
+def _lock(path: Path) -> Lock:
+    return read(path, WHERE)
+
+
+def _frameworks(names: str) -> Sequence[Framework]:
+    if names:
+        return [cast("Framework", KNOWN.find("framework", name.strip(), "--frameworks")) for name in names.split(",")]
+    return [one for one in FRAMEWORKS.values() if not set(one.more_marks) & FRAMEWORKS.keys()]
+
+
+def _sides(asked: argparse.Namespace, old: Lock, new: Lock) -> tuple[Path, Path]:
+    """Where both stand as requirement files: as they are, or in a folder of their own."""
+    files = (asked.old, asked.new)
+    if all(file.suffix == ".txt" for file in files) and asked.old.stem != asked.new.stem:
+        return files
+    content = "\0".join(lock.as_requirements() for lock in (old, new))
+    folder = JOURNALS / "bumps" / hashlib.sha256(content.encode()).hexdigest()[:12]
+    return folder / "old.txt", folder / "new.txt"
+
+
+def _write(sides: tuple[Path, Path], old: Lock, new: Lock) -> None:
+    for path, lock in zip(sides, (old, new), strict=True):
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(lock.as_requirements())
+
+
+def _command(asked: argparse.Namespace, found: Bump, sides: tuple[Path, Path]) -> list[str]:
+    if any("," in str(side) for side in sides):
+        raise OptionError(f"{WHERE}: a comma in the path of {sides[0]} or {sides[1]}; rename it")
+    names = ",".join(reached.framework.name for reached in found.reached)
+    ab = [
+        f"--dlbench-ab={sides[0]},{sides[1]}",
+        f"--dlbench-frameworks={names}",
+        "--dlbench-build",
+        "--dlbench-compare",
+    ]
+    return [sys.executable, "-m", "pytest", *(asked.bench or ["bench"]), *ab, *asked.pytest]
+
+
+def _told(found: Bump) -> dict[str, object]:
+    return {
+        "changes": found.changes,
+        "frameworks": {reached.framework.name: [one.name for one in reached.changes] for reached in found.reached},
+        "passed_over": found.passed_over,
+        "tells_needs": found.tells_needs,
+    }
+
+
+def _lines(found: Bump, tests: Sequence[str], *, is_plan: bool) -> Iterator[str]:
+    if not found.changes:
+        yield "nothing changed: both files pin the same versions"
+        return
+    yield "what differs:"
+    yield from (f"  {_line(change)}" for change in found.changes)
+    if not found.tells_needs:
+        yield "the files do not say which package needs which: every difference counts for every framework"
+    for reached in found.reached:
+        yield f"{reached.framework.name}: can change by {', '.join(one.name for one in reached.changes)}"
+    yield from (f"{name}: needs nothing of it, and is not run" for name in found.passed_over)
+    if not tests:
+        yield "no framework that both files pin can change by it: there is nothing to run"
+        return
+    yield f"{'to run it' if is_plan else 'running'}: pytest {shlex.join(tests[3:])}"
+
+
+def _line(change: Change) -> str:
+    return f"{change.name}  {change.old or 'not there'} → {change.new or 'no longer there'}"

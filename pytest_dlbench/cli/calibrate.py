@@ -1,0 +1,126 @@
+"""``dlbench calibrate``: what the gate can tell on this machine."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, cast
+
+from pytest_dlbench.cli.cases import SETTINGS, Cell, declare_settings, options_of, planner, registry_of, session_of
+from pytest_dlbench.cli.output import Commands, answer, command
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.options.parsers import positive_int
+from pytest_dlbench.planning.registry import Registry
+from pytest_dlbench.records import Calibration, codec
+from pytest_dlbench.reporting import calibrations as reporting
+from pytest_dlbench.storing.calibrations import FOLDER, CalibrationStore
+
+if TYPE_CHECKING:
+    from pytest_dlbench.workflows.benchmark import Session
+
+WHERE = "dlbench calibrate"
+INTERRUPTED = 130
+# Ten runs in a row show how far they lie apart.
+FEWEST_PAIRS = 5
+# Small ones of two kinds, which train within seconds.
+MODELS = ("tartu-mnist-cnn", "gatech-lenet")
+DATASETS = ("digits28",)
+AXES = ("frameworks", "models", "datasets", "devices")
+MORE = """
+Each case is first run against itself in pairs, as --dlbench-ab would: whatever is called changed is a false alarm, and
+how far its runs lie apart says from which tolerance on the gate can decide at all. Then faults are planted on one side
+and looked for: steps that take 10, 5, 2 and 1 % longer (in the worker, behind every step; each at a tolerance of half
+of it, and no smaller one behind one that was not found), half the learning rate, dropout switched off.
+
+What was found is kept for each case and machine class beside the baselines, where the gate reads it. Without names the
+first framework that is here trains two small models on the embedded digits.
+
+examples:
+  dlbench calibrate
+  dlbench calibrate --frameworks pytorch,jax --models tartu-mnist-cnn --datasets digits28 --pairs 20
+  dlbench calibrate --frameworks pytorch --scale full --tolerance step_time:3% --json
+
+exit status: 0 all cases calibrated, no false alarm, and your tolerances can be judged; 1 something was called changed
+though nothing was, or a case could not be run; 2 a wrong call; 3 a tolerance is narrower than can be judged here;
+130 Ctrl-C: what was measured by then is kept and told
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``calibrate``."""
+    parser = command(commands, "calibrate", help_text="Find out what the gate can tell on this machine.", more=MORE)
+    parser.add_argument("--pairs", metavar="N", default="10", help="Pairs of each case against itself, 5 or more [10].")
+    declare_settings(parser, (*AXES, *SETTINGS, "tolerance", "build", "baselines"))
+    parser.set_defaults(run=_calibrate)
+
+
+def _calibrate(asked: argparse.Namespace) -> int:
+    # Late: what measures is slow to load.
+    from pytest_dlbench.judging.pairs import paired_tolerances  # noqa: PLC0415
+    from pytest_dlbench.workflows import calibrate  # noqa: PLC0415
+
+    registry, options = registry_of(asked), options_of(asked)
+    pairs = positive_int(asked.pairs, "--pairs")
+    if pairs < FEWEST_PAIRS:
+        raise OptionError(f"--pairs: expected {FEWEST_PAIRS} or more, got {pairs}: fewer do not show how runs spread")
+    cells = [
+        Cell(model=model, dataset=dataset, device=device)
+        for model, dataset, device in product(
+            options.models or MODELS, options.datasets or DATASETS, options.devices or ("cpu",)
+        )
+    ]
+    session, progress = session_of(options, len(cells) * (3 + len(calibrate.SLOWDOWNS)))
+    plans_of = {cell: planner(session, registry, cell, WHERE, calibrate.LABEL) for cell in cells}
+    frameworks = [cast("Framework", registry.find("framework", name, WHERE)) for name in options.frameworks]
+    kept, tolerances = _Kept(CalibrationStore(folder=options.baselines)), paired_tolerances(options.tolerance)
+    is_whole = True
+    try:
+        for framework, cell in product(frameworks or [_first_here(registry, session)], cells):
+            if reason := calibrate.attempt(session, lambda: plans_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
+                kept.failed[f"{framework.name}-{cell.model}-{cell.dataset}-{cell.device}"] = reason
+    except KeyboardInterrupt:
+        is_whole = False
+    finally:
+        progress.clear()
+    told = {"calibrations": list(kept.found.values()), "failed": kept.failed, "journal": str(session.journal.path)}
+    answer(asked, codec.builtins(told), _lines(session, kept, tolerances))
+    return _status(kept, tolerances) if is_whole else INTERRUPTED
+
+
+class _Kept:
+    """What was found so far, by case; on the disk as soon as it is known."""
+
+    def __init__(self, store: CalibrationStore) -> None:
+        self._store = store
+        self.found: dict[str, Calibration] = {}
+        self.failed: dict[str, str] = {}
+
+    def keep(self, calibration: Calibration) -> None:
+        """In the place of what was known of this case."""
+        self.found[calibration.case.id] = calibration
+        self._store.write(calibration)
+
+
+def _first_here(registry: Registry, session: "Session") -> Framework:
+    for framework in registry.values["framework"].values():
+        if session.settings.places.ready(cast("Framework", framework)):
+            return cast("Framework", framework)
+    raise OptionError(f"{WHERE}: no framework is here; to build one: dlbench env build pytorch")
+
+
+def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> Iterator[str]:
+    for calibration in kept.found.values():
+        yield from reporting.lines(calibration, tolerances)
+    if kept.found:
+        yield "* of so many that are made of these pairs by exchanging their sides at random"
+        yield f"kept for the gate in {session.options.baselines / session.settings.machine.name / FOLDER}"
+    yield from (f"{name}: {reason}" for name, reason in kept.failed.items())
+    yield f"journal: {session.journal.path}"
+
+
+def _status(kept: _Kept, tolerances: Mapping[str, float]) -> int:
+    found = kept.found.values()
+    if kept.failed or any(verdict.outcome in reporting.CHANGED for one in found for verdict in one.verdicts):
+        return 1
+    is_narrow = any(reporting.is_too_narrow(one, name, tolerances) for one in found for name in one.smallest)
+    return 3 if is_narrow else 0

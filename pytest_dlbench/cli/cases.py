@@ -1,0 +1,158 @@
+"""Cases on the command line of ``dlbench``: what to train, on what settings, and a session to run it in."""
+
+import argparse
+import importlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pytest_dlbench.data import Dataset, SyntheticData
+from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.model import Model
+from pytest_dlbench.options import Options, add_to_command, read
+from pytest_dlbench.planning.matrix import SCALES
+from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
+from pytest_dlbench.planning.sweep import points
+
+if TYPE_CHECKING:
+    from pytest_dlbench.reporting.progress import Live
+    from pytest_dlbench.running.plan import Plan
+    from pytest_dlbench.workflows.benchmark import Session
+
+# Of pytest's options, those that say how a case is run.
+SETTINGS = (
+    "scale",
+    "settings",
+    "threads",
+    "timeout",
+    "seed",
+    "pythons",
+    "journals",
+    "allow",
+    "max_runs",
+    "false_alarms",
+)
+
+
+class _Errors:
+    """Standard error, where progress goes: what is answered stands on standard output."""
+
+    @property
+    def is_rewritable(self) -> bool:
+        """Whether it is a terminal that somebody looks at."""
+        return sys.stderr.isatty() and not os.environ.get("CI")
+
+    @property
+    def columns(self) -> int:
+        """Of the terminal."""
+        return shutil.get_terminal_size().columns
+
+    def write(self, text: str) -> None:
+        """Write, at once."""
+        print(text, end="", file=sys.stderr, flush=True)
+
+
+def declare_settings(parser: argparse.ArgumentParser, names: Sequence[str] = SETTINGS) -> None:
+    """Options that ``pytest`` has, too, without their prefix; and modules with hooks."""
+    for name in names:
+        add_to_command(parser, name)
+    parser.add_argument(
+        "-p",
+        metavar="MODULE",
+        dest="modules",
+        action="append",
+        default=[],
+        help="Take what the hooks pytest_dlbench_frameworks, _models and _datasets of this module add; repeatable.",
+    )
+
+
+def registry_of(asked: argparse.Namespace) -> Registry:
+    """Everything that has a name, with what the modules add; raises OptionError for one that cannot be imported."""
+    # Late: every other command does without pytest.
+    import pytest  # noqa: PLC0415
+
+    from pytest_dlbench.planning import hookspecs  # noqa: PLC0415 - it loads pytest
+
+    manager = pytest.PytestPluginManager()
+    manager.add_hookspecs(hookspecs)
+    # As python -m pytest does: a module of the repository that one stands in.
+    sys.path.insert(0, str(Path.cwd()))
+    for name in asked.modules:
+        try:
+            manager.register(importlib.import_module(name), name)
+        except ImportError as error:
+            raise OptionError(f"-p {name}: cannot be imported: {error}") from error
+    return hooked(KNOWN, manager.hook, None)
+
+
+def options_of(asked: argparse.Namespace, **more: str) -> Options:
+    """The options of a session of pairs; ``more`` are such as only this command sets."""
+    given = {key: value for key, value in vars(asked).items() if key.startswith("dlbench_")}
+    given |= {f"dlbench_{name}": value for name, value in more.items()}
+    return read(given.get, lambda _: None, Path.cwd(), has_pairs=True)
+
+
+def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
+    """A session that tells on standard error what it does, and judges each case as if it were the only one."""
+    if any(len(values) > 1 for values in options.settings.values()):
+        raise OptionError("--set: one value of each setting: this command has no axes")
+    # Late: NumPy and what measures are slow to load.
+    from pytest_dlbench.reporting.progress import Live  # noqa: PLC0415
+    from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
+
+    progress = Live(_Errors(), lambda: shown_cases)
+    return open_session(options, "", progress), progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What a case trains, but for the framework."""
+
+    model: str
+    dataset: str
+    device: str
+
+
+def cell_of(text: str, registry: Registry, where: str) -> tuple[Cell, str]:
+    """A case as reports name it, such as tartu-mnist-cnn-digits28-cpu, and its scale, empty where none is named.
+
+    What stands in front of the model (training-pytorch-) is passed over. Raises OptionError.
+    """
+    models = {short for name in registry.values["model"] for short in (name, name.partition("-")[2]) if short}
+    patterns = (_any_of(models), _any_of(registry.values["dataset"]), _any_of(registry.values["device"]))
+    found = re.fullmatch(rf"(?:.+?-)??({'{}'})-({'{}'})-({'{}'})(?:-({_any_of(SCALES)}))?".format(*patterns), text)
+    if not found:
+        raise OptionError(
+            f"{where}: {text!r} is no case; expected MODEL-DATASET-DEVICE, such as tartu-mnist-cnn-digits28-cpu, or the"
+            " id of a case; settings and threads have options of their own"
+        )
+    return Cell(model=found[1], dataset=found[2], device=found[3]), found[4] or ""
+
+
+def _any_of(names: Iterable[str]) -> str:
+    # The longest first: of tartu-lenet and tartu-lenet-small that is the one that is meant.
+    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+
+
+def planner(
+    session: "Session", registry: Registry, cell: Cell, where: str, label: str = "training"
+) -> "Callable[[str], Plan]":
+    """From a framework, such as pytorch==2.9.0, to the plan of this case; raises OptionError for unknown names."""
+
+    def find(axis: str, value: str) -> object:
+        return registry.find(axis, value, where)
+
+    values = (
+        cast("Model", find("model", cell.model)),
+        cast("Dataset | SyntheticData", find("dataset", cell.dataset)),
+        cast("Device", find("device", cell.device)),
+    )
+    (changes,) = points(session.options.settings)
+    settings = replace(session.settings, changes=changes)
+    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values, label=label)

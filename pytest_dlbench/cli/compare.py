@@ -1,0 +1,117 @@
+"""``dlbench compare``: two recordings against each other."""
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_dlbench.cli.output import Commands, answer, command, complain
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import parse_tolerances
+from pytest_dlbench.records import CaseOutcome, Record, codec
+from pytest_dlbench.reporting import explain, figures, terminal
+from pytest_dlbench.storing import pytest_benchmark
+from pytest_dlbench.storing.recorded import Found, read
+
+CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
+MORE = """
+A is the old side, B the new one: journals, files of --dlbench-json, or folders of them, of which the newest recording
+of each case counts. Each case is judged by the rule of a stored baseline of one session, by which time that is worse is
+suspect and no more; both sides need three runs that finished. Where versions are to be told apart, run them in pairs
+instead (--dlbench-ab): two sessions differ by more than their runs do.
+
+Two files (or folders) of pytest-benchmark are compared, too: as ratios without a verdict, for all rounds of a file are
+of one process and say nothing of how processes differ.
+
+examples:
+  dlbench compare monday.json tuesday.json
+  dlbench compare .dlbench/20261120T*.jsonl .dlbench/20261121T*.jsonl --tolerance step_time:3%
+  dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
+
+exit status: 0 all cases of both sides compared, none worse; 1 at least one regressed or did not finish; 2 a wrong call,
+or no case in common; 3 none regressed, but some are suspect, inconclusive, invalid, incomparable or on one side only
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``compare``."""
+    parser = command(commands, "compare", help_text="Compare two recordings, case by case.", more=MORE)
+    parser.add_argument("old", metavar="A", type=Path)
+    parser.add_argument("new", metavar="B", type=Path)
+    parser.add_argument(
+        "--tolerance", metavar="METRIC:AMOUNT", action="append", default=[], help="As --dlbench-tolerance; repeatable."
+    )
+    parser.set_defaults(run=_compare)
+
+
+def _compare(asked: argparse.Namespace) -> int:
+    for path in (asked.old, asked.new):
+        if not path.exists():
+            raise OptionError(f"dlbench compare: {path} is not there")
+    if pytest_benchmark.is_one(asked.old) and pytest_benchmark.is_one(asked.new):
+        return _compare_benchmarks(asked)
+    return _compare_records(asked)
+
+
+def _compare_records(asked: argparse.Namespace) -> int:
+    # Late: NumPy is slow to load.
+    from pytest_dlbench.judging.sides import compare_sides  # noqa: PLC0415
+
+    tolerances = parse_tolerances(asked.tolerance, "--tolerance")
+    sides = [read([path]) for path in (asked.old, asked.new)]
+    old, new = map(_newest, sides)
+    common = [name for name in old if name in new]
+    if not common:
+        raise OptionError(f"dlbench compare: {asked.old} and {asked.new} have no case in common")
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
+    for name in common:
+        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances)
+        rows.append({"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": reasons})
+        lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict)}" for verdict in verdicts)]
+        lines += [f"  {reason}" for reason in reasons]
+    alone = {
+        "only in A": [name for name in old if name not in new],
+        "only in B": [name for name in new if name not in old],
+    }
+    lines += [f"{where}: {name}" for where, names in alone.items() for name in names]
+    counts = Counter(row["outcome"] for row in rows)
+    lines.append(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    answer(asked, codec.builtins({"cases": rows, **alone}), lines)
+    complain([damage for side in sides for damage in side.damages])
+    return _status({row["outcome"] for row in rows}, has_lonely=any(alone.values()))
+
+
+def _newest(found: Found) -> Mapping[str, Record]:
+    # A later one of the same case takes the place of the one before.
+    return {case.record.case.id: case.record for case in found.cases}
+
+
+def _status(outcomes: set[str], *, has_lonely: bool) -> int:
+    unclear = {CaseOutcome.INCONCLUSIVE, CaseOutcome.INCOMPARABLE, CaseOutcome.INVALID, CaseOutcome.SUSPECT}
+    if outcomes - unclear - set(CONCLUDED):
+        return 1
+    return 3 if outcomes & unclear or has_lonely else 0
+
+
+def _compare_benchmarks(asked: argparse.Namespace) -> int:
+    old, new = pytest_benchmark.read_benchmarks(asked.old), pytest_benchmark.read_benchmarks(asked.new)
+    common = [name for name in old if name in new]
+    if not common:
+        raise OptionError(f"dlbench compare: {asked.old} and {asked.new} have no benchmark in common")
+    grid = terminal.grid("benchmark", right=("min", "", "ratio", "median", "", "ratio", "rounds"))
+    rows = []
+    for name in common:
+        before, after = old[name], new[name]
+        ratios = {"min": after.min / before.min, "median": after.median / before.median}
+        rows.append({"benchmark": name, "old": before, "new": after, "ratios": ratios})
+        grid.add_row(
+            name,
+            *(figures.seconds(before.min), figures.seconds(after.min), f"{ratios['min']:.3f}"),
+            *(figures.seconds(before.median), figures.seconds(after.median), f"{ratios['median']:.3f}"),
+            f"{before.rounds}, {after.rounds}",
+        )
+    reason = "no verdict: rounds of one process say nothing of how processes differ"
+    answer(asked, codec.builtins({"benchmarks": rows, "verdict": reason}), [*terminal.lines(grid), reason])
+    return 3

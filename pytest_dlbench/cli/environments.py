@@ -1,0 +1,198 @@
+"""``dlbench env``: list, build, find and remove the environments that frameworks are trained in."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TextIO
+
+from pytest_dlbench.cli.output import Commands, answer, command, complain
+from pytest_dlbench.environments import FRAMEWORKS, Environment
+from pytest_dlbench.environments.building import Built, EnvironmentStore
+from pytest_dlbench.environments.interpreters import parse_choices
+from pytest_dlbench.environments.specification import is_specification, specified
+from pytest_dlbench.errors import (
+    DlbenchError,
+    EnvironmentBuildError,
+    EnvironmentMissingError,
+    OptionError,
+    unknown_name,
+)
+from pytest_dlbench.reporting import listings
+
+ENVIRONMENTS = {
+    environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.environments
+}
+
+
+MORE = """
+examples:
+  {examples}
+
+exit status: 0 done, {failed}2 a wrong call or no such environment
+"""
+BUILD = """dlbench env build tensorflow mxnet
+  dlbench env build pytorch==2.12.0
+  dlbench env build --all --jobs 4 --python cntk=/opt/python3.6/bin/python"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``env`` and what it can do."""
+    text = "List, build, find and remove the environments of frameworks."
+    parser = commands.add_parser("env", help=text, description=text)
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    for name, run, help_text, examples in (
+        ("list", _list, "List all environments: which Python, which frameworks, built or not.", "dlbench env list"),
+        ("build", _build, "Build environments, by their own name or a framework's, or as NAME==VERSION.", BUILD),
+        ("remove", _remove, "Take environments off the disk.", "dlbench env remove --stale"),
+        ("path", _path, "Print the Python of an environment.", "dlbench env path tensorflow"),
+        ("where", _where, "Print the folder that all environments lie in.", "dlbench env where"),
+    ):
+        failed = "1 one could not be built (named; the others are), " if name == "build" else ""
+        action = command(actions, name, help_text=help_text, more=MORE.format(examples=examples, failed=failed))
+        action.set_defaults(run=run, python=[])
+        if name in ("build", "remove"):
+            action.add_argument("names", metavar="NAME", nargs="*")
+            action.add_argument("--all", action="store_true", help="All that are declared.")
+        if name == "build":
+            action.add_argument("--jobs", type=int, default=2, metavar="N", help="How many at a time [2].")
+            action.add_argument(
+                "--python", action="append", default=[], metavar="NAME=PATH", help="Build NAME with this Python."
+            )
+        if name == "remove":
+            action.add_argument("--stale", action="store_true", help="What is not finished, or has other pins by now.")
+        if name == "path":
+            action.add_argument("name", metavar="NAME")
+
+
+def _store(asked: argparse.Namespace) -> EnvironmentStore:
+    return EnvironmentStore(pythons=parse_choices(",".join(asked.python), "--python"))
+
+
+def _named(name: str, where: str) -> Environment:
+    if name in ENVIRONMENTS:
+        return ENVIRONMENTS[name]
+    if is_specification(name):
+        environments = specified(name, FRAMEWORKS, where).environments
+    elif name in FRAMEWORKS:
+        environments = FRAMEWORKS[name].environments
+    else:
+        raise OptionError(unknown_name("environment or framework", name, where, {*ENVIRONMENTS, *FRAMEWORKS}))
+    if not environments:
+        reason = FRAMEWORKS[name].unsupported if name in FRAMEWORKS else "a Python that exists needs no building"
+        raise OptionError(f"{where}: {name!r} has no environment: {reason}")
+    return environments[0]
+
+
+def _selected(asked: argparse.Namespace, where: str) -> list[Environment]:
+    names = list(ENVIRONMENTS) if asked.all else asked.names
+    if not names and not getattr(asked, "stale", False):
+        raise OptionError(f"{where}: name environments, or say --all\n  known: {', '.join(ENVIRONMENTS)}")
+    return list(
+        {environment.folder_name: environment for environment in (_named(name, where) for name in names)}.values()
+    )
+
+
+def _list(asked: argparse.Namespace) -> int:
+    store = _store(asked)
+    rows = [
+        (environment, _frameworks_of(environment), _state(store, environment)) for environment in ENVIRONMENTS.values()
+    ]
+    declared = {environment.folder_name for environment in ENVIRONMENTS.values()}
+    others = {name: built for name, built in store.all().items() if name not in declared}
+    told = [_told(*row) for row in rows]
+    answer(asked, {"environments": told, "others": sorted(others)}, listings.environments(rows, others))
+    return 0
+
+
+def _told(environment: Environment, frameworks: Sequence[str], state: Built | str) -> dict[str, Any]:
+    is_built = isinstance(state, Built)
+    return {
+        "name": environment.name,
+        "python": environment.python,
+        "frameworks": list(frameworks),
+        "is_built": is_built,
+        "state": "built" if isinstance(state, Built) else state,
+        "interpreter": str(state.python) if isinstance(state, Built) else None,
+        "bytes": state.bytes if isinstance(state, Built) else None,
+        "installed": list(state.installed) if isinstance(state, Built) else [],
+    }
+
+
+def _frameworks_of(environment: Environment) -> list[str]:
+    usual = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments[:1]]
+    named = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments]
+    # Some serve only versions that somebody names.
+    return usual or [f"{name}=={environment.since} or later" for name in named]
+
+
+def _state(store: EnvironmentStore, environment: Environment) -> Built | str:
+    if built := store.find(environment):
+        return built
+    try:
+        store.interpreter(environment)
+    except EnvironmentMissingError:
+        return f"no Python {environment.python} here"
+    return "not built"
+
+
+class _Lines:
+    """Progress as one line each; several environments are built at a time."""
+
+    def __init__(self, target: TextIO) -> None:
+        self._target = target
+
+    def building(self, name: str, doing: str) -> None:
+        print(f"{name}: {doing}", flush=True, file=self._target)
+
+
+def _build(asked: argparse.Namespace) -> int:
+    """0 when all stand; 1 with the reason of each that does not."""
+    store, chosen = _store(asked), _selected(asked, "dlbench env build")
+    lines = _Lines(sys.stderr if asked.json else sys.stdout)
+
+    def attempt(environment: Environment) -> str:
+        try:
+            if store.find(environment):
+                lines.building(environment.name, "is built")
+            else:
+                store.build(environment, lines)
+        except (EnvironmentBuildError, EnvironmentMissingError) as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(max(1, asked.jobs)) as pool:
+        errors = dict(zip([environment.name for environment in chosen], pool.map(attempt, chosen), strict=True))
+    told = [{"name": name, "is_built": not error, "error": error or None} for name, error in errors.items()]
+    answer(asked, told, [])
+    return complain([f"dlbench: {error}" for error in errors.values() if error])
+
+
+def _remove(asked: argparse.Namespace) -> int:
+    store = _store(asked)
+    folders = [environment.folder_name for environment in _selected(asked, "dlbench env remove")]
+    if asked.stale:
+        folders += _stale(store)
+    removed = {folder: store.remove(folder) for folder in folders}
+    lines = [f"{folder}: {'removed' if was_there else 'was not there'}" for folder, was_there in removed.items()]
+    answer(asked, {"removed": [folder for folder, was_there in removed.items() if was_there]}, lines)
+    return 0
+
+
+def _stale(store: EnvironmentStore) -> Iterable[str]:
+    declared = {environment.folder_name for environment in ENVIRONMENTS.values()}
+    return [name for name, built in store.all().items() if built is None or name not in declared]
+
+
+def _path(asked: argparse.Namespace) -> int:
+    environment, store = _named(asked.name, "dlbench env path"), _store(asked)
+    if built := store.find(environment):
+        answer(asked, {"name": environment.name, "interpreter": str(built.python)}, [str(built.python)])
+        return 0
+    raise DlbenchError(f"environment {environment.name!r} is not built: dlbench env build {environment.name}")
+
+
+def _where(asked: argparse.Namespace) -> int:
+    root = str(_store(asked).root)
+    answer(asked, {"folder": root}, [root])
+    return 0

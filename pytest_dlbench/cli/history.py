@@ -1,0 +1,154 @@
+"""``dlbench history``: how the figures of a case went, session by session."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from datetime import date
+from fnmatch import fnmatch
+from math import isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_dlbench import judging
+from pytest_dlbench.cli.output import Commands, answer, command, complain
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
+from pytest_dlbench.judging.equivalence import of_framework
+from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting.exports.rows import remember
+from pytest_dlbench.storing.history import History
+from pytest_dlbench.storing.recorded import read
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = "history"
+METRICS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
+MORE = """
+A history is what pytest --dlbench-history ADDRESS adds its sessions to: a folder, or any address that fsspec knows.
+Each line is one session of one case on one machine class: medians over its runs, and what changed since the one before.
+Below them is where a figure went to another level, for the worse or the better: a clipped CUSUM, of which the first 30
+sessions, and the first 30 behind each change, are the reference. With --json they are in the session they begin with.
+
+examples:
+  dlbench history                              which cases there are, and how many sessions of each
+  dlbench history '*pytorch-mnist-cnn*'        those of a case, or of all that fit the pattern
+  dlbench history --history s3://bucket/dlbench training-jax-mnist-cnn-digits28-cpu-quick --since 2026-10-01
+  dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history
+
+exit status: 0 all read, 1 a file of it is damaged (named; the others are shown), 2 a wrong call or no such case
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``history``."""
+    parser = command(commands, "history", help_text="Show how a case went, session by session.", more=MORE)
+    parser.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with * [list all cases].")
+    parser.add_argument("--history", metavar="ADDRESS", default=FOLDER, help=f"Where the history is [{FOLDER}].")
+    parser.add_argument("--machine", metavar="NAME", help="Only this machine class.")
+    parser.add_argument("--since", metavar="YYYY-MM-DD", type=date.fromisoformat, help="Only sessions since that day.")
+    parser.add_argument("--add", metavar="RECORDS", nargs="+", type=Path, help="Add these journals, each a session.")
+    parser.set_defaults(run=_history)
+
+
+def _history(asked: argparse.Namespace) -> int:
+    history = History(address=asked.history)
+    if asked.add:
+        found = [read([path]) for path in asked.add]
+        written = [where for part in found for where in remember(history, part.cases)]
+        answer(asked, written, written)
+        return complain([damage for part in found for damage in part.damages])
+    remembered = history.read(machine=asked.machine, since=asked.since)
+    if asked.case is None:
+        _answer_cases(asked, remembered.rows)
+    else:
+        _answer_sessions(asked, remembered.rows)
+    return complain(remembered.damages)
+
+
+def _answer_cases(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
+    grid = terminal.grid("case", "machine", right=("sessions", "runs", "first", "last"))
+    found = []
+    for (case, machine), group in rows.groupby(["case", "machine"]):
+        days = sorted(group["began"].str[:10])
+        row = {"case": case, "machine": machine, "sessions": group["session"].nunique(), "runs": len(group)}
+        found.append({**row, "first": days[0], "last": days[-1]})
+        grid.add_row(*map(str, found[-1].values()))
+    answer(asked, found, terminal.lines(grid))
+
+
+def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
+    names = sorted(set(rows["case"])) if len(rows) else []
+    fitting = [name for name in names if fnmatch(name, asked.case)]
+    if not fitting:
+        raise OptionError(unknown_name("case", asked.case, f"dlbench history of {asked.history}", names))
+    chosen = rows[rows["case"].isin(fitting)]
+    series = {key: _with_changes(list(_sessions(group))) for key, group in chosen.groupby(["case", "machine"])}
+    plain = [{"case": case, "machine": machine, **row} for (case, machine), found in series.items() for row in found]
+    lines = [
+        line
+        for (case, machine), found in series.items()
+        for line in (f"{case} on {machine}", *_table(found), *_changes(found), "")
+    ]
+    answer(asked, plain, lines)
+
+
+def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
+    """One row a session, in the order of time, with what changed since the one before."""
+    before: Mapping[str, str] | None = None
+    groups = sorted(rows.groupby("session"), key=lambda item: item[1]["began"].min())
+    for session, group in groups:
+        versions = of_framework(json.loads(group["versions"].iloc[0]))
+        shown = {name: group[name].median() for name in METRICS if name in group and group[name].notna().any()}
+        yield {
+            "session": session,
+            "began": group["began"].min(),
+            "runs": len(group),
+            "outcome": group["case_outcome"].iloc[0],
+            "figures": {name: float(value) for name, value in shown.items()},
+            "changed": list(judging.changes(before, versions)) if before is not None else [],
+        }
+        before = versions
+
+
+def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The sessions with the changes of level that began in each."""
+    # Late: NumPy is slow to load.
+    from pytest_dlbench.judging.scales import badness, shown, smallest_spread  # noqa: PLC0415
+    from pytest_dlbench.judging.sessions import change_points  # noqa: PLC0415
+
+    changes: list[list[dict[str, Any]]] = [[] for _ in sessions]
+    for name in METRICS:
+        metric = judging.METRICS[name]
+        values = [badness(metric, row["figures"].get(name, nan)) for row in sessions]
+        places = [place for place, value in enumerate(values) if isfinite(value)]
+        for point in change_points([values[place] for place in places], smallest_spread(metric)):
+            change, *_ = shown(metric, point.change, point.change, point.change)
+            told = sessions[places[point.told]]["session"]
+            found = {"metric": name, "change": change, "is_worse": point.change > 0, "told": told}
+            changes[places[point.began]].append(found)
+    return [{**row, "change_points": found} for row, found in zip(sessions, changes, strict=True)]
+
+
+def _changes(sessions: list[dict[str, Any]]) -> list[str]:
+    """Each change of level, a line."""
+    if len(sessions) <= CUSUM_REFERENCE:
+        return [f"{len(sessions)} sessions: changes of level are looked for behind the first {CUSUM_REFERENCE}"]
+    began = {row["session"]: row["began"][:19] for row in sessions}
+    return [
+        f"{point['metric']} is {'worse' if point['is_worse'] else 'better'} from {row['began'][:19]} on,"
+        f" {figures.size(point['metric'], point['change'])}, as the session of {began[point['told']]} told"
+        for row in sessions
+        for point in row["change_points"]
+    ] or ["no figure went to another level"]
+
+
+def _table(sessions: list[dict[str, Any]]) -> list[str]:
+    grid = terminal.grid("began", right=("runs", *METRICS))
+    grid.add_column("outcome", no_wrap=True)
+    grid.add_column("changed", no_wrap=True)
+    for row in sessions:
+        values = row["figures"]
+        shown = [figures.figure(name, values[name]) if name in values else "–" for name in METRICS]
+        grid.add_row(row["began"][:19], str(row["runs"]), *shown, row["outcome"], ", ".join(row["changed"]))
+    return terminal.lines(grid)

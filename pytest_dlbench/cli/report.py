@@ -1,0 +1,54 @@
+"""``dlbench report``: one page of what sessions have recorded, and its charts as pictures."""
+
+import argparse
+from pathlib import Path
+
+from pytest_dlbench.cli.output import Commands, answer, command, complain
+from pytest_dlbench.reporting.extras import require_report
+from pytest_dlbench.storing.history import History
+
+MORE = """
+report.html is one file, which opens from the disk and needs no network. Beside it every chart is drawn as SVG and PNG.
+
+examples:
+  dlbench report .dlbench
+  dlbench report nightly.json --history history -o nightly
+  dlbench report .dlbench/20261121T*.jsonl --no-pictures
+
+exit status: 0 all shown, 1 something is damaged (named; the rest is shown), 2 a wrong call
+"""
+
+
+def declare(commands: Commands) -> None:
+    """Add ``report``."""
+    text = "Write a page of what sessions have recorded, with its charts as SVG and PNG."
+    parser = command(commands, "report", help_text=text, more=MORE)
+    parser.add_argument(
+        "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders."
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, default=Path("dlbench-report"), help="Where to [dlbench-report]."
+    )
+    parser.add_argument(
+        "--history", metavar="ADDRESS", help="Show the sessions of this history, too: a folder, or what fsspec knows."
+    )
+    parser.add_argument("--no-pictures", action="store_true", help="The page alone, without SVG and PNG.")
+    parser.set_defaults(run=_report)
+
+
+def _report(asked: argparse.Namespace) -> int:
+    require_report("dlbench report")
+    # Late: Altair and what it needs are slow to load, and needed for this alone.
+    from pytest_dlbench.reporting.charts import Chart  # noqa: PLC0415
+    from pytest_dlbench.reporting.page import page, pictures  # noqa: PLC0415
+    from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
+
+    gathered = gather(asked.paths, History(address=asked.history) if asked.history else None)
+    shown = page.write(asked.output / "report.html", gathered)
+    charts = [] if asked.no_pictures else [chart for chart in shown if isinstance(chart, Chart)]
+    for chart in charts:
+        pictures.write(chart, gathered.cases, asked.output / "charts")
+    path = asked.output / "report.html"
+    told = {"report": str(path), "cases": len(gathered.cases), "charts": [chart.name for chart in shown]}
+    answer(asked, told, [f"{path}: {len(gathered.cases)} cases, {len(charts)} charts as SVG and PNG"])
+    return complain(gathered.damages)

@@ -1,0 +1,156 @@
+"""Accuracy by seeds, divergences, and the time to an accuracy that some runs never reach."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isclose, nan, sqrt
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_dlbench.judging.intervals import Interval, Values, of_mean, unpaired
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.scales import badness, shown
+from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy
+from pytest_dlbench.records import Verdict, VerdictOutcome
+
+if TYPE_CHECKING:
+    from scipy import stats
+
+ALPHA = 0.025
+
+
+def points_lost(metric: Metric, old: Sequence[float], new: Sequence[float], *, alpha: float = ALPHA) -> Interval:
+    """How many percentage points the new seeds lose against the old ones, which need be neither as many nor the same.
+
+    A machine's weather does not move an accuracy: stored figures are as good as fresh ones. The test set's own error is
+    that of both sides and not part of it.
+    """
+    before, after = (np.array([badness(metric, value) for value in side]) for side in (old, new))
+    return unpaired(before, after, run_sd=metric.run_sd, session_sd=0.0, is_robust=metric.is_robust, alpha=alpha)
+
+
+def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
+    """Whether the new seeds are no worse; both sides are figures by seed.
+
+    Sides are no pairs, for another version takes another way from the same seed. Where every figure comes again to the
+    last digit that is kept it is the same way: nothing is lost, and how far seeds lie apart says nothing.
+    """
+    # Baselines keep seven digits.
+    is_repeated = all(isclose(old.get(seed, nan), value, rel_tol=1e-6) for seed, value in new.items())
+    before, after = (list(side.values()) for side in (new if is_repeated else old, new))
+    lost = repeated(metric, len(after)) if is_repeated else points_lost(metric, before, after)
+    change, lower, upper = shown(metric, lost.estimate, lost.lower, lost.upper)
+    return Verdict(
+        metric=metric.name,
+        outcome=non_inferiority(lost, tolerance),
+        old=fmean(before),
+        new=fmean(after),
+        change=change,
+        lower=lower,
+        upper=upper,
+        tolerance=tolerance,
+    )
+
+
+def repeated(metric: Metric, runs: int) -> Interval:
+    """What so many runs lose that are to the last digit what they were."""
+    return of_mean(np.zeros(runs), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
+
+
+def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:
+    """Whether no more than the limit is lost: ``equivalent`` stands for "not worse", and may be better."""
+    if lost.lower > limit:
+        return VerdictOutcome.REGRESSED
+    if lost.upper < -limit:
+        return VerdictOutcome.IMPROVED
+    return VerdictOutcome.EQUIVALENT if lost.upper < limit else VerdictOutcome.INCONCLUSIVE
+
+
+# Of each side: so many tell five diverging runs from none, and three with a chance of 3 %.
+COUNTED_RUNS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergences:
+    """Runs that ended in NaN or inf, among all."""
+
+    runs: int
+    diverged: int
+
+
+def more_divergences(old: Divergences, new: Divergences) -> float:
+    """The chance of so many more, or more still, if both sides diverge alike (Barnard's exact test, one-sided)."""
+    from scipy import stats  # noqa: PLC0415 - as in intervals
+
+    if old.diverged + new.diverged == 0:
+        return 1.0
+    table = [[old.diverged, new.diverged], [old.runs - old.diverged, new.runs - new.diverged]]
+    return float(stats.barnard_exact(table, alternative="less").pvalue)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimesToAccuracy:
+    """Two sides. ``p_value`` is the log-rank test's: how often sides that are alike differ so much.
+
+    ``old`` and ``new`` are restricted means in seconds, of the time within the first ``horizon`` seconds that a run had
+    not yet reached the accuracy; ``longer`` is their difference new - old.
+    """
+
+    horizon: float
+    old: float
+    new: float
+    longer: Interval
+    p_value: float
+
+
+def compare_times(
+    old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy], alpha: float = ALPHA
+) -> TimesToAccuracy:
+    """Times to an accuracy, with those of runs that ended before they reached it taken as longer and not as missing.
+
+    The horizon is the time up to which every run was watched, so that of each run it is known what it did until then.
+    ValueError for fewer than two runs on a side.
+    """
+    if min(len(old), len(new)) < 2:
+        raise ValueError(f"expected two runs or more on each side, got {len(old)} and {len(new)}")
+    horizon = _horizon([*old, *new])
+    before, after = (np.array([min(run.seconds, horizon) for run in side]) for side in (old, new))
+    return TimesToAccuracy(
+        horizon=horizon,
+        old=float(before.mean()),
+        new=float(after.mean()),
+        longer=_longer(before, after, alpha),
+        p_value=_log_rank(old, new),
+    )
+
+
+def _horizon(runs: Sequence[TimeToAccuracy]) -> float:
+    return min((run.seconds for run in runs if run.is_censored), default=max(run.seconds for run in runs))
+
+
+def _longer(old: Values, new: Values, alpha: float) -> Interval:
+    """Welch's interval. Sides without any spread say nothing of it, and their interval is everything."""
+    from scipy import stats  # noqa: PLC0415 - as in intervals
+
+    estimate = float(new.mean() - old.mean())
+    if max(np.ptp(old), np.ptp(new)) <= 1e-9 * max(old.max(), new.max()):
+        return Interval(estimate=estimate, lower=-inf, upper=inf)
+    found = stats.ttest_ind(new, old, equal_var=False).confidence_interval(1 - 2 * alpha)
+    return Interval(estimate=estimate, lower=float(found.low), upper=float(found.high))
+
+
+def _log_rank(old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> float:
+    """1 where no run reached the accuracy: there is nothing that could differ."""
+    from scipy import stats  # noqa: PLC0415 - as in intervals
+
+    if all(run.is_censored for run in (*old, *new)):
+        return 1.0
+    return float(stats.logrank(_censored(old), _censored(new)).pvalue)
+
+
+def _censored(side: Sequence[TimeToAccuracy]) -> "stats.CensoredData":
+    from scipy import stats  # noqa: PLC0415 - as in intervals
+
+    reached = [run.seconds for run in side if not run.is_censored]
+    return stats.CensoredData(uncensored=reached, right=[run.seconds for run in side if run.is_censored])

@@ -1,0 +1,298 @@
+"""A session against its stored baseline: sessions with sessions, and what is exact run by run; then the anchor, drift.
+
+What is kept in the baseline is made here, too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import exp, sqrt
+from statistics import fmean, median
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS, read_all
+from pytest_dlbench.judging.outcomes import of_verdicts
+from pytest_dlbench.judging.power import as_given, smallest_of_repeated, smallest_of_runs, smallest_of_sessions
+from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
+from pytest_dlbench.judging.sessions import (
+    Comparison,
+    SessionFigure,
+    SessionSpread,
+    against_anchor,
+    against_sessions,
+    drift,
+)
+from pytest_dlbench.judging.verdicts import is_comparable, measured, of_runs
+from pytest_dlbench.records import (
+    Baseline,
+    BaselineSession,
+    CaseOutcome,
+    Record,
+    Run,
+    Verdict,
+    VerdictOutcome,
+)
+
+# The newest of them say where a case stands, and how far its sessions lie apart; the older ones are for drift.
+JUDGED_SESSIONS = 10
+# Thirty are the reference of the CUSUM, and ten nights on it still tells.
+MOST_SESSIONS = 40
+CANARY = "machine_speed"
+# A median of three runs is not known better; the files stay short, and differences between them readable.
+DIGITS = 7
+
+Series = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a baseline says of a session.
+
+    ``since_anchor`` is empty where the anchor is all there is. ``drifting`` has the sessions since each metric's drift
+    began.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    since_anchor: tuple[Verdict, ...] = ()
+    drifting: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """Of the case. The anchor and drift make it suspect, and never better."""
+        suspicious = [verdict for verdict in self.since_anchor if verdict.outcome is VerdictOutcome.SUSPECT]
+        found = of_verdicts([*self.verdicts, *suspicious])
+        is_milder = found not in (CaseOutcome.REGRESSED, CaseOutcome.SUSPECT)
+        return CaseOutcome.SUSPECT if self.drifting and is_milder else found
+
+
+def changed(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Metrics that are no longer what they were: whoever saves this session begins a new level of them."""
+    levels = (VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED)
+    return tuple(verdict.metric for verdict in verdicts if verdict.outcome in levels)
+
+
+def session_of(record: Record, *, name: str, saved: str, reason: str, commit: str = "") -> BaselineSession:
+    """What a baseline keeps of a session whose runs have finished. ``saved`` is a time in ISO 8601."""
+    figures = read_all(record.runs)
+    return BaselineSession(
+        id=name,
+        saved=saved,
+        reason=reason,
+        commit=commit,
+        versions=record.runs[0].versions,
+        seeds=tuple(run.seed for run in record.runs),
+        medians={name: _rounded(median(values)) for name, values in figures.items()},
+        values={name: tuple(values) for name, values in figures.items() if METRICS[name].is_exact},
+    )
+
+
+def appended(baseline: Baseline | None, record: Record, session: BaselineSession) -> Baseline:
+    """The baseline with one more session, its own anchor where it is the first; the oldest but the anchor are dropped.
+
+    The baseline must be of the same context.
+    """
+    before = baseline.sessions if baseline else ()
+    anchor = baseline.anchor if baseline else session.id
+    sessions = (*before, session)
+    surplus = [known for known in sessions if known.id != anchor][: max(0, len(sessions) - MOST_SESSIONS)]
+    return Baseline(
+        case=record.case,
+        context=record.context,
+        recipe=record.recipe,
+        anchor=anchor,
+        sessions=tuple(known for known in sessions if known not in surplus),
+    )
+
+
+def seeds(baseline: Baseline) -> frozenset[int]:
+    """Those of the newest sessions: a seed is the same run again, and no further one. None of them diverged."""
+    return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)
+
+
+def compare(
+    baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], history: Series | None = None
+) -> Judged:
+    """The runs of this session against a baseline of the same case, one verdict for each metric with a tolerance.
+
+    ``history`` has further medians of sessions by metric, oldest first: where they are more than the baseline has,
+    drift is looked for in them. Raises FileFormatError for a baseline without a figure that is to be judged: it would
+    pass unseen.
+    """
+    figures = read_all(runs)
+    # Images have no perplexity; what is absolute is judged without a baseline.
+    metrics = [METRICS[name] for name in tolerances if name in figures and not METRICS[name].is_absolute]
+    canary = median(figures[CANARY]) if CANARY in figures else None
+    verdicts, since_anchor, drifting = [], [], {}
+    for metric in metrics:
+        new = measured(runs, metric, figures)
+        stored = _Stored.of(baseline, metric)
+        found = stored.verdict(new, canary, tolerances[metric.name])
+        verdicts.append(found)
+        if anchored := stored.anchored(new, canary, tolerances[metric.name]):
+            since_anchor.append(anchored)
+        if since := stored.drifting(median(new.values()), (history or {}).get(metric.name, ())):
+            drifting[metric.name] = since
+    return Judged(verdicts=tuple(verdicts), since_anchor=tuple(since_anchor), drifting=drifting)
+
+
+def narrow(
+    baseline: Baseline, tolerances: Mapping[str, float], calibrated: Mapping[str, float], runs: int
+) -> dict[str, float]:
+    """The least tolerance that a session of so many runs can be cleared at, of each metric whose own is below it.
+
+    While fewer than five sessions tell how far they lie apart, what is assumed of it makes no tolerance too narrow:
+    then the least counts that is believed of any machine, or what ``calibrated`` has, the spreads of pairs by metric:
+    sessions lie no closer together than their runs. Where runs are judged, till then they are taken to agree.
+    Raises FileFormatError as ``compare`` does.
+    """
+    found = {}
+    for name, tolerance in tolerances.items():
+        metric = METRICS[name]
+        if metric.is_absolute or name not in baseline.sessions[-1].medians:
+            continue
+        least = _Stored.of(baseline, metric).smallest(runs, calibrated.get(name, 0.0))
+        if limit(metric, tolerance) < min(least, smallest_of_repeated(metric, max(runs, FEWEST_RUNS))):
+            found[name] = as_given(metric, least)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """One metric of a baseline: the sessions of its present level, oldest first, and the anchor."""
+
+    metric: Metric
+    level: Sequence[BaselineSession]
+    anchor: BaselineSession | None
+
+    @classmethod
+    def of(cls, baseline: Baseline, metric: Metric) -> "_Stored":
+        level: list[BaselineSession] = []
+        for session in reversed(baseline.sessions):
+            # A metric may be younger than the baseline; the newest session has to have it.
+            if level and metric.name not in session.medians:
+                break
+            _check(baseline, session, metric)
+            level.insert(0, session)
+            if metric.name in session.accepted:
+                break
+        anchor = next(session for session in baseline.sessions if session.id == baseline.anchor)
+        is_new = metric.name in anchor.medians and [session.id for session in level] != [anchor.id]
+        if is_new:
+            _check(baseline, anchor, metric)
+        return cls(metric=metric, level=level, anchor=anchor if is_new else None)
+
+    def verdict(self, new: Mapping[int, float], canary: float | None, tolerance: float) -> Verdict:
+        """Of the newest sessions."""
+        judged = self.level[-JUDGED_SESSIONS:]
+        if self.metric.is_exact:
+            return of_runs(self.metric, _by_seed(self.metric, judged), new, tolerance)
+        found = against_sessions(
+            [_figure(self.metric, session.medians) for session in judged],
+            self._new(new, canary),
+            spread=self._spread,
+            tolerance=limit(self.metric, tolerance),
+        )
+        return self._shown(found, new, tolerance)
+
+    def smallest(self, runs: int, calibrated: float) -> float:
+        """The least tolerance at which they can clear a session of so many runs; pairs differ by ``calibrated``."""
+        judged = self.level[-JUDGED_SESSIONS:]
+        if self.metric.is_exact:
+            # Fewer are not judged at all, and say so.
+            counted = max(runs, FEWEST_RUNS)
+            values = list(_by_seed(self.metric, judged).values())
+            # The spread of a few runs is a guess: before five sessions they are taken to agree.
+            told = values if len(judged) >= KNOWN_SESSIONS else [median(values)] * len(values)
+            return smallest_of_runs(self.metric, told, counted)
+        least = smallest_spread(self.metric)
+        figures = [_figure(self.metric, session.medians) for session in judged]
+        assumed = max(least, calibrated / sqrt(2 * runs))
+        return smallest_of_sessions(figures, SessionSpread(assumed=assumed, smallest=least))
+
+    def anchored(self, new: Mapping[int, float], canary: float | None, tolerance: float) -> Verdict | None:
+        """Of the anchor, ``suspect`` at most; None where it is the only session, or has no such figure."""
+        if self.anchor is None:
+            return None
+        if self.metric.is_exact:
+            found = of_runs(self.metric, _by_seed(self.metric, [self.anchor]), new, tolerance)
+            is_worse = found.outcome is VerdictOutcome.REGRESSED
+            return replace(found, outcome=VerdictOutcome.SUSPECT) if is_worse else found
+        since = against_anchor(
+            _figure(self.metric, self.anchor.medians),
+            [_figure(self.metric, session.medians) for session in self.level[-JUDGED_SESSIONS:]],
+            self._new(new, canary),
+            spread=self._spread,
+            tolerance=limit(self.metric, tolerance),
+        )
+        return self._shown(since, new, tolerance)
+
+    def drifting(self, new: float, history: Sequence[float]) -> int:
+        """How many sessions ago a drift began that goes on, 0 without one. What is exact needs no such rule."""
+        if self.metric.is_exact:
+            return 0
+        stored = [session.medians[self.metric.name] for session in self.level]
+        longest = history[-MOST_SESSIONS:] if len(history) > len(stored) else stored
+        figures = [value for value in longest if is_comparable(self.metric, value)]
+        found = drift([badness(self.metric, value) for value in [*figures, new]], smallest_spread(self.metric))
+        return found.latest if found.is_suspect else 0
+
+    @property
+    def _spread(self) -> SessionSpread:
+        assumed = max(self.metric.session_sd, self.metric.run_sd)
+        return SessionSpread(assumed=assumed, smallest=smallest_spread(self.metric))
+
+    def _new(self, new: Mapping[int, float], canary: float | None) -> SessionFigure:
+        probe = {CANARY: canary} if canary else {}
+        return _figure(self.metric, {self.metric.name: median(new.values()), **probe})
+
+    def _shown(self, found: Comparison, new: Mapping[int, float], tolerance: float) -> Verdict:
+        change, lower, upper = shown(self.metric, found.change.estimate, found.change.lower, found.change.upper)
+        now = median(new.values())
+        grown = found.change.estimate if self.metric.better == "lower" else -found.change.estimate
+        return Verdict(
+            metric=self.metric.name,
+            outcome=found.outcome,
+            old=now / exp(grown) if self.metric.kind == "ratio" else now - grown / 100,
+            new=now,
+            change=change,
+            lower=lower,
+            upper=upper,
+            tolerance=tolerance,
+            sessions=found.sessions,
+            is_corrected=found.is_corrected,
+        )
+
+
+def _figure(metric: Metric, medians: Mapping[str, float]) -> SessionFigure:
+    speed = medians.get(CANARY) if metric.is_timed else None
+    canary = badness(METRICS[CANARY], speed) if speed else None
+    # A slow machine makes both figures bad: what is left is the framework's.
+    return SessionFigure(value=badness(metric, medians[metric.name]), canary=canary)
+
+
+def _by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int, float]:
+    """Each seed's mean over the sessions: it is the same run again, and no further one."""
+    values: dict[int, list[float]] = {}
+    for session in sessions:
+        for seed, value in zip(session.seeds, session.values[metric.name], strict=True):
+            values.setdefault(seed, []).append(value)
+    return {seed: fmean(found) for seed, found in values.items()}
+
+
+def _check(baseline: Baseline, session: BaselineSession, metric: Metric) -> None:
+    """What is compared with has to be there, and to be a figure."""
+    values = session.values.get(metric.name, ()) if metric.is_exact else ()
+    found = [*values, *(session.medians[name] for name in (metric.name,) if name in session.medians)]
+    if found and all(is_comparable(metric, value) for value in found) and bool(values) >= metric.is_exact:
+        return
+    there = ", ".join(map(str, found)) or "not in it"
+    raise FileFormatError(
+        f"the baseline of {baseline.case.id} cannot be compared with: {metric.name} is {there}"
+        f" in the session {session.id}\n"
+        "  restore it from version control, or delete it and save a new one with --dlbench-save"
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

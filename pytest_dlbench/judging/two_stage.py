@@ -1,0 +1,221 @@
+"""One case pair by pair: all metrics are screened, then what may have regressed is confirmed on fresh pairs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_dlbench.judging import multiple_testing
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.multiple_testing import CaseMetric, Standing
+from pytest_dlbench.judging.pairs import Pair, decide_all, is_told, reference_spread, rules, verdict, wants_more
+from pytest_dlbench.judging.power import too_narrow
+from pytest_dlbench.judging.scales import smallest_spread
+from pytest_dlbench.judging.sequential import Decision, Rule
+from pytest_dlbench.records import Run, Verdict
+
+NextPair = Callable[[], Pair]
+NextLevel = Callable[[], float | None]
+"""The level of a session's next confirmation, None where its budget of false alarms is spent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is judged, and by how many pairs a pass at most: tolerances and reference spreads by metric.
+
+    The spreads are of ``reference_runs`` in a row; with none of them they are assumed, and no less than those that
+    ``dlbench calibrate`` found, which are ``calibrated``.
+    """
+
+    tolerances: Mapping[str, float]
+    max_pairs: int
+    spreads: Mapping[str, float]
+    reference_runs: int = 0
+    calibrated: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The pairs of both passes, and what is reported of each metric, with the pairs that it rests on.
+
+    ``alpha`` is what the second pass may err with, in all.
+    """
+
+    screened: Sequence[Pair]
+    confirmed: Sequence[Pair]
+    decisions: Mapping[str, Decision]
+    verdicts: tuple[Verdict, ...]
+    alpha: float
+
+
+def terms_of(
+    tolerances: Mapping[str, float],
+    max_pairs: int,
+    reference: Sequence[Run],
+    calibrated: Mapping[str, float] | None = None,
+) -> Terms:
+    """The terms, with spreads measured in the reference where it has so many runs of a metric as that takes.
+
+    What was calibrated may be of a quieter day: without a reference it widens what is assumed, and never narrows it.
+    """
+    known = {} if reference or not calibrated else calibrated
+    spreads = {
+        name: max(reference_spread(metric, metric.told(reference)), known.get(name, 0.0))
+        for name, metric in _metrics(tolerances).items()
+    }
+    return Terms(
+        tolerances=tolerances,
+        max_pairs=max_pairs,
+        spreads=spreads,
+        reference_runs=len(reference),
+        calibrated={name: spread for name, spread in known.items() if name in tolerances},
+    )
+
+
+def narrow(terms: Terms) -> dict[str, float]:
+    """The least tolerance that the pairs can tell from no change, of each metric whose own is below it.
+
+    What is only assumed of this machine makes none too narrow: then what was calibrated counts, or else the least
+    spread that is ever believed.
+    """
+    least = {name: smallest_spread(metric) for name, metric in _metrics(terms.tolerances).items()}
+    spreads = terms.spreads if terms.reference_runs else {**least, **terms.calibrated}
+    return too_narrow(terms.tolerances, spreads, terms.max_pairs)
+
+
+def _metrics(names: Iterable[str]) -> Mapping[str, Metric]:
+    return {name: METRICS[name] for name in names}
+
+
+@dataclass(slots=True, kw_only=True)
+class Pass:
+    """Pairs under one rule for each metric."""
+
+    rules: Mapping[str, Rule]
+    spreads: Mapping[str, float]
+    pairs: list[Pair] = field(default_factory=list, init=False)
+    _decisions: Mapping[str, Decision] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._decisions = decide_all([], self.rules, self.spreads)
+
+    def add(self, pair: Pair) -> None:
+        """One more pair."""
+        self.pairs.append(pair)
+        self._decisions = decide_all(self.pairs, self.rules, self.spreads)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another pair may still decide a metric."""
+        return wants_more(self._decisions) and len(self.pairs) < max(rule.max_pairs for rule in self.rules.values())
+
+    @property
+    def standings(self) -> dict[CaseMetric, Standing]:
+        """Where each metric stands; of the one case that there is."""
+        return {
+            CaseMetric(case="", metric=name): Standing(rule=self.rules[name], decision=decision)
+            for name, decision in self._decisions.items()
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Passes:
+    """Both passes of a case. ``next_level`` is asked once for each candidate, when the screening is at its end."""
+
+    terms: Terms
+    next_level: NextLevel
+    _full: Mapping[str, Rule] = field(default_factory=dict, init=False)
+    _first: Pass | None = field(default=None, init=False)
+    _second: Pass | None = field(default=None, init=False)
+
+    @property
+    def screened(self) -> Sequence[Pair]:
+        """The pairs of the first pass."""
+        return self._first.pairs if self._first else ()
+
+    @property
+    def standings(self) -> Sequence[Standing]:
+        """Of all metrics in the pass that goes on; none before the first pair."""
+        present = self._second or self._first
+        return tuple(present.standings.values()) if present else ()
+
+    def goes_on(self, has_time: Callable[[], bool]) -> bool:
+        """Whether another pair is wanted: the first one always is. What is a candidate now takes its level here."""
+        if self._first is None:
+            return True
+        if not has_time():
+            return False
+        if self._first.is_open:
+            return True
+        if self._second is None:
+            again = _confirming(multiple_testing.candidates(self._first.standings), self._full, self.next_level)
+            self._second = Pass(rules=again, spreads=self.terms.spreads)
+        return self._second.is_open
+
+    def add(self, pair: Pair) -> None:
+        """One more pair of the pass that goes on."""
+        if self._first is None:
+            self._full = rules(_told(self.terms.tolerances, pair), max_pairs=self.terms.max_pairs)
+            screening = {name: multiple_testing.screening(rule) for name, rule in self._full.items()}
+            self._first = Pass(rules=screening, spreads=self.terms.spreads)
+        (self._second or self._first).add(pair)
+
+    def found(self) -> Found:
+        """What is reported, after one pair or more."""
+        assert self._first is not None
+        # Without a pair of its own the second pass says nothing, and can't err.
+        second = self._second if self._second and self._second.pairs else None
+        screened, confirmed = self._first.pairs, second.pairs if second else []
+        again = second.standings if second else {}
+        standings = multiple_testing.settled(self._first.standings, again)
+        verdicts = tuple(
+            verdict(
+                METRICS[key.metric],
+                confirmed if key in again else screened,
+                standing.decision,
+                self.terms.tolerances[key.metric],
+            )
+            for key, standing in standings.items()
+        )
+        return Found(
+            screened=screened,
+            confirmed=confirmed,
+            decisions={key.metric: standing.decision for key, standing in standings.items()},
+            verdicts=verdicts,
+            alpha=sum(standing.rule.alpha for standing in again.values()),
+        )
+
+
+def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_level: NextLevel) -> Found:
+    """Both passes of a case in one go."""
+    passes = Passes(terms=terms, next_level=next_level)
+    while passes.goes_on(has_time):
+        passes.add(next_pair())
+    return passes.found()
+
+
+def until_decided(
+    next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
+) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
+    """One pass of its own: pairs, until each metric is decided by its rule or no time is left; spreads are assumed."""
+    asked = Pass(rules=wanted, spreads={name: reference_spread(METRICS[name]) for name in wanted})
+    asked.add(next_pair())
+    while asked.is_open and has_time():
+        asked.add(next_pair())
+    return asked.pairs, asked.standings
+
+
+def _told(tolerances: Mapping[str, float], pair: Pair) -> Mapping[str, float]:
+    """Those of metrics that such runs have: images have no perplexity, and a short run tells no leak."""
+    found = {name: amount for name, amount in tolerances.items() if is_told(METRICS[name], pair)}
+    # With nothing to judge there would be nothing to fail.
+    return found or tolerances
+
+
+def _confirming(
+    candidates: Sequence[CaseMetric], full: Mapping[str, Rule], next_level: NextLevel
+) -> Mapping[str, Rule]:
+    """The rules of the second pass: each candidate's level is its own, for others may come with later tests."""
+    levels = {key.metric: next_level() for key in candidates}
+    return {
+        name: multiple_testing.confirming(full[name], 1, level) for name, level in levels.items() if level is not None
+    }

@@ -1,0 +1,181 @@
+"""What the text of an option or an ini key means: from text, and the place it stands in, to a value."""
+
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from math import inf
+from pathlib import Path
+
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
+from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
+from pytest_dlbench.planning.matrix import SCALES
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.columns import GROUPS, HEADINGS, USUAL
+from pytest_dlbench.reporting.extras import require_report
+from pytest_dlbench.running.launch import ALLOCATORS
+
+
+def flag(text: str, where: str) -> bool:
+    """``true`` or ``false``."""
+    if text.lower() not in ("true", "false"):
+        raise OptionError(f"{where}: expected true or false, got {text!r}")
+    return text.lower() == "true"
+
+
+def text(value: str, where: str) -> str:
+    """Any text."""
+    return value.strip()
+
+
+def path(value: str, where: str) -> Path:
+    """A path, relative to the root of the repository."""
+    return Path(value)
+
+
+def optional_path(value: str, where: str) -> Path | None:
+    """The same; None for no path."""
+    return Path(value) if value.strip() else None
+
+
+def history_address(value: str, where: str) -> str:
+    """A folder or an fsspec address, empty for none; refused before hours of training where it could not be written."""
+    if value.strip() and find_spec("pyarrow") is None:
+        raise OptionError(f'{where}: needs pyarrow, which is not here: pip install "pytest-dlbench[history]"')
+    return value.strip()
+
+
+def page_path(value: str, where: str) -> Path | None:
+    """A path for a report, None for none; refused before hours of training where none could be written."""
+    if not value.strip():
+        return None
+    require_report(where)
+    return Path(value)
+
+
+def names(value: str, where: str) -> tuple[str, ...]:
+    """Names with commas between them; whether they are known is for the matrix to say."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def positive_int(value: str, where: str) -> int:
+    """A whole number, 1 or more."""
+    # Python takes more for space at the end of a text than at the end of a number.
+    digits = value.strip()
+    if not digits.isdecimal() or int(digits) < 1:
+        raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
+    return int(digits)
+
+
+def thread_counts(value: str, where: str) -> tuple[int, ...]:
+    """Whole numbers with commas between them, each once."""
+    counts = tuple(dict.fromkeys(positive_int(text, where) for text in names(value, where)))
+    if not counts:
+        raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
+    return counts
+
+
+def two_sides(value: str, where: str) -> tuple[str, ...]:
+    """Two names, or none."""
+    sides = names(value, where)
+    if value.strip() and len(sides) != 2:
+        raise OptionError(f"{where}: expected OLD,NEW, such as pytorch==2.12.0,pytorch==2.13.0, got {value!r}")
+    return sides
+
+
+def pair_limit(value: str, where: str) -> int:
+    """As many pairs as the rule's levels were computed for."""
+    limit = positive_int(value, where)
+    if not FIRST_LOOK <= limit <= LAST_LOOK:
+        raise OptionError(f"{where}: expected {FIRST_LOOK} to {LAST_LOOK} pairs, got {value!r}")
+    return limit
+
+
+def share(value: str, where: str) -> float:
+    """A percentage above 0 and not above 10, ``1%``, as a share of 1."""
+    number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*%", value.strip())
+    if not number or not 0 < float(number[1]) <= 10:
+        raise OptionError(f"{where}: expected a share above 0% and up to 10%, such as 1%, got {value!r}")
+    return float(number[1]) / 100
+
+
+def accuracy(value: str, where: str) -> float | None:
+    """A share of 1, ``0.97`` or ``97%``; None where nothing is given."""
+    if not value.strip():
+        return None
+    number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", value.strip())
+    found = float(number[1]) / (100 if number[2] else 1) if number else 0.0
+    if not 0 < found <= 1:
+        raise OptionError(f"{where}: expected an accuracy above 0 and up to 1, such as 0.97 or 97%, got {value!r}")
+    return found
+
+
+def duration(value: str, where: str) -> float:
+    """Seconds: ``90s``, ``30m``, ``2h``; infinite where nothing is given."""
+    if not value.strip():
+        return inf
+    number = re.fullmatch(r"(\d+(?:\.\d*)?)([smh])", value.strip())
+    if not number or not float(number[1]):
+        raise OptionError(f"{where}: expected a time with its unit, such as 90s, 30m or 2h, got {value!r}")
+    return float(number[1]) * {"s": 1, "m": 60, "h": 3600}[number[2]]
+
+
+def positive_seconds(value: str, where: str) -> float:
+    """A number of seconds above 0."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(f"{where}: expected a number of seconds above 0, got {value!r}")
+    return seconds
+
+
+def scale(value: str, where: str) -> str:
+    """One of the scales."""
+    if value not in SCALES:
+        raise OptionError(unknown_name("scale", value, where, SCALES))
+    return value
+
+
+def allocator(value: str, where: str) -> str:
+    """One of the policies of memory allocation."""
+    if value not in ALLOCATORS:
+        raise OptionError(unknown_name("policy", value, where, ALLOCATORS))
+    return value
+
+
+def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
+    """Outcomes that a gate may be told to accept."""
+    known = {outcome.value: outcome for outcome in GATE_FAILING}
+    for name in names(value, where):
+        if name not in known:
+            raise OptionError(unknown_name("outcome", name, where, known))
+    return frozenset(known[name] for name in names(value, where))
+
+
+def tolerances(value: str, where: str) -> Mapping[str, float]:
+    """METRIC:AMOUNT with commas between them."""
+    return parse_tolerances(names(value, where), where)
+
+
+def groups(value: str, where: str) -> tuple[str, ...]:
+    """What tables are grouped by, with commas between them."""
+    return _known(names(value, where), "group", where, GROUPS)
+
+
+def columns(value: str, where: str) -> tuple[str, ...]:
+    """Columns of tables, with commas between them."""
+    return _known(names(value, where), "column", where, tuple({**METRICS, **HEADINGS})) or USUAL
+
+
+def sort(value: str, where: str) -> str:
+    """A metric, ``name``, or nothing for the order of the tests."""
+    return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, ("name", *METRICS))), "")
+
+
+def _known(given: tuple[str, ...], kind: str, where: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    for name in given:
+        if name not in known:
+            raise OptionError(unknown_name(kind, name, where, known))
+    return given

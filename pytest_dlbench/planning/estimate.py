@@ -1,0 +1,106 @@
+"""How long a run should take: as long as the journals say it took, else by its arithmetic."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.model import Network
+from pytest_dlbench.planning.plan import Outline
+from pytest_dlbench.records import Context, Machine, RunOutcome
+from pytest_dlbench.storing import Entry, read_journal
+
+# A process, its imports, the network and the first step: what PyTorch takes twice over, and TensorFlow barely.
+START_SECONDS = 3.0
+# A forward pass and, in training, a backward one of twice its work.
+PASSES = {"training": 3, "inference": 1}
+# Multiply-adds a second of one CPU thread, and of a GPU. PyTorch and JAX reach one to five times that of the thread
+# (the table of the README): rather too long than too short.
+THREAD_RATE, GPU_RATE = 1e10, 1e12
+# Older journals tell nothing that these do not.
+MAX_JOURNALS = 20
+
+Past = Sequence[Mapping[str, Sequence[tuple[Context, float]]]]
+"""Sessions, the newest first: by case, each finished run's context and wall seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What is counted of a network once, for it may be in thousands of cases."""
+
+    parameters: int
+    multiply_adds: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Wall seconds of one run; ``is_measured`` where journals have them."""
+
+    seconds: float
+    is_measured: bool
+
+
+class Forecaster:
+    """Forecasts for one machine."""
+
+    def __init__(self, machine: Machine, past: Past) -> None:
+        self._machine, self._past = machine, past
+        # By identity: networks are inferred once a model, and cannot be hashed.
+        self._sizes: dict[int, tuple[Network, Size]] = {}
+
+    def size(self, network: Network) -> Size:
+        """Parameters and multiply-adds."""
+        if id(network) not in self._sizes:
+            counts = Size(
+                parameters=network.parameter_count, multiply_adds=network.multiply_adds, digest=network.digest
+            )
+            self._sizes[id(network)] = (network, counts)
+        return self._sizes[id(network)][1]
+
+    def run(self, outline: Outline, *, is_exact: bool = True) -> Forecast:
+        """One run of a case; of one whose steps are not known (not ``is_exact``) at least the start is."""
+        if (seconds := self._measured(outline, is_exact)) is not None:
+            return Forecast(seconds=seconds, is_measured=True)
+        samples = outline.steps * outline.recipe.batch_size if is_exact else 0
+        case = outline.case
+        rate = THREAD_RATE * case.threads if case.device == "cpu" else GPU_RATE
+        work = PASSES[outline.purpose] * self.size(outline.network).multiply_adds * samples
+        return Forecast(seconds=START_SECONDS + work / rate, is_measured=False)
+
+    def _measured(self, outline: Outline, is_exact: bool) -> float | None:
+        for session in self._past:
+            runs = session.get(outline.case.id, ())
+            if seconds := [taken for context, taken in runs if self._is_same(context, outline, is_exact)]:
+                return median(seconds)
+        return None
+
+    def _is_same(self, context: Context, outline: Outline, is_exact: bool) -> bool:
+        if context.machine.name != self._machine.name:
+            return False
+        now = (outline.steps, outline.recipe.batch_size, self.size(outline.network).digest)
+        return not is_exact or (context.steps, context.batch_size, context.network_digest) == now
+
+
+def read_past(folder: Path) -> Past:
+    """What the newest journals of a folder tell; what cannot be read tells nothing."""
+    newest = sorted(folder.glob("*.jsonl"), reverse=True)[:MAX_JOURNALS]
+    return [_session(path) for path in newest]
+
+
+def _session(path: Path) -> Mapping[str, Sequence[tuple[Context, float]]]:
+    found: dict[str, list[tuple[Context, float]]] = {}
+    for case, context, seconds in _finished(path):
+        found.setdefault(case, []).append((context, seconds))
+    return found
+
+
+def _finished(path: Path) -> Iterator[tuple[str, Context, float]]:
+    with suppress(FileFormatError):
+        for entry in read_journal(path):
+            if isinstance(entry, Entry) and entry.run and entry.context:
+                run = entry.run
+                if run.outcome is RunOutcome.FINISHED:
+                    yield run.case, entry.context, run.wall_seconds

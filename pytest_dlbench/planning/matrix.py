@@ -1,0 +1,138 @@
+"""The matrix: values of the axes become cells, with ids and marks; what is left out says why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+from typing import Protocol
+
+from pytest_dlbench.model import Model, Purpose, Shape, infer
+from pytest_dlbench.model.shapes import show
+from pytest_dlbench.records import SkippedCell
+
+AXES = ("framework", "model", "dataset", "device")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How much one run trains at most: so many examples, and so many multiply-adds of their forward passes."""
+
+    examples: float
+    multiply_adds: float
+
+
+# A run of quick takes seconds: the second limit is of networks that are too large for the first, on two CPU cores.
+# Full has no limit but the recipe's own length.
+SCALES: Mapping[str, Scale] = {
+    "smoke": Scale(examples=640, multiply_adds=4e10),
+    "quick": Scale(examples=2880, multiply_adds=1.6e11),
+    "full": Scale(examples=inf, multiply_adds=inf),
+}
+
+
+class Value(Protocol):
+    """What stands on an axis: a framework, a model, a data set or a device."""
+
+    @property
+    def name(self) -> str:
+        """Its part of the id."""
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The pytest marks it brings to its cells."""
+        ...
+
+
+class Data(Value, Protocol):
+    """A data set as far as a model must fit it; None fits every model."""
+
+    @property
+    def shape(self) -> Shape | None:
+        """One sample."""
+        ...
+
+    @property
+    def classes(self) -> int | None:
+        """Labels from 0."""
+        ...
+
+    @property
+    def task(self) -> str | None:
+        """What a label is: "class", "tokens" or "flags"."""
+        ...
+
+    @property
+    def vocabulary(self) -> int | None:
+        """How many tokens inputs are made of, if they are."""
+        ...
+
+    @property
+    def label_shape(self) -> Shape:
+        """How many labels an example has; () for one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination of the axes that a test asks for, in the order of AXES."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def id(self) -> str:
+        """Names joined as pytest joins them."""
+        return "-".join(value.name for value in self.values)
+
+
+def cells(
+    axes: Mapping[str, Sequence[Value]], absent: Mapping[str, str] | None = None, purpose: Purpose = "training"
+) -> tuple[list[Cell], list[SkippedCell]]:
+    """All combinations that fit together, and those that do not; ``absent`` says of values why they are not here."""
+    taken, left_out = [], []
+    reasons = _misfits(axes.get("model", ()), axes.get("dataset", ()), purpose)
+    positions = [list(axes).index(axis) for axis in ("model", "dataset") if axis in axes]
+    for values in product(*axes.values()):
+        cell = Cell(values=values)
+        reason = reasons.get(tuple(values[position].name for position in positions))
+        reason = reason or next((absent[value.name] for value in values if absent and value.name in absent), None)
+        if reason:
+            left_out.append(SkippedCell(id=cell.id, reason=reason))
+        else:
+            taken.append(cell)
+    return taken, left_out
+
+
+def _misfits(models: Sequence[Value], datasets: Sequence[Value], purpose: Purpose) -> dict[tuple[str, ...], str]:
+    """Why pairs of model and data set do not go together, by their names; each pair is looked at once."""
+    pairs = {
+        (model.name, data.name): misfit(model, data, purpose)  # type: ignore[arg-type]
+        for model, data in product(models, datasets)
+    }
+    return {names: reason for names, reason in pairs.items() if reason}
+
+
+def misfit(model: Model, data: Data, purpose: Purpose = "training") -> str:
+    """Why a model cannot be trained on a data set, or applied to it; empty where it can."""
+    head = model.head
+    if purpose == "training" and not head.is_trained:
+        return f"{model.name} is applied and not trained"
+    if data.shape is None:
+        return ""
+    takes, given = _input(model.input_shape, model.vocabulary), _input(data.shape, data.vocabulary)
+    if purpose == "inference":
+        return "" if takes == given else f"{model.name} takes {takes}, {data.name} has {given}"
+    if data.task == "tokens" and infer(model).label_shape != data.label_shape:
+        return f"{model.name} gives {show(infer(model).output)}, {data.name} has labels of {show(data.label_shape)}"
+    pairs = (
+        ("takes", takes, given),
+        ("is trained for", f"{head.classes} {_TASKS[head.task]}", f"{data.classes} {_TASKS[data.task or 'class']}"),
+    )
+    return next((f"{model.name} {verb} {own}, {data.name} has {its}" for verb, own, its in pairs if own != its), "")
+
+
+_TASKS = {"class": "classes", "tokens": "tokens at each step", "flags": "flags"}
+
+
+def _input(shape: Shape, vocabulary: int | None) -> str:
+    return show(shape) if vocabulary is None else f"{show(shape)} tokens of {vocabulary:,}"

@@ -1,0 +1,245 @@
+"""From the values of a cell to the plan of its runs."""
+
+import re
+from dataclasses import dataclass, field
+
+from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
+from pytest_dlbench.data.cache import prepared_root
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
+from pytest_dlbench.environments.supports import supports
+from pytest_dlbench.errors import DataMissingError, ModelError
+from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
+from pytest_dlbench.model.needs import needs
+from pytest_dlbench.planning import sweep
+from pytest_dlbench.planning.matrix import SCALES, misfit
+from pytest_dlbench.planning.sweep import Change
+from pytest_dlbench.records import Case, Context, Machine
+from pytest_dlbench.running.launch import TUNED
+from pytest_dlbench.running.plan import Plan
+
+# So many images went through the networks of the Rosetta Stone's inference table.
+INFERENCE_EXAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What a case would train: all that is known of it before anything is prepared.
+
+    ``refusal`` says why it cannot be trained so, and is empty where it can; there are no steps then.
+    """
+
+    case: Case
+    framework: Framework
+    network: Network
+    dataset: Dataset
+    recipe: Recipe
+    steps: int
+    recipe_steps: int
+    refusal: str
+    purpose: Purpose = "training"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What holds for every case of a session. ``changes`` are made to whatever recipe a case has."""
+
+    machine: Machine
+    scale: str
+    threads: int
+    seed: int
+    timeout_seconds: float
+    places: Places = field(default_factory=Places)
+    changes: tuple[Change, ...] = ()
+    target_accuracy: float | None = None
+    allocator: str = TUNED
+
+    def plan(
+        self,
+        framework: Framework,
+        model: Model,
+        data: Dataset | SyntheticData,
+        device: Device,
+        *,
+        recipe: Recipe | None = None,
+        label: str = "training",
+        steps: int | None = None,
+        purpose: Purpose = "training",
+    ) -> Plan:
+        """How one cell is run; raises ModelError for what cannot be trained, or applied.
+
+        The data are prepared by then, or the plan has no place to run, because their files are not here.
+        """
+        outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
+        refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
+        place = refused if outline.refusal else self.places.find(framework)
+        prepared, place = _prepared(outline.dataset, place)
+        return Plan(
+            case=outline.case,
+            framework=framework,
+            place=place,
+            network=outline.network,
+            recipe=outline.recipe,
+            data=prepared,
+            steps=steps or outline.steps,
+            seed=self.seed,
+            timeout_seconds=self.timeout_seconds,
+            recipe_steps=outline.recipe_steps,
+            purpose=purpose,
+            # Who says how many steps wants to see these and nothing else.
+            evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
+            target_accuracy=None if purpose == "inference" else self.target_accuracy,
+            allocator=self.allocator,
+        )
+
+    def _evaluations(self, outline: Outline) -> tuple[int, ...]:
+        """Steps behind which the test split is evaluated, beside the last; none of inference."""
+        if outline.purpose == "inference":
+            return ()
+        return evaluations(outline.recipe, outline.dataset, self.scale, outline.steps)
+
+    def outline(
+        self,
+        framework: Framework,
+        model: Model,
+        data: Dataset | SyntheticData,
+        device: Device,
+        *,
+        recipe: Recipe | None = None,
+        label: str = "training",
+        purpose: Purpose = "training",
+    ) -> Outline:
+        """The same with nothing prepared, looked for or built."""
+        dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
+        if reason := misfit(model, dataset, purpose):
+            raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
+        network = infer(model)
+        asked, refusal = self._changed(recipe or model.recipe, dataset, framework.name)
+        refusal = refusal or unsupported(framework, network, asked)
+        return Outline(
+            case=self._case(label, framework.name, model.name, data.name, device.name),
+            framework=framework,
+            network=network,
+            dataset=dataset,
+            recipe=asked,
+            steps=0 if refusal else steps_of(asked, dataset, self.scale, network, purpose),
+            recipe_steps=0 if refusal else _steps_of_all(asked, dataset, purpose),
+            refusal=refusal,
+            purpose=purpose,
+        )
+
+    def _changed(self, recipe: Recipe, dataset: Dataset, framework: str) -> tuple[Recipe, str]:
+        """A recipe with the changes of this session, and why it cannot be used so, if it cannot."""
+        try:
+            recipe = sweep.chosen(recipe, self.changes, framework, dataset.shape)
+            recipe = sweep.changed(recipe, self.changes)
+            recipe_steps_of(recipe, dataset)
+        except ModelError as error:
+            if not self.changes:
+                # The suite's own mistake, and no point of a sweep.
+                raise
+            return recipe, str(error)
+        return recipe, ""
+
+    def _case(self, label: str, framework: str, model: str, dataset: str, device: str) -> Case:
+        # Threads belong to a case, but the usual number does not lengthen its name. What was set always does, even to
+        # what a recipe has anyway: a name must not mean something else when the recipe is edited.
+        settings = tuple(change.id for change in self.changes)
+        threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
+        name = "-".join((label, framework, model, dataset, device, self.scale, *settings, *threads))
+        if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
+            raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
+        return Case(
+            id=name,
+            framework=framework,
+            model=model,
+            dataset=dataset,
+            device=device,
+            scale=self.scale,
+            threads=self.threads,
+            settings={change.name: change.value for change in self.changes},
+        )
+
+    def context(self, plan: Plan) -> Context:
+        """What must be the same on both sides before figures are compared."""
+        return Context(
+            machine=self.machine,
+            network_digest=plan.network.digest,
+            dataset_digest=plan.data.digest,
+            batch_size=plan.recipe.batch_size,
+            steps=plan.steps,
+            precision=plan.recipe.precision,
+            init=plan.recipe.init,
+            input=plan.recipe.input,
+            recipe_steps=plan.recipe_steps,
+            allocator=plan.allocator,
+        )
+
+
+def synthetic_for(model: Model) -> Dataset:
+    """The synthetic data set that a model can be trained on."""
+    head = model.head
+    return synthetic(
+        model.input_shape,
+        head.classes,
+        task=head.task,
+        vocabulary=model.vocabulary,
+        label_shape=infer(model).label_shape if head.task == "tokens" else (),
+    )
+
+
+def _prepared(dataset: Dataset, place: Place | Absent) -> tuple[Prepared, Place | Absent]:
+    """The data set on disk, and the place; nothing on disk, and no place, where its files are not here."""
+    try:
+        return prepare(dataset), place
+    except DataMissingError as error:
+        nothing = Prepared(dataset=dataset, folder=prepared_root() / dataset.folder_name, digest="")
+        # A framework that is not here is the nearer reason.
+        return nothing, place if isinstance(place, Absent) else Absent(lack=Lack.NO_DATA, reason=str(error))
+
+
+def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:
+    """Why a framework cannot train a network by a recipe; empty where nothing is known against it."""
+    supported = supports(framework)
+    if framework.unsupported or supported is None:
+        return framework.unsupported
+    missing = sorted(needs(network, recipe) - supported)
+    return f"the builder of {framework.name} has no {', no '.join(missing)}" if missing else ""
+
+
+def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
+    """The recipe's own steps, or its epochs in whole batches; ModelError for a batch of more than all examples."""
+    per_epoch = dataset.train_examples // recipe.batch_size
+    if not per_epoch:
+        raise ModelError(
+            f"a batch of {recipe.batch_size} is more than the {dataset.train_examples} examples of {dataset.name}"
+        )
+    return recipe.steps or (recipe.epochs or 0) * per_epoch
+
+
+def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:
+    """Steps of one run: all that the recipe has, or as many as the scale has; two, where there are two.
+
+    Of inference: the batches of INFERENCE_EXAMPLES, or as many as a training of this scale has time for.
+    """
+    steps, limit = _steps_of_all(recipe, dataset, purpose), SCALES[scale]
+    # Training costs three forward passes, of which inference is one.
+    multiply_adds = limit.multiply_adds * (3 if purpose == "inference" else 1)
+    examples = min(limit.examples, multiply_adds / network.multiply_adds, steps * recipe.batch_size)
+    return min(steps, max(2, int(examples / recipe.batch_size)))
+
+
+def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
+    """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
+    if recipe.evaluation_interval is None or scale == "smoke" or not steps:
+        return ()
+    interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)
+    return tuple(range(interval, steps, interval))
+
+
+def _steps_of_all(recipe: Recipe, dataset: Dataset, purpose: Purpose) -> int:
+    if purpose == "inference":
+        # The first batch is not timed.
+        return max(2, -(-INFERENCE_EXAMPLES // recipe.batch_size))
+    return recipe_steps_of(recipe, dataset)

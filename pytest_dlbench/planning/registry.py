@@ -1,0 +1,67 @@
+"""Everything that has a name, by axis."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pytest_dlbench.data import ANY_SHAPE, DATASETS, Dataset, SyntheticData
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device, Framework
+from pytest_dlbench.environments.specification import is_specification, specified
+from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.model import Model
+from pytest_dlbench.planning.matrix import Value
+from pytest_dlbench.zoo import MODELS
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "framework": (Framework,),
+    "model": (Model,),
+    "dataset": (Dataset, SyntheticData),
+    "device": (Device,),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """Values by axis and name."""
+
+    values: Mapping[str, Mapping[str, Value]]
+
+    def find(self, axis: str, value: Any, where: str) -> Value:
+        """The value of a name; a value that is no name is taken as it is. Raises OptionError."""
+        if isinstance(value, KINDS[axis]):
+            return cast("Value", value)
+        if axis == "framework" and isinstance(value, str) and is_specification(value):
+            return specified(value, cast("Mapping[str, Framework]", self.values[axis]), where)
+        known = self.values[axis]
+        if axis == "model" and isinstance(value, str) and value not in known:
+            # A source may be left out where that leaves no doubt: mnist-cnn is tartu-mnist-cnn.
+            longer = [name for name in known if name.endswith(f"-{value}")]
+            value = longer[0] if len(longer) == 1 else value
+        if not isinstance(value, str) or value not in known:
+            raise OptionError(unknown_name(axis, str(value), where, known))
+        return known[value]
+
+    def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
+        """The same with more values; one of a known name takes its place."""
+        return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
+
+
+KNOWN = Registry(
+    values={
+        "framework": FRAMEWORKS,
+        "model": MODELS,
+        "dataset": {**DATASETS, ANY_SHAPE.name: ANY_SHAPE},
+        "device": DEVICES,
+    }
+)
+
+
+def hooked(known: Registry, hook: Any, config: Any) -> Registry:
+    """The same with what plugins and a suite's conftest.py add; ``hook`` calls them all and gives them ``config``."""
+    for axis, called in (
+        ("framework", hook.pytest_dlbench_frameworks),
+        ("model", hook.pytest_dlbench_models),
+        ("dataset", hook.pytest_dlbench_datasets),
+    ):
+        known = known.extended(axis, [value for answer in called(config=config) for value in answer])
+    return known

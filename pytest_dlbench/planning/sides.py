@@ -1,0 +1,89 @@
+"""Which frameworks stand against each other: ``--dlbench-ab OLD,NEW``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.specification import requirements
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.planning.registry import Registry
+
+WHERE = "--dlbench-ab"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arms:
+    """One framework on two sides, or two frameworks."""
+
+    old: Framework
+    new: Framework
+
+
+def arms(asked: Sequence[str], frameworks: Sequence[str], registry: Registry) -> tuple[Arms, ...]:
+    """What ``--dlbench-ab`` names, each side as ``--dlbench-frameworks`` takes it, or as a requirements file.
+
+    Two requirements files stand for every framework that both of them pin, variants such as pytorch-compile only where
+    ``frameworks`` names them. Raises OptionError.
+    """
+    if not asked:
+        return ()
+    files = [Path(text).expanduser().absolute() for text in asked]
+    if any(file.is_file() for file in files):
+        return _of_files(files, frameworks, registry)
+    if frameworks:
+        raise OptionError(f"{WHERE} names the frameworks already: leave out --dlbench-frameworks")
+    old, new = (cast("Framework", registry.find("framework", text, WHERE)) for text in asked)
+    if old.name == new.name:
+        raise OptionError(
+            f"{WHERE}: both sides are {old.name!r}; expected two, such as pytorch==2.12.0,pytorch==2.13.0"
+        )
+    return (Arms(old=old, new=new),)
+
+
+def _of_files(files: Sequence[Path], frameworks: Sequence[str], registry: Registry) -> tuple[Arms, ...]:
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:
+        raise OptionError(f"{WHERE}: there is no file {missing[0]}; expected two requirements files, or two frameworks")
+    if files[0].stem == files[1].stem:
+        raise OptionError(f"{WHERE}: both files are named {files[0].stem!r}, and so would be their cases: rename one")
+    pins = [_pins(file) for file in files]
+    known = cast("dict[str, Framework]", registry.values["framework"])
+    names = frameworks or [name for name, framework in known.items() if not set(framework.more_marks) & known.keys()]
+    found = [name for name in names if all(is_pinned(known[name], pinned) for pinned in pins)]
+    if not found:
+        asked = f"of {', '.join(frameworks)} " if frameworks else ""
+        raise OptionError(f"{WHERE}: no framework {asked}is pinned in both {files[0]} and {files[1]}")
+    sides = (
+        [cast("Framework", registry.find("framework", f"{name}@{file}", WHERE)) for file in files] for name in found
+    )
+    return tuple(Arms(old=old, new=new) for old, new in sides)
+
+
+def _pins(file: Path) -> dict[str, Requirement]:
+    lines = requirements(file, WHERE)
+    return {canonicalize_name(pin.name): pin for pin in _parsed(line for line in lines if not line.startswith("-"))}
+
+
+def _parsed(lines: Iterator[str]) -> Iterator[Requirement]:
+    """What follows an option is a word of its own, and no requirement that could be pinned."""
+    for line in lines:
+        if "==" in line:
+            yield Requirement(line)
+
+
+def is_pinned(framework: Framework, pins: dict[str, Requirement]) -> bool:
+    """Whether each of its needs is among the pins, in a version that will do."""
+    alternatives = ([Requirement(text) for text in need.split(" | ")] for need in framework.needs)
+    return bool(framework.environments) and all(any(_fits(need, pins) for need in needs) for needs in alternatives)
+
+
+def _fits(need: Requirement, pins: dict[str, Requirement]) -> bool:
+    pin = pins.get(canonicalize_name(need.name))
+    return pin is not None and all(
+        need.specifier.contains(pinned.version, prereleases=True) for pinned in pin.specifier
+    )

@@ -1,0 +1,1 @@
+"""What pytest calls: hooks, the fixture, parametrization, markers and terminal output."""

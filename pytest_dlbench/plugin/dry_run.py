@@ -1,0 +1,185 @@
+"""The hooks of --dlbench-plan: what was collected is shown as cases, and nothing is run."""
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from _pytest.skipping import evaluate_skip_marks
+
+from pytest_dlbench.data import Dataset, SyntheticData
+from pytest_dlbench.data.cache import missing
+from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.model import Model, Purpose, Recipe
+from pytest_dlbench.planning.matrix import AXES
+from pytest_dlbench.planning.registry import Registry
+from pytest_dlbench.plugin import parametrize
+from pytest_dlbench.plugin.parametrize import SKIPPED, Point
+
+if TYPE_CHECKING:
+    from pytest_dlbench.planning.estimate import Forecaster
+    from pytest_dlbench.planning.plan import Outline
+    from pytest_dlbench.reporting.dry_run import Row
+    from pytest_dlbench.workflows.benchmark import Session
+
+# Of a test that names no device.
+USUAL_DEVICE = "cpu"
+
+
+class Planner:
+    """Registered where a plan is asked for; pytest itself only collects then."""
+
+    def __init__(self, config: pytest.Config, registry: Registry, session: "Callable[[], Session]") -> None:
+        self._config, self._registry, self._session = config, registry, session
+        self._rows: list[Row] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_finish(self) -> Generator[None, None, None]:
+        # pytest would print the tree of all items, in the place of which the plan stands.
+        self._config.option.collectonly = False
+        try:
+            return (yield)
+        finally:
+            self._config.option.collectonly = True
+
+    # Before the loop that runs nothing: the fixture of the recipe needs pytest as it is before tests.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        items = [item for item in session.items if "dlbench" in getattr(item, "fixturenames", ())]
+        self._rows = list(_rows(items, self._registry, self._session())) if items else []
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        # Late, because of rich.
+        from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415
+
+        session, stash = self._session(), self._config.stash
+        settings, left_out = session.settings, stash[SKIPPED]
+        is_verbose = self._config.getoption("verbose") > 0
+        terminalreporter.section("dlbench: the plan")
+        terminalreporter.write_line(terminal.machine(settings.machine, session.options.threads, settings.scale))
+        for line in dry_run.table(self._rows, left_out, is_verbose=is_verbose):
+            terminalreporter.write_line(line)
+
+
+def _rows(items: list[pytest.Item], registry: Registry, session: "Session") -> "Iterable[Row]":
+    """A row for every item that is a case; items in which no cell is left are none."""
+    from pytest_dlbench.planning.estimate import Forecaster, read_past  # noqa: PLC0415 - see plugin.session_of
+
+    forecaster = Forecaster(session.settings.machine, read_past(session.options.journals))
+    outlook = _Outlook(registry, session, forecaster)
+    for item, following in pairwise(chain(items, [None])):
+        assert item is not None
+        if any(_parameters(item).get(axis, "") is None for axis in AXES):
+            continue
+        yield outlook.row(item, following)
+
+
+class _Outlook:
+    """From items to rows."""
+
+    def __init__(self, registry: Registry, session: "Session", forecaster: "Forecaster") -> None:
+        self._registry, self._session, self._forecaster = registry, session, forecaster
+        self._states: dict[str, str] = {}
+
+    def row(self, item: pytest.Item, following: pytest.Item | None) -> "Row":
+        """What is known of an item without running it."""
+        from pytest_dlbench.reporting.dry_run import RUNS, Row  # noqa: PLC0415
+
+        # A border: a suite's own marks and fixture may raise whatever they like, and the plan goes on.
+        try:
+            if skip := evaluate_skip_marks(item):
+                return Row(case=item.name, state=f"left out: {skip.reason}")
+            if not {"framework", "model", "dataset"} <= _parameters(item).keys():
+                runs = f"{RUNS} (what it trains is known when it runs)"
+                return Row(case=item.name, state=runs)
+            return self._case(item, _recipe(item, following))
+        except DlbenchError as error:
+            return Row(case=item.name, state=f"fails: {_first_line(error)}")
+        except pytest.skip.Exception as error:
+            return Row(case=item.name, state=f"left out: {_first_line(error)}")
+        except (Exception, pytest.fail.Exception) as error:
+            return Row(case=item.name, state=f"fails: {type(error).__name__}: {_first_line(error)}")
+
+    def _case(self, item: pytest.Item, recipe: Recipe | None) -> "Row":
+        from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415
+
+        # Such a test trains once, by the recipe of its golden losses and not by this one.
+        is_exact = item.get_closest_marker("equivalence") is None
+        purpose = parametrize.purpose_of(item)
+        outline = self._outline(item, recipe, purpose if is_exact else "equivalence", purpose)
+        size, state = self._forecaster.size(outline.network), self._state(outline)
+        forecast = self._forecaster.run(outline, is_exact=is_exact) if state.startswith(dry_run.RUNS) else None
+        runs = (self._session.options.runs if is_exact else 1) if forecast else 0
+        return dry_run.Row(
+            case=terminal.name(outline.case),
+            state=state,
+            parameters=size.parameters,
+            multiply_adds=size.multiply_adds,
+            steps=outline.steps if is_exact else None,
+            recipe_steps=outline.recipe_steps,
+            batch_size=outline.recipe.batch_size if is_exact else None,
+            runs=runs,
+            seconds=forecast.seconds * runs if forecast else None,
+            is_measured=forecast is not None and forecast.is_measured,
+        )
+
+    def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str, purpose: Purpose) -> "Outline":
+        session, given = self._session, {"device": USUAL_DEVICE, **_parameters(item)}
+        point: Point = given.get("dlbench") or parametrize.points(item, session.options)[0]
+        values = [self._registry.find(axis, given[axis], item.nodeid) for axis in AXES]
+        return replace(session.settings, threads=point.threads, changes=point.changes).outline(
+            cast("Framework", values[0]),
+            cast("Model", values[1]),
+            cast("Dataset | SyntheticData", values[2]),
+            cast("Device", values[3]),
+            recipe=recipe,
+            label=label,
+            purpose=purpose,
+        )
+
+    def _state(self, outline: "Outline") -> str:
+        if outline.refusal:
+            return f"unsupported: {outline.refusal}"
+        if not Device(name=outline.case.device).is_here:
+            return f"unsupported: no {outline.case.device} on this machine"
+        name = outline.framework.name
+        if name not in self._states:
+            self._states[name] = self._state_of(outline.framework)
+        state, absent = self._states[name], missing(outline.dataset)
+        return f"skipped: {absent}" if absent and state.startswith("runs") else state
+
+    def _state_of(self, framework: Framework) -> str:
+        """Whether a framework runs here, or what brings it."""
+        if self._session.settings.places.ready(framework):
+            return "runs"
+        if self._session.options.build:
+            return "runs, once its environment is built"
+        return f"skipped: {framework.name} is not here: {parametrize.way_here(framework)}"
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return dict(callspec.params) if callspec else {}
+
+
+def _recipe(item: pytest.Item, following: pytest.Item | None) -> Recipe | None:
+    """The value of the fixture ``recipe`` for this item, evaluated with what it asks for and nothing else."""
+    # pytest evaluates fixtures of an item that is set up; setting it up would evaluate all of its fixtures. So it
+    # stands there as if it were, and is taken away like any other. Both are private in pytest, and the only way.
+    state: Any = item.session._setupstate
+    request = cast("Any", item)._request
+    for node in item.listchain():
+        state.stack.setdefault(node, ([], None))
+    try:
+        return cast("Recipe | None", request.getfixturevalue("recipe"))
+    finally:
+        # The value is there by then; what a fixture's end misses of a test that never ran is no matter.
+        with suppress(Exception):
+            state.teardown_exact(following)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

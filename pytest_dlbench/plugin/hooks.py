@@ -1,0 +1,253 @@
+"""The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_dlbench import judging, options
+from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.model import Recipe
+from pytest_dlbench.options import Options
+from pytest_dlbench.planning import hookspecs
+from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
+from pytest_dlbench.planning.sides import Arms, arms
+from pytest_dlbench.plugin import markers, parametrize, rounds
+from pytest_dlbench.plugin.dry_run import Planner
+from pytest_dlbench.plugin.rounds import Interleaving
+from pytest_dlbench.plugin.terminal import Reporter
+from pytest_dlbench.plugin.xdist import Controller
+from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
+from pytest_dlbench.reporting import junit
+from pytest_dlbench.running.progress import Silent
+
+if TYPE_CHECKING:
+    from pytest_dlbench.plugin.fixture import Dlbench
+    from pytest_dlbench.workflows.benchmark import Session
+
+REPORTER = "dlbench-reporter"
+OPTIONS = pytest.StashKey[Options]()
+SESSION: pytest.StashKey["Session"] = pytest.StashKey()
+REGISTRY = pytest.StashKey[Registry]()
+ARMS = pytest.StashKey[Sequence[Arms]]()
+RESULT = pytest.StashKey[CaseResult]()
+RUNS = pytest.StashKey[list[dict[str, float]]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.declare(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    added = _flat(config.hook.pytest_dlbench_record(config=config))
+    try:
+        # Before the options, which may give one of them a tolerance.
+        judging.add_metrics(added)
+        config.add_cleanup(lambda: judging.remove_metrics(added))
+        asked = options.read(config.getoption, config.getini, config.rootpath)
+        registry = hooked(KNOWN, config.hook, config)
+        parametrize.check_names(asked, registry)
+        config.stash[ARMS] = arms(asked.ab, asked.frameworks, registry)
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[REGISTRY] = registry
+    config.stash[parametrize.SKIPPED] = []
+    config.stash[OPTIONS] = asked
+    # Whatever else is installed shall know it, too: pytest-xdist starts no workers then.
+    config.option.collectonly |= asked.plan
+    for name, meaning in parametrize.mark_lines(registry):
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("markers", markers.LINE)
+
+
+def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
+    return [value for answer in answers for value in answer]
+
+
+def session_of(config: pytest.Config) -> "Session":
+    """The benchmark session of a pytest session, opened by the first who asks."""
+    if SESSION not in config.stash:
+        # Late: NumPy, psutil and the like are slow to load, and every pytest session with this plugin installed, and
+        # every collection, would wait for them.
+        from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
+
+        reporter = config.pluginmanager.get_plugin(REPORTER)
+        worker = getattr(config, "workerinput", {})
+        config.stash[SESSION] = open_session(
+            config.stash[OPTIONS],
+            worker.get("workerid", ""),
+            reporter.progress if reporter else Silent(),
+            samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
+            workers=worker.get("workercount", 1),
+        )
+    return config.stash[SESSION]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    # A worker of pytest-xdist reports to its controller, which may have no terminal either.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
+    if rounds.is_wanted(config, config.stash[OPTIONS]):
+        is_controller = config.pluginmanager.hasplugin("dsession")
+        config.pluginmanager.register(
+            Controller(config, config.stash[OPTIONS].journals)
+            if is_controller
+            else Interleaving(config, lambda: session_of(config))
+        )
+    if config.stash[OPTIONS].plan:
+        if terminal is None:
+            raise pytest.UsageError(
+                "--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one"
+            )
+        config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
+
+
+# First, so that pytest finds the cells as if the test itself had parametrized them.
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "dlbench" not in metafunc.fixturenames:
+        return
+    config = metafunc.config
+    try:
+        stash = config.stash
+        left_out = parametrize.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[ARMS])
+        parametrize.parametrize_points(metafunc, config.stash[OPTIONS])
+        if hasattr(config, "workerinput"):
+            # A usage error later would be a crash of the worker to pytest-xdist.
+            markers.tolerances(metafunc.definition, config.stash[OPTIONS])
+    except OptionError as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+    config.stash[parametrize.SKIPPED].extend(left_out)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    try:
+        for item in items:
+            markers.tolerances(item, config.stash[OPTIONS])
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except DlbenchError as error:
+        text = str(error)
+    # Out here: as an exception of the handling of another one it would be told twice.
+    pytest.fail(text, pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if "dlbench" in getattr(item, "fixturenames", ()):
+        # Plain data, so that a worker of pytest-xdist can send it.
+        told = _told(item) if RESULT in item.stash else {}
+        report.__dict__["dlbench"] = told
+    return report
+
+
+def _told(item: pytest.Item) -> dict[str, Any]:
+    known = {name for name, _ in parametrize.mark_lines(item.config.stash[REGISTRY])}
+    parent = item.parent.nodeid if item.parent else ""
+    return {
+        "result": codec.builtins(item.stash[RESULT]),
+        "runs": item.stash[RUNS],
+        "test": f"{parent}::{getattr(item, 'originalname', None) or item.name}",
+        "marks": sorted({mark.name for mark in item.iter_markers()} & known),
+    }
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
+    stash = session.config.stash
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["dlbench_left_out"] = codec.builtins(stash[parametrize.SKIPPED])
+        if SESSION in stash:
+            output["dlbench_journal"] = str(stash[SESSION].journal.path)
+
+
+@pytest.fixture
+def framework(request: pytest.FixtureRequest) -> Any:
+    """The framework of this cell. Override it with a parametrized fixture to say which are trained."""
+    return parametrize.value(request)
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Any:
+    """The model of this cell, in the neutral vocabulary."""
+    return parametrize.value(request)
+
+
+@pytest.fixture
+def dataset(request: pytest.FixtureRequest) -> Any:
+    """The data set of this cell."""
+    return parametrize.value(request)
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Any:
+    """The device of this cell."""
+    return parametrize.value(request)
+
+
+@pytest.fixture
+def recipe() -> Recipe | None:
+    """The training settings of a suite; None takes each model's own."""
+    return None
+
+
+@pytest.fixture
+def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
+    """Trains cells in fresh worker processes, records them, and gates."""
+    from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
+
+    config, node = request.config, request.node
+    session = session_of(config)
+
+    def tell(record: Record, result: CaseResult) -> None:
+        config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
+
+    def settle(record: Record, result: CaseResult) -> None:
+        node.stash[RESULT] = result
+        node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
+        node.user_properties += junit.properties(result)
+        _settle(session.options, result)
+
+    point = getattr(request, "param", None) or parametrize.points(node, session.options)[0]
+    target = parametrize.target_of(node, session.options.target_accuracy)
+    return Dlbench(
+        session=session,
+        settings=replace(session.settings, threads=point.threads, changes=point.changes, target_accuracy=target),
+        registry=config.stash[REGISTRY],
+        arms=config.stash[ARMS],
+        node=node.nodeid,
+        recipe=recipe,
+        tolerance=markers.tolerances(node, session.options),
+        tell=tell,
+        settle=settle,
+        skip=pytest.skip,
+    )
+
+
+def _settle(asked: Options, result: CaseResult) -> None:
+    """Pass, fail or skip, by the outcome."""
+    warnings = "".join(f"\nwarning: {warning}" for warning in result.warnings)
+    text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
+    # What could not be saved must not look as if it had been.
+    is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
+    fails = judging.fails(
+        result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow, is_shadow=asked.shadow
+    )
+    if fails:
+        pytest.fail(text, pytrace=False)
+    if result.outcome in judging.SKIPPING:
+        pytest.skip(text)

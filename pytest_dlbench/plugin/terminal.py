@@ -1,0 +1,185 @@
+"""The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
+
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_dlbench.judging import SKIPPING
+from pytest_dlbench.plugin.parametrize import SKIPPED
+from pytest_dlbench.records import CaseResult, SkippedCell, codec
+from pytest_dlbench.reporting.annotations import Failure
+from pytest_dlbench.reporting.columns import Layout
+from pytest_dlbench.reporting.progress import Live
+from pytest_dlbench.running.progress import Progress, Silent
+
+if TYPE_CHECKING:
+    from pytest_dlbench.plugin.artifacts import Ended, Published
+    from pytest_dlbench.workflows.benchmark import Session
+
+# What pytest-rerunfailures will repeat is a "rerun".
+PYTESTS_OWN = ("passed", "failed", "skipped")
+NOTHING = "nothing was trained: no case could run"
+
+
+class Reporter:
+    """Registered once a session; ``progress`` is what running tells its steps to.
+
+    Without a terminal reporter (``-p no:terminal``) it prints nothing but errors, and writes what was asked for.
+    """
+
+    def __init__(self, config: pytest.Config, terminal_reporter: Any | None, session: "Callable[[], Session]") -> None:
+        self._config, self._terminal, self._session = config, terminal_reporter, session
+        self._cases = 0
+        # Read now: while a test's output is captured, standard output is no terminal.
+        self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
+        self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
+        self._results: list[CaseResult] = []
+        self._repeated: list[CaseResult] = []
+        self._told: list[dict[str, Any]] = []
+        self._left_out: list[SkippedCell] = config.stash[SKIPPED]
+        self._journals: set[str] = set()
+        self._failures: list[Failure] = []
+        self._pytest: pytest.Session | None = None
+        self._saw_benchmarks = self._ran_some = False
+        self._is_distributed = config.pluginmanager.hasplugin("dsession")
+        is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
+        self.progress: Progress = Silent() if is_quiet else Live(self, lambda: self._cases)
+
+    @property
+    def is_rewritable(self) -> bool:
+        """Whether lines go to a terminal that somebody looks at: what CI keeps of one are all its lines."""
+        return self._is_terminal and not os.environ.get("CI")
+
+    def write(self, text: str) -> None:
+        """Write in the middle of a test, past pytest's capture."""
+        if self._terminal is None:
+            return
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            self._terminal.ensure_newline()
+            self._terminal._tw.write(text, flush=True)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._cases = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
+
+    # First, so that the live line is gone before pytest prints an outcome.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told = getattr(report, "dlbench", None)
+        if told is None:
+            return
+        self._saw_benchmarks = True
+        result = codec.convert(told["result"], CaseResult, report.nodeid) if "result" in told else None
+        if isinstance(self.progress, Live):
+            self.progress.clear()
+            if result and report.when == "call":
+                self.progress.case_judged(result.outcome)
+            if self._is_distributed and result and report.when == "call":
+                self.progress.case_finished(result)
+        if report.failed:
+            self._failures.append(_failure(report))
+        if result and report.outcome not in PYTESTS_OWN:
+            self._repeated.append(result)
+        elif report.when == "call":
+            self._called(report, result, told)
+
+    def _called(self, report: pytest.TestReport, result: CaseResult | None, told: dict[str, Any]) -> None:
+        self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
+        if result:
+            self._results.append(result)
+            self._told.append(told)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        output = getattr(node, "workeroutput", {})
+        # Every worker of pytest-xdist collects the same matrix.
+        self._left_out = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "left out")
+        self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
+
+    # Around all others: pytest-xdist has heard its workers out then, and pytest has written its summary.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        self._pytest = session
+        if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
+            # A matrix with nothing left to run must not look like one that passed.
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        finished = yield
+        if self._terminal is None and self._saw_benchmarks:
+            for error in (*self._publish().errors, *([] if self._ran_some else [NOTHING])):
+                print(f"dlbench: {error}", file=sys.stderr)
+        elif self._terminal and self._results:
+            from pytest_dlbench.reporting import last_line  # noqa: PLC0415 - as below
+
+            budget = self._session().options.false_alarms
+            self._terminal.write_line(last_line.line(self._results, budget, self._repeated))
+        return finished
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if not self._saw_benchmarks:
+            return
+        # With --tb=no the last line of dots is still open.
+        terminalreporter.ensure_newline()
+        terminalreporter.section("dlbench")
+        published = self._publish()
+        for line in (*self._lines(), *published.lines):
+            terminalreporter.write_line(line)
+        for error in published.errors:
+            terminalreporter.write_line(f"ERROR: {error}", red=True)
+        if not self._ran_some:
+            terminalreporter.write_line(f"ERROR: {NOTHING}, see why above", red=True)
+
+    def _publish(self) -> "Published":
+        # Late, because of rich: every pytest session with this plugin installed would wait for it.
+        from pytest_dlbench.plugin import artifacts  # noqa: PLC0415
+
+        published = artifacts.publish(self._ended(), os.environ)
+        if published.errors and self._pytest and self._pytest.exitstatus == pytest.ExitCode.OK:
+            self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return published
+
+    def _ended(self) -> "Ended":
+        from pytest_dlbench.plugin.artifacts import Ended  # noqa: PLC0415 - as above
+
+        session = self._session()
+        return Ended(
+            root=self._config.rootpath,
+            options=session.options,
+            journals=[Path(path) for path in self._written()],
+            results=self._results,
+            left_out=self._left_out,
+            failures=self._failures,
+            heading=self._heading(),
+        )
+
+    def _written(self) -> list[str]:
+        return sorted(self._journals | {str(self._session().journal.path)})
+
+    def _heading(self) -> str:
+        from pytest_dlbench.reporting import terminal  # noqa: PLC0415 - as above
+
+        session = self._session()
+        return terminal.machine(session.settings.machine, session.options.threads, session.settings.scale)
+
+    def _lines(self) -> list[str]:
+        from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
+
+        asked = self._session().options
+        layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort)
+        rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
+        lines = [self._heading(), "", *tables.tables(rows, layout)]
+        lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
+        lines += ranking.lines(self._results)
+        lines += terminal.notes(self._results)
+        asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
+        lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)
+        return [*lines, *terminal.journals(self._written())]
+
+
+def _failure(report: pytest.TestReport) -> Failure:
+    path, line, _ = report.location
+    return Failure(path=path, line=(line or 0) + 1, title=report.nodeid, message=report.longreprtext)

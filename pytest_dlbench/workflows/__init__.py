@@ -1,0 +1,1 @@
+"""The use cases: benchmark a case, gate it against a baseline, compare two sides, calibrate, bisect, profile."""

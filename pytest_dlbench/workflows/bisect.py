@@ -1,0 +1,111 @@
+"""The search for the first bad version: each one that is asked is run in pairs with the good one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.bisection import Answer, next_place
+from pytest_dlbench.judging.multiple_testing import CaseMetric
+from pytest_dlbench.judging.pairs import verdict
+from pytest_dlbench.judging.scales import limit
+from pytest_dlbench.judging.sequential import Rule
+from pytest_dlbench.judging.two_stage import until_decided
+from pytest_dlbench.records import Run, Verdict, VerdictOutcome
+from pytest_dlbench.reporting import explain
+from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.workflows.ab import next_of, pairs_of
+from pytest_dlbench.workflows.benchmark import Session
+
+ANSWERS = {
+    VerdictOutcome.REGRESSED: Answer.BAD,
+    VerdictOutcome.EQUIVALENT: Answer.GOOD,
+    VerdictOutcome.IMPROVED: Answer.GOOD,
+    VerdictOutcome.INCONCLUSIVE: Answer.INCONCLUSIVE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a version: one metric, how much worse it may be, and how surely that is answered."""
+
+    metric: str
+    tolerance: float
+    alpha: float
+    max_pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is known of a version, and why. ``old`` and ``new`` are the last pair of runs, the good version's first."""
+
+    answer: Answer
+    reason: str = ""
+    verdict: Verdict | None = None
+    old: Run | None = None
+    new: Run | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """Versions, the oldest first, which is good. ``found`` is by their places, and grows while it runs."""
+
+    names: Sequence[str]
+    compare: Callable[[str], Comparison]
+    found: dict[int, Comparison] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """First the newest: where that is not bad there is nothing to look for."""
+        self.found[0] = Comparison(answer=Answer.GOOD, reason="given as the good one")
+        newest = len(self.names) - 1
+        self.found[newest] = self.compare(self.names[newest])
+        while self.is_bad and (place := next_place(self.answers)) is not None:
+            self.found[place] = self.compare(self.names[place])
+
+    @property
+    def answers(self) -> dict[int, Answer]:
+        """By place."""
+        return {place: comparison.answer for place, comparison in self.found.items()}
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the newest version was found to be bad."""
+        newest = self.found.get(len(self.names) - 1)
+        return newest is not None and newest.answer is Answer.BAD
+
+
+def compare(session: Session, good: Plan, plan_of: Callable[[], Plan], question: Question) -> Comparison:
+    """One version against the good one; raises DlbenchError where that is the one that does not run."""
+    try:
+        plan = plan_of()
+    except DlbenchError as error:
+        return Comparison(answer=Answer.SKIPPED, reason=str(error))
+    if isinstance(plan.place, Absent):
+        return Comparison(answer=Answer.SKIPPED, reason=plan.place.reason)
+    return _compared(session, good, plan, question)
+
+
+def _compared(session: Session, good: Plan, plan: Plan, question: Question) -> Comparison:
+    metric = METRICS[question.metric]
+    rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
+    pairs = pairs_of(session, good, plan, question.max_pairs)
+    with pairs.alone():
+        try:
+            used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule}, lambda: session.has_time)
+        except UnfinishedError as error:
+            message = explain.unfinished(error.run)
+            if error.run.case == good.case.id:
+                raise DlbenchError(f"the good version, {good.framework.name}, does not run: {message}") from None
+            return Comparison(answer=Answer.SKIPPED, reason=message)
+        except InvalidError as error:
+            return Comparison(answer=Answer.INCONCLUSIVE, reason=f"the machine was not quiet: {error}")
+    decision = standings[CaseMetric(case="", metric=metric.name)].decision
+    return Comparison(
+        answer=ANSWERS[decision.outcome],
+        reason=decision.reason.value,
+        verdict=verdict(metric, used, decision, question.tolerance),
+        old=used[-1].old,
+        new=used[-1].new,
+    )

@@ -1,0 +1,173 @@
+"""A case run against itself, then against itself with planted faults: what the gate makes of both."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import METRICS, calibration
+from pytest_dlbench.judging.metrics import of_purpose
+from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
+from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
+from pytest_dlbench.model import infer
+from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
+from pytest_dlbench.reporting import explain
+from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.workflows.ab import next_of, pairs_of
+from pytest_dlbench.workflows.benchmark import Session
+
+# Times as long; the largest first, for what is smaller than one that is not found would not be found either.
+SLOWDOWNS = (0.10, 0.05, 0.02, 0.01)
+LABEL = "calibration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """The new side with a fault, and the tolerances by which it is looked for; or why there is none."""
+
+    name: str
+    plan: Plan | None = None
+    tolerances: Mapping[str, float]
+    reason: str = ""
+
+
+def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Calibration:
+    """The case as the gate would judge it, and then so many pairs that its spread is known.
+
+    Raises UnfinishedError and InvalidError.
+    """
+    both, alpha = pairs_of(session, plan, plan, max(pairs, terms.max_pairs)), _alpha(session, terms)
+    with both.alone():
+        found = judge(lambda: next_of(both), terms, lambda: session.has_time, lambda: alpha)
+        while len(both.new_first) < pairs and session.has_time:
+            both.next()
+    used = [Pair(old=old, new=new) for old, new in zip(both.runs["old"], both.runs["new"], strict=True)]
+    full = {
+        name: replace(rule, alpha=alpha) for name, rule in rules(terms.tolerances, max_pairs=terms.max_pairs).items()
+    }
+    spreads = calibration.spreads(calibration.in_order(used, both.new_first), tuple(full))
+    return Calibration(
+        case=_plain(plan),
+        context=session.settings.context(plan),
+        versions=used[0].new.versions,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        alpha=alpha,
+        max_pairs=terms.max_pairs,
+        pairs=len(used),
+        spreads=spreads,
+        smallest={
+            name: calibration.smallest(METRICS[name], spread, alpha=alpha, max_pairs=terms.max_pairs)
+            for name, spread in spreads.items()
+        },
+        verdicts=found.verdicts,
+        exchanged={
+            name: calibration.false_alarms(
+                calibration.differences(METRICS[name], used), spreads[name], rule, session.settings.seed
+            )
+            for name, rule in full.items()
+        },
+    )
+
+
+def _alpha(session: Session, terms: Terms) -> float:
+    """What each metric may err with: the session's budget in equal shares, for a case is judged as if it were alone."""
+    return session.options.false_alarms / len(terms.tolerances)
+
+
+def _plain(plan: Plan) -> Case:
+    return replace(plan.case, id=plan.case.id.replace(LABEL, "training", 1))
+
+
+def faults(plan: Plan, accuracy: float) -> Iterator[Planted]:
+    """Every fault there is for a case; those of learning are looked for with this tolerance of the accuracy."""
+    for share in SLOWDOWNS:
+        # Twice the tolerance is what the rule finds surely.
+        slower = _named(replace(plan, slowdown=share), f"slower{100 * share:g}")
+        yield Planted(name=f"{100 * share:g} % slower", plan=slower, tolerances={"step_time": share / 2})
+    optimizer = plan.recipe.optimizer
+    halved = replace(optimizer, learning_rate=optimizer.learning_rate / 2)
+    slow_learner = _named(replace(plan, recipe=replace(plan.recipe, optimizer=halved)), "half_rate")
+    yield Planted(name="half the learning rate", plan=slow_learner, tolerances={"accuracy": accuracy})
+    network = infer(plan.network.model.without_dropout())
+    if network.digest == plan.network.digest:
+        reason = f"{plan.case.model} has no dropout"
+        yield Planted(name="dropout off", tolerances={"accuracy": accuracy}, reason=reason)
+    else:
+        open_network = _named(replace(plan, network=network), "no_dropout")
+        yield Planted(name="dropout off", plan=open_network, tolerances={"accuracy": accuracy})
+
+
+def _named(plan: Plan, name: str) -> Plan:
+    return replace(plan, case=replace(plan.case, id=plan.case.id.replace(LABEL, f"{LABEL}_{name}", 1)))
+
+
+def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fault:
+    """Whether the gate finds a fault, and with how many pairs."""
+    if planted.plan is None:
+        return Fault(name=planted.name, reason=planted.reason)
+    pairs = pairs_of(session, plan, planted.plan, terms.max_pairs)
+    own = replace(terms, tolerances=paired_tolerances(planted.tolerances))
+    alpha = _alpha(session, terms)
+    with pairs.alone():
+        try:
+            found = judge(lambda: next_of(pairs), own, lambda: session.has_time, lambda: alpha)
+        except UnfinishedError as error:
+            return Fault(name=planted.name, reason=explain.unfinished(error.run))
+        except InvalidError as error:
+            return Fault(name=planted.name, reason=f"the machine was not quiet: {error}")
+    # Of the metric that it was planted in: what is said beside it may be the machine's.
+    (telling,) = (verdict for verdict in found.verdicts if verdict.metric in planted.tolerances)
+    return Fault(
+        name=planted.name,
+        outcome=telling.outcome,
+        pairs=len(found.screened) + len(found.confirmed),
+        verdict=telling,
+        reason=found.decisions[telling.metric].reason.value,
+    )
+
+
+def is_found(fault: Fault) -> bool:
+    """Whether the gate says that something changed: of a slowdown, that it is worse."""
+    found = (
+        {VerdictOutcome.REGRESSED} if "slower" in fault.name else {VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED}
+    )
+    return fault.outcome in found
+
+
+def calibrate(
+    session: Session, plan: Plan, terms: Terms, pairs: int, keep: Callable[[Calibration], None]
+) -> Calibration:
+    """The whole of a case; ``keep`` has what is known so far after every part of it."""
+    found = against_itself(session, plan, terms, pairs)
+    keep(found)
+    missed = ""
+    for planted in faults(plan, terms.tolerances["accuracy"]):
+        if missed and planted.plan is not None and planted.plan.slowdown:
+            fault = Fault(name=planted.name, reason=f"not tried: {missed} was not found")
+        else:
+            fault = look_for(session, plan, planted, terms)
+            if planted.plan is not None and planted.plan.slowdown and not is_found(fault):
+                missed = planted.name
+        found = replace(found, faults=(*found.faults, fault))
+        keep(found)
+    return found
+
+
+def attempt(session: Session, plan_of: Callable[[], Plan], pairs: int, keep: Callable[[Calibration], None]) -> str:
+    """Calibrate a case; gives why that could not be done, if it could not."""
+    try:
+        plan = plan_of()
+        if isinstance(plan.place, Absent):
+            return plan.place.reason
+        tolerances = paired_tolerances(of_purpose(session.options.tolerance, plan.purpose))
+        terms = terms_of(tolerances, session.options.max_runs, session.reference(plan))
+        calibrate(session, plan, terms, pairs, keep)
+    except UnfinishedError as error:
+        return explain.unfinished(error.run)
+    except InvalidError as error:
+        return f"the machine was not quiet: {error}; --allow invalid keeps such runs"
+    except DlbenchError as error:
+        return str(error)
+    return ""

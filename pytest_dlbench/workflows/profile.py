@@ -1,0 +1,29 @@
+"""Why a case regressed, by the framework's own profiler: one more run of either side, which is in no measurement."""
+
+from dataclasses import replace
+
+from pytest_dlbench.judging.operators import operator_changes
+from pytest_dlbench.records import CaseResult, Run, RunOutcome
+from pytest_dlbench.reporting import explain
+from pytest_dlbench.running import devices
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
+from pytest_dlbench.workflows.benchmark import Session
+
+# Taken once before they are profiled: compiled and warm by then.
+STEPS = 10
+
+
+def profiled(session: Session, old: Plan, new: Plan, result: CaseResult) -> CaseResult:
+    """The result with the operators that changed most, in its message, too; or with why they are not known."""
+    with devices.held(new.case.device, lambda: session.progress.waiting(new.case, new.case.device)) as card:
+        runs = [_profile(plan, card) for plan in (old, new)]
+    if unfinished := next((run for run in runs if run.outcome is not RunOutcome.FINISHED), None):
+        reason = unfinished.message.partition("\n")[0]
+        return replace(result, message=f"{result.message}\nnot profiled: {reason}")
+    found = operator_changes(*(run.operator_seconds for run in runs))
+    return replace(result, message=f"{result.message}\n{explain.operators(found)}", operators=found)
+
+
+def _profile(plan: Plan, card: str) -> Run:
+    return train_once(replace(plan, card=card, steps=min(STEPS, plan.steps), is_profiled=True, evaluate_after=()), 0)

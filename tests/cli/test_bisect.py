@@ -1,0 +1,92 @@
+"""``dlbench bisect`` on real worker processes: a NumPy double in versions of its own."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+from tests.doubles import versioned
+
+CASE = "versioned-softmax-digits-cpu-smoke"
+# So wide that few pairs decide.
+USUAL = ("--tolerance", "40%", "--max-runs", "15", "--allow", "invalid", "-p", "tests.doubles.versioned")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def bisect(tmp_path, monkeypatch, capsys, cache):
+    """Bisect among versions by their names; gives the exit status and what was printed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    monkeypatch.setenv("TMPDIR", str(cache))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    there = versioned.install(tmp_path, sys.executable, {"v1": 1, "v2": 1, "v3": None, "v4": 3})
+
+    def call(*versions, options=()):
+        good, *among, bad = (there[version] for version in versions)
+        ends = ("--good", good, "--bad", bad, "--among", ",".join(among))
+        return main(["bisect", "versioned", CASE, *ends, *USUAL, *options]), capsys.readouterr().out
+
+    return call
+
+
+def test_a_version_that_does_not_run_is_passed_over_and_remains_a_suspect(bisect):
+    status, out = bisect("v1", "v2", "v3", "v4")
+    assert status == 3
+    lines = [" ".join(line.split()) for line in out.replace(str(Path.cwd()), "").splitlines()]
+    assert lines[1].startswith("/v2/bin/python good step_time equivalent")
+    assert lines[2].startswith("/v3/bin/python skipped run 1 (seed 1)")
+    assert lines[2].endswith("this version cannot be imported")
+    assert lines[3].startswith("/v4/bin/python bad step_time regressed")
+    assert lines[4] == "the first bad version: /v3/bin/python or /v4/bin/python; the last good one: /v2/bin/python"
+    assert "versioned v2 → v4" in lines
+
+
+def test_neighbours_are_told_exactly_and_as_json_with_what_differs(bisect):
+    status, out = bisect("v2", "v4", options=("--json",))
+    told = json.loads(out)
+    assert status == 0
+    assert [row["answer"] for row in told["asked"]] == ["good", "bad"]
+    assert told["first_bad"] == [told["versions"][1]]
+    assert "versioned v2 → v4" in told["differences"]
+
+
+def test_where_the_bad_version_is_not_worse_there_is_nothing_to_look_for(bisect):
+    status, out = bisect("v1", "v3", "v2")
+    assert status == 1
+    assert "is not known to be worse than" in out
+    assert "v3" not in out
+
+
+def test_a_good_version_that_does_not_run_is_told(bisect, capsys):
+    assert bisect("v3", "v4")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["pytorhc", CASE], "did you mean 'pytorch'"),
+        (["versioned", "softmax"], "is no case; expected MODEL-DATASET-DEVICE"),
+        (["versioned", CASE], "no package is known for 'versioned'"),
+        (["pytorch", CASE, "--good", "2.14"], "the good version must be older than the bad one, got 2.14 and 2.13"),
+        (["pytorch", CASE, "--good", "best"], "expected such as 2.9.0"),
+        (["versioned", CASE, "--among", "", "--metric", "throughput"], "it has no usual tolerance"),
+        (["versioned", CASE, "--among", "", "--metric", "speed"], "unknown metric 'speed'"),
+        (["versioned", CASE, "--among", "", "--tolerance", "5pp"], "step_time is judged in %"),
+        (["versioned", CASE, "--among", "", "--set", "batch_size=2,4"], "this command has no axes"),
+        (["versioned", CASE, "-p", "no_such_module"], "cannot be imported"),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_runs(arguments, told, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    usual = ["bisect", "-p", "tests.doubles.versioned", "--good", "2.9", "--bad", "2.13"]
+    assert main([*usual, *arguments]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,98 @@
+"""``dlbench calibrate`` on real worker processes of a NumPy double."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+from pytest_dlbench.records import Calibration, Case, Machine, codec
+from pytest_dlbench.storing.calibrations import CalibrationStore
+
+ROOT = Path(__file__).parents[2]
+CASE = "-steady-versioned-softmax-digits-cpu-smoke"
+USUAL = (
+    "calibrate",
+    *("--frameworks", "steady", "--models", "versioned-softmax", "--datasets", "digits", "--scale", "smoke"),
+    *("--allow", "invalid", "-p", "tests.doubles.versioned"),
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, cache):
+    """An empty folder to calibrate in."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    monkeypatch.setenv("TMPDIR", str(cache))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+def test_a_case_is_calibrated_and_kept_where_the_gate_reads_it(here, capsys):
+    status = main([*USUAL, "--pairs", "5", "--max-runs", "3", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    # On a busy machine there may be anything but a wrong call.
+    assert status in (0, 1, 3)
+    assert not told["failed"]
+    (found,) = (codec.convert(one, Calibration, "the answer") for one in told["calibrations"])
+    assert found.case.id == f"training{CASE}"
+    assert {"step_time", "step_time_median", "accuracy", "peak_rss"} <= found.spreads.keys()
+    assert found.spreads.keys() == found.smallest.keys()
+    assert CalibrationStore(folder=here / "baselines").read(found.case, found.context.machine) == found
+    names = ["10 % slower", "5 % slower", "2 % slower", "1 % slower", "half the learning rate", "dropout off"]
+    assert [fault.name for fault in found.faults] == names
+    assert found.faults[-1].reason == "versioned-softmax has no dropout"
+    assert all(fault.pairs >= 3 or fault.reason for fault in found.faults)
+    # Runs with a fault are no runs of the case.
+    cases = {json.loads(line)["run"]["case"] for line in Path(told["journal"]).read_text().splitlines()}
+    assert {f"calibration{CASE}", f"calibration_slower10{CASE}", f"calibration_half_rate{CASE}"} <= cases
+
+
+def test_a_framework_that_does_not_run_is_told_and_others_go_on(here, capsys):
+    assert main([*USUAL, "--frameworks", "cntk==2.6", "--pairs", "5"]) == 1
+    assert "cntk==2.6-versioned-softmax-digits-cpu: " in capsys.readouterr().out
+
+
+def test_ctrl_c_tells_what_was_measured_and_leaves_no_process(here):
+    # Whatever runs these tests in the background may have them ignore it.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; from pytest_dlbench.cli.main import main; raise SystemExit(main())"
+    command = [sys.executable, "-c", code, *USUAL]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # It tells of every run as soon as it ended: then a worker of the next one is at work.
+    line = process.stderr.readline()
+    assert "pair 1 of" in line
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out.startswith("journal: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--pairs", "4"], "--pairs: expected 5 or more"),
+        (["--pairs", "many"], "--pairs: expected a whole number"),
+        (["--models", "nosuch"], "unknown model 'nosuch'"),
+        (["--frameworks", "nosuch"], "unknown framework 'nosuch'"),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_runs(arguments, told, here, capsys):
+    assert main([*USUAL, *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_case_that_was_never_calibrated_has_no_calibration(tmp_path):
+    case = Case(id="x", framework="f", model="m", dataset="d", device="cpu", scale="smoke", threads=1)
+    machine = Machine(name="here", cpu_model="", cores=1, memory_gib=1, os_family="linux")
+    assert CalibrationStore(folder=tmp_path).read(case, machine) is None

@@ -1,0 +1,34 @@
+"""``dlbench doctor``, as a user calls it."""
+
+import json
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+
+
+def test_every_condition_is_a_line_with_its_advice_under_it(capsys):
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("load: " in line for line in lines)
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        assert line.startswith("! ") == following.startswith("    ")
+
+
+def test_programs_get_the_same_as_json(capsys):
+    assert main(["doctor", "--json"]) == 0
+    topics = [finding["topic"] for finding in json.loads(capsys.readouterr().out)]
+    assert {"load", "cores", "SMT", "energy counters"} <= set(topics)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--framework", "pytorhc"], "did you mean 'pytorch'?"),
+        (["--pairs", "1"], "2 or more"),
+        (["--rate", "0"], "a whole number, 1 or more"),
+    ],
+)
+def test_a_wrong_call_is_told(capsys, arguments, words):
+    assert main(["doctor", "--observer", *arguments]) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""What the ``dlbench`` command teaches of itself."""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from pytest_dlbench.cli.main import main, parser
+
+
+def commands(of, path=()):
+    """Every command that does something, by its words."""
+    found = {}
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, child in action.choices.items():
+                found |= commands(child, (*path, name))
+    return found or {path: of}
+
+
+COMMANDS = commands(parser())
+# What they print is a file of another program's format.
+WITHOUT_JSON = {("export",), ("completion",)}
+every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+
+
+@every_command
+def test_every_command_can_be_asked_for_help(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--help"])
+    assert ended.value.code == 0
+    assert " ".join(("usage: dlbench", *words)) in capsys.readouterr().out
+
+
+@every_command
+def test_help_has_examples_that_can_be_read(words):
+    examples = re.findall(r"^  dlbench (.*)$", COMMANDS[words].epilog, re.MULTILINE)
+    assert examples
+    for example in examples:
+        command = re.split(r"  +|\||>", example)[0].replace("'", "").replace("PyTorch 2.13", "why")
+        assert parser().parse_args(shlex.split(command)).run
+
+
+@every_command
+def test_help_documents_the_exit_status(words):
+    assert "exit status: 0 " in COMMANDS[words].epilog
+
+
+@every_command
+def test_every_command_answers_in_json(words):
+    assert words in WITHOUT_JSON or "--json" in COMMANDS[words].format_help()
+
+
+def test_help_of_the_whole_command_documents_every_exit_status(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert re.findall(r"^  (\d)    ", capsys.readouterr().out, re.MULTILINE) == ["0", "1", "2", "3"]
+
+
+ANSWERS = ("models", "layers gatech-lenet", "env list", "env where", "data list", "published hkbu")
+
+
+@pytest.mark.parametrize("call", ANSWERS)
+def test_an_answer_in_json_is_one_document(call, capsys):
+    assert main([*call.split(), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_a_completion_names_every_command(shell, capsys):
+    assert main(["completion", shell]) == 0
+    out = capsys.readouterr().out
+    assert all(words[0] in out for words in COMMANDS)
+
+
+def test_bash_completes_a_command(capsys, tmp_path):
+    main(["completion", "bash"])
+    script = tmp_path / "completion.bash"
+    script.write_text(capsys.readouterr().out)
+    ask = f'source {script}; COMP_WORDS=(dlbench hist); COMP_CWORD=1; _shtab_dlbench; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["history"]

@@ -1,0 +1,54 @@
+"""``dlbench report``, as a user calls it."""
+
+import json
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+from pytest_dlbench.reporting import extras
+from pytest_dlbench.storing import Journal
+from tests.doubles.judged import judged, write
+
+
+@pytest.fixture
+def journal(tmp_path):
+    journal = Journal(tmp_path / "journals")
+    write(journal, [judged(), judged("jax", step=0.02)])
+    return journal.path
+
+
+def test_a_page_and_every_chart_as_svg_and_png_are_written(journal, tmp_path, capsys):
+    assert main(["report", str(journal.parent), "-o", str(tmp_path / "out")]) == 0
+    charts = {path.stem for path in (tmp_path / "out" / "charts").iterdir()}
+    files = [*(f"charts/{name}.{kind}" for name in charts for kind in ("svg", "png")), "report.html"]
+    assert "frameworks" in charts
+    assert all((tmp_path / "out" / file).stat().st_size for file in files)
+    assert f"2 cases, {len(charts)} charts" in capsys.readouterr().out
+
+
+def test_the_page_can_be_had_without_pictures(journal, tmp_path):
+    assert main(["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures"]) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
+
+
+def test_a_damaged_line_is_told_and_the_rest_is_shown(journal, tmp_path, capsys):
+    journal.write_bytes(journal.read_bytes()[:-20])
+    assert main(["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures"]) == 1
+    assert f"{journal}, line 8" in capsys.readouterr().err
+    assert "line 8" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_without_the_extra_it_says_what_to_install(journal, capsys, monkeypatch):
+    monkeypatch.setattr(extras, "REPORT", {"a_module_that_nobody_has": "altair"})
+    assert main(["report", str(journal)]) == 2
+    assert 'needs altair, not installed here: pip install "pytest-dlbench[report]"' in capsys.readouterr().err
+
+
+def test_a_history_joins_the_page_and_one_that_is_not_there_is_told(journal, tmp_path, capsys):
+    main(["history", "--history", str(tmp_path / "history"), "--add", str(journal)])
+    arguments = ["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures", "--json", "--history"]
+    capsys.readouterr()
+    assert main([*arguments, str(tmp_path / "history")]) == 0
+    assert json.loads(capsys.readouterr().out)["cases"] == 2
+    assert main([*arguments, str(tmp_path / "none")]) == 1
+    assert "there is no history at" in capsys.readouterr().err

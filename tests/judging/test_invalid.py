@@ -1,0 +1,78 @@
+"""What a run is disqualified for, and what it is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.judging.invalid import disqualified
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
+from tests.doubles.records import run, unfinished, usage
+
+QUIET = {"wall_seconds": 10.0, "user_seconds": 18.0, "system_seconds": 1.0, "core_use": (0.95, 0.95)}
+# The kernel's own work, a browser, somebody's tests beside it: what a CI machine usually has.
+BUSY = {**QUIET, "foreign_cpus": 0.9, "waited_seconds": 15.0, "steal_cpus": 0.2, "throttlings": 3, "major_faults": 50}
+
+
+def with_training(**changes):
+    return replace(run(), usage={"train": usage(**changes)})
+
+
+@pytest.mark.parametrize("usual", [QUIET, BUSY])
+def test_a_usual_machine_is_good_enough(usual):
+    assert disqualified(with_training(**usual)) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"foreign_cpus": 1.5, "waited_seconds": 45.0},
+            "its threads computed for 19.0 s and waited 45.0 s for a processor: others used 1.5 CPUs",
+        ),
+        ({"steal_cpus": 0.8}, "the hypervisor took 0.8 of 2 CPUs away"),
+        ({"swapped_in_bytes": 2**26, "major_faults": 5000}, "memory was swapped: 64 MiB came back from the disk"),
+        ({"throttlings": 200}, "the processor was too hot, and slowed 200 times"),
+    ],
+)
+def test_trouble_of_the_machine_disqualifies(changes, reason):
+    assert disqualified(with_training(**{**QUIET, **changes})) == (reason,)
+
+
+def test_a_battery_disqualifies():
+    assert disqualified(replace(with_training(**QUIET), on_battery=True)) == ("the machine ran on its battery",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({"slowed_by": ("hot (driver)",)}, ("the card Acme was slowed: hot (driver)",)),
+        ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the card Acme was slowed: hot (driver)",)),
+        ({"foreign_processes": 2}, ("2 processes of others used the card Acme",)),
+        # Most cards train at their power limit, and in a container nobody knows whose processes are whose.
+        ({"slowed_by": (POWER_LIMIT,)}, ()),
+        ({"foreign_processes": None}, ()),
+    ],
+)
+def test_trouble_of_a_card_disqualifies_and_its_power_limit_does_not(changes, reasons):
+    card = GpuUsage(name="Acme", uuid="GPU-1", **{"foreign_processes": 0, **changes})
+    assert disqualified(with_training(**QUIET, gpus=(card,))) == reasons
+
+
+def test_more_threads_than_cores_do_not_when_nobody_else_is_there():
+    assert disqualified(with_training(**{**QUIET, "waited_seconds": 100.0, "foreign_cpus": 0.05})) == ()
+
+
+def test_what_somebody_else_swaps_does_not():
+    assert disqualified(with_training(**{**QUIET, "swapped_in_bytes": 2**30, "major_faults": 0})) == ()
+
+
+def test_a_training_of_less_than_a_second_says_too_little():
+    assert disqualified(with_training(**{**BUSY, "wall_seconds": 0.5, "waited_seconds": 500.0})) == ()
+
+
+def test_a_run_that_was_not_trained_has_nothing_to_disqualify():
+    assert disqualified(unfinished(RunOutcome.CRASHED)) == ()
+
+
+def test_figures_of_older_files_do_not():
+    assert disqualified(run()) == ()

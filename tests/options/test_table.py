@@ -1,0 +1,81 @@
+"""The table of all options: what pytest is told of each, and what its help says."""
+
+from dataclasses import fields
+
+import pytest
+
+from pytest_dlbench import options
+from pytest_dlbench.options import OPTIONS, Options
+from pytest_dlbench.options.parsers import flag
+
+rows = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+
+
+class Declared:
+    """A parser that keeps what it is told."""
+
+    def __init__(self):
+        self.flags, self.keys = {}, {}
+        options.declare(self)
+
+    def getgroup(self, name, description):
+        self.group = (name, description)
+        return self
+
+    def addoption(self, flag, **attributes):
+        self.flags[flag] = attributes
+
+    def addini(self, key, **attributes):
+        self.keys[key] = attributes
+
+
+def test_every_field_of_the_options_is_a_row():
+    assert [*(option.name for option in OPTIONS), "typed_tolerance", "again"] == [
+        field.name for field in fields(Options)
+    ]
+
+
+@rows
+def test_every_row_is_a_flag_and_an_ini_key(option):
+    declared = Declared()
+    assert option.flag in declared.flags
+    assert option.key in declared.keys
+
+
+@rows
+def test_every_flag_is_kept_under_its_ini_key(option):
+    assert Declared().flags[option.flag]["dest"] == option.key
+
+
+@rows
+def test_every_help_begins_with_a_capital_letter(option):
+    assert option.help[0].isupper()
+
+
+@rows
+def test_every_help_ends_with_a_period(option):
+    assert option.help.endswith(".")
+
+
+@rows
+def test_every_help_on_the_command_line_ends_with_a_period_or_the_default(option):
+    shown = Declared().flags[option.flag]["help"] % {}
+    assert shown.endswith((".", f" [{option.default}]"))
+
+
+@rows
+def test_every_help_can_be_shown_by_argparse(option):
+    assert Declared().flags[option.flag]["help"] % {} == option.help + (
+        f" [{option.default}]" if option.default not in ("", "false") else ""
+    )
+
+
+@rows
+def test_every_option_that_takes_a_value_says_of_what_kind(option):
+    takes_none = option.parse is flag
+    assert bool(option.metavar) != takes_none
+
+
+@rows
+def test_every_default_can_be_read(option):
+    option.parse(option.default, option.flag)

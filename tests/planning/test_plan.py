@@ -1,0 +1,321 @@
+"""From the values of a cell to the plan of its runs."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_dlbench.data import ANY_SHAPE, DATASETS
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Lack
+from pytest_dlbench.errors import ModelError
+from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
+from pytest_dlbench.planning.plan import Settings, evaluations, steps_of, synthetic_for, unsupported
+from pytest_dlbench.planning.sweep import Change
+from pytest_dlbench.records import Context, Machine
+from pytest_dlbench.zoo import MODELS
+
+MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
+SETTINGS = Settings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
+DOUBLES = Path(__file__).parents[1] / "doubles" / "builders"
+PYTORCH, CPU = FRAMEWORKS["pytorch"], DEVICES["cpu"]
+SMALL = Model(
+    name="small",
+    family="fcn",
+    input_shape=(4,),
+    layers=(Dense(6), ReLU(), Dense(3)),
+    head=SoftmaxCrossEntropy(classes=3),
+    recipe=Recipe(batch_size=32, epochs=2, optimizer=SGD(0.1)),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def users_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        prepare.cache_clear()
+        yield
+        prepare.cache_clear()
+
+
+def plan_of(settings=SETTINGS, model=SMALL, data=ANY_SHAPE, **more):
+    return settings.plan(PYTORCH, model, data, CPU, **more)
+
+
+def recipe_of(*, batch_size=32, epochs=1):
+    return Recipe(batch_size=batch_size, epochs=epochs, optimizer=SGD(0.1))
+
+
+@pytest.mark.parametrize(
+    ("scale", "batch_size", "epochs", "steps"),
+    [
+        ("full", 128, 15, 15 * 11),
+        ("full", 360, 2, 2 * 3),
+        ("quick", 128, 15, 2880 // 128),
+        ("quick", 128, 1, 11),
+        ("smoke", 128, 15, 640 // 128),
+        ("smoke", 1024, 40, 2),
+    ],
+)
+def test_a_run_has_the_epochs_of_the_recipe_up_to_the_examples_of_the_scale(scale, batch_size, epochs, steps):
+    recipe = recipe_of(batch_size=batch_size, epochs=epochs)
+    assert steps_of(recipe, DATASETS["digits28"], scale, infer(SMALL)) == steps
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"), [("gatech-lenet", 90), ("tartu-svhn-cnn", 25), ("hkbu-resnet-50", 2), ("thesis-vgg16", 2)]
+)
+def test_a_large_network_has_fewer_steps_at_scale_quick_but_two(model, steps):
+    network = infer(MODELS[model])
+    assert steps_of(recipe_of(epochs=9), synthetic_for(MODELS[model]), "quick", network) == steps
+
+
+@pytest.mark.parametrize(("scale", "trained"), [("full", 5000), ("quick", 2880 // 32), ("smoke", 640 // 32)])
+def test_a_recipe_in_steps_has_them_on_whatever_data_up_to_the_examples_of_the_scale(scale, trained):
+    recipe = replace(recipe_of(), epochs=None, steps=5000)
+    assert steps_of(recipe, DATASETS["digits28"], scale, infer(SMALL)) == trained
+
+
+def test_a_recipe_in_steps_is_evaluated_between_epochs_too():
+    recipe, data = replace(recipe_of(batch_size=128), epochs=None, steps=30), DATASETS["digits28"]
+    assert evaluations(recipe, data, "full", steps_of(recipe, data, "full", infer(SMALL))) == (11, 22)
+
+
+def test_a_recipe_of_one_step_has_one():
+    assert steps_of(recipe_of(batch_size=1000), DATASETS["digits28"], "smoke", infer(SMALL)) == 1
+
+
+def test_what_a_builder_does_not_have_is_a_reason_not_to_train():
+    assert unsupported(PYTORCH, infer(MODELS["hkbu-lstm"]), MODELS["hkbu-lstm"].recipe) == ""
+    without = replace(PYTORCH, name="double", builder="numpy_softmax", folders=(DOUBLES,))
+    reason = unsupported(without, infer(MODELS["gatech-lenet"]), MODELS["gatech-lenet"].recipe)
+    assert reason == "the builder of double has no conv2d, no max_pool, no relu, no schedule"
+
+
+def test_of_a_builder_that_cannot_be_read_nothing_is_known():
+    elsewhere = replace(PYTORCH, builder="somebody_elses")
+    assert unsupported(elsewhere, infer(SMALL), SMALL.recipe) == ""
+
+
+@settings(deadline=None)
+@given(st.integers(1, 1437), st.integers(1, 200))
+def test_a_larger_scale_has_no_fewer_steps(batch_size, epochs):
+    recipe = recipe_of(batch_size=batch_size, epochs=epochs)
+    smoke, quick, full = (
+        steps_of(recipe, DATASETS["digits"], scale, infer(SMALL)) for scale in ("smoke", "quick", "full")
+    )
+    assert 1 <= smoke <= quick <= full
+
+
+def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
+    with pytest.raises(ModelError, match="a batch of 1438 is more than the 1437 examples of digits28"):
+        steps_of(recipe_of(batch_size=1438), DATASETS["digits28"], "full", infer(SMALL))
+
+
+def test_a_batch_of_more_than_the_examples_is_refused_even_where_the_steps_are_given():
+    with pytest.raises(ModelError, match="a batch of 1281 is more than the 1280 examples of synthetic-4-3"):
+        plan_of(recipe=recipe_of(batch_size=1281), steps=10)
+
+
+def test_a_plan_has_the_steps_of_its_scale():
+    assert plan_of().steps == 2 * (1280 // 32)
+
+
+def test_given_steps_come_before_those_of_the_scale():
+    assert plan_of(steps=10).steps == 10
+
+
+def test_a_plan_has_the_recipe_of_the_model():
+    assert plan_of().recipe is SMALL.recipe
+
+
+def test_a_given_recipe_comes_before_that_of_the_model():
+    assert plan_of(recipe=recipe_of(batch_size=64)).recipe.batch_size == 64
+
+
+def test_a_plan_has_the_network_of_the_model():
+    assert plan_of().network.digest == infer(SMALL).digest
+
+
+def test_a_plan_has_seed_and_timeout_of_the_session():
+    planned = plan_of()
+    assert (planned.seed, planned.timeout_seconds) == (5, 60.0)
+
+
+def test_synthetic_data_take_the_shape_and_classes_of_the_model():
+    assert plan_of().data.dataset is synthetic_for(SMALL)
+
+
+def test_the_data_of_a_plan_are_prepared():
+    assert plan_of().data.part("train_inputs").is_file()
+
+
+def test_without_the_files_of_a_data_set_a_plan_has_no_place_but_what_brings_them():
+    place = plan_of(model=MODELS["gatech-lenet"], data=DATASETS["mnist"]).place
+    assert isinstance(place, Absent)
+    assert place.lack is Lack.NO_DATA
+    assert "to get it: dlbench data fetch mnist" in place.reason
+
+
+def test_a_case_is_named_by_label_cell_and_scale():
+    assert plan_of().case.id == "training-pytorch-small-synthetic-cpu-quick"
+
+
+def test_a_label_starts_the_name_of_a_case():
+    assert plan_of(label="equivalence").case.id.startswith("equivalence-pytorch-small-")
+
+
+@pytest.mark.parametrize("label", ["big/batch", "../training", "big batch", ".hidden", "big[bold]", "big\n"])
+def test_a_label_that_names_no_file_is_refused(label):
+    with pytest.raises(ModelError, match="names a file: use letters, digits and"):
+        plan_of(label=label)
+
+
+@pytest.mark.parametrize("name", ["org/small", "small net", "small\\net", "small:1"])
+def test_a_model_whose_name_names_no_file_is_refused_with_the_case(name):
+    case = f"training-pytorch-{name}-synthetic-cpu-quick"
+    with pytest.raises(ModelError, match=f"^case {re.escape(repr(case))} names a file"):
+        plan_of(model=replace(SMALL, name=name))
+
+
+@pytest.mark.parametrize("label", ["big_batch", "lr=1e+3", "v1.2", "größer"])
+def test_a_label_of_what_every_file_system_takes_is_taken(label):
+    assert plan_of(label=label).case.id.startswith(f"{label}-pytorch-small-")
+
+
+def test_another_number_of_threads_than_the_machines_is_in_the_name_of_a_case():
+    assert plan_of(replace(SETTINGS, threads=2)).case.id == "training-pytorch-small-synthetic-cpu-quick-threads2"
+
+
+def test_a_case_knows_its_threads_even_when_its_name_does_not():
+    assert plan_of().case.threads == 4
+
+
+def test_a_model_for_other_data_is_refused_with_a_remedy():
+    with pytest.raises(ModelError) as caught:
+        plan_of(model=MODELS["gatech-lenet"], data=DATASETS["digits32"])
+    assert str(caught.value) == (
+        "gatech-lenet takes 1×28×28, digits32 has 3×32×32; model.for_input((3, 32, 32)) makes a model for it"
+    )
+
+
+def test_the_context_is_what_must_be_equal_on_both_sides():
+    planned = plan_of(steps=10)
+    assert SETTINGS.context(planned) == Context(
+        machine=MACHINE,
+        network_digest=infer(SMALL).digest,
+        dataset_digest=planned.data.digest,
+        batch_size=32,
+        steps=10,
+        precision="float32",
+        init="glorot",
+        recipe_steps=2 * (1280 // 32),
+    )
+
+
+@pytest.mark.parametrize("change", [{"precision": "float64"}, {"init": "framework"}, {"batch_size": 64}], ids=str)
+def test_another_recipe_is_another_context(change):
+    other = replace(SMALL.recipe, **change)
+    contexts = [SETTINGS.context(plan_of(recipe=recipe, steps=10)) for recipe in (SMALL.recipe, other)]
+    assert contexts[0] != contexts[1]
+
+
+# What was set on the command line
+
+
+def with_changes(**values):
+    return replace(SETTINGS, changes=tuple(Change(name=name, value=value) for name, value in values.items()))
+
+
+def test_a_change_is_made_to_the_recipe_of_the_model():
+    assert plan_of(with_changes(learning_rate=0.5)).recipe == replace(SMALL.recipe, optimizer=SGD(0.5))
+
+
+def test_a_change_is_made_to_a_given_recipe():
+    assert plan_of(with_changes(epochs=7), recipe=recipe_of(batch_size=64)).recipe == recipe_of(batch_size=64, epochs=7)
+
+
+def test_what_was_set_is_in_the_name_of_a_case_behind_the_scale_and_before_the_threads():
+    settings = replace(with_changes(batch_size=64, learning_rate=0.01), threads=2)
+    assert plan_of(settings).case.id.endswith("-cpu-quick-batch_size64-learning_rate0.01-threads2")
+
+
+def test_what_was_set_to_what_the_recipe_has_anyway_is_in_the_name_of_a_case():
+    assert plan_of(with_changes(batch_size=32)).case.id.endswith("-batch_size32")
+
+
+def test_a_case_knows_what_was_set():
+    assert plan_of(with_changes(batch_size=64, init="framework")).case.settings == {
+        "batch_size": 64,
+        "init": "framework",
+    }
+
+
+def test_fewer_steps_than_the_recipe_has_are_told_with_those_of_the_recipe():
+    context = SETTINGS.context(plan_of(recipe=recipe_of(epochs=50)))
+    assert (context.steps, context.recipe_steps) == (2880 // 32, 50 * (1280 // 32))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rho": 0.9}, "SGD has no rho; its settings: learning_rate, momentum"),
+        ({"batch_size": 5000}, "a batch of 5000 is more than the 1280 examples"),
+        ({"nesterov": True}, "SGD with nesterov needs a momentum above 0"),
+    ],
+)
+def test_a_point_of_a_sweep_that_cannot_be_trained_is_unsupported_with_the_reason(changes, reason):
+    planned = plan_of(with_changes(**changes))
+    assert isinstance(planned.place, Absent)
+    assert re.match(reason, planned.place.reason)
+    assert planned.steps == 0
+
+
+def test_a_framework_that_is_gone_is_refused_in_the_outline():
+    outline = SETTINGS.outline(FRAMEWORKS["torch7"], SMALL, ANY_SHAPE, CPU)
+    assert outline.refusal == FRAMEWORKS["torch7"].unsupported
+
+
+def test_an_outline_prepares_no_data(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere/that/can/be/written")
+    assert SETTINGS.outline(PYTORCH, MODELS["gatech-lenet"], DATASETS["digits28"], CPU).steps
+
+
+@pytest.mark.parametrize(
+    ("scale", "interval", "epochs", "behind"),
+    [
+        ("full", 1, 3, (11, 22)),
+        ("full", 2, 5, (22, 44)),
+        ("full", None, 3, ()),
+        ("full", 3, 3, ()),
+        ("quick", 1, 15, (11,)),
+        ("quick", 1, 1, ()),
+        ("smoke", 1, 15, ()),
+    ],
+)
+def test_the_test_split_is_evaluated_by_the_interval_between_epochs_and_at_smoke_only_at_the_end(
+    scale, interval, epochs, behind
+):
+    recipe, data = replace(recipe_of(batch_size=128, epochs=epochs), evaluation_interval=interval), DATASETS["digits28"]
+    steps = steps_of(recipe, data, scale, infer(SMALL))
+    assert evaluations(recipe, data, scale, steps) == behind
+
+
+def test_a_plan_of_given_steps_is_evaluated_at_its_end_only():
+    settings = replace(SETTINGS, scale="full")
+    assert plan_of(settings).evaluate_after == (40,)
+    assert plan_of(settings, steps=60).evaluate_after == ()
+
+
+def test_a_plan_has_the_target_of_its_session():
+    assert plan_of(replace(SETTINGS, target_accuracy=0.9)).target_accuracy == 0.9
+
+
+def test_a_policy_of_memory_allocation_is_in_the_plan_and_in_the_context():
+    settings = replace(SETTINGS, allocator="default")
+    planned = plan_of(settings, steps=10)
+    assert planned.allocator == settings.context(planned).allocator == "default"

@@ -1,0 +1,127 @@
+"""Everything that has a name, by axis."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.data import ANY_SHAPE, DATASETS
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.planning.matrix import AXES
+from pytest_dlbench.planning.registry import KNOWN
+from pytest_dlbench.zoo import MODELS
+
+LENET = MODELS["gatech-lenet"]
+
+
+def message_of(axis, value):
+    with pytest.raises(OptionError) as caught:
+        KNOWN.find(axis, value, "--dlbench-somewhere")
+    return str(caught.value)
+
+
+def test_the_registry_knows_every_axis():
+    assert set(KNOWN.values) == set(AXES)
+
+
+@pytest.mark.parametrize(
+    ("axis", "value"),
+    [
+        ("framework", FRAMEWORKS["jax"]),
+        ("model", LENET),
+        ("dataset", DATASETS["digits28"]),
+        ("dataset", ANY_SHAPE),
+        ("device", DEVICES["cpu"]),
+    ],
+    ids=lambda part: getattr(part, "name", part),
+)
+def test_a_name_finds_its_value(axis, value):
+    assert KNOWN.find(axis, value.name, "here") is value
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_every_value_is_found_by_its_own_name(axis):
+    assert all(value.name == name for name, value in KNOWN.values[axis].items())
+
+
+def test_a_value_that_is_no_name_is_taken_as_it_is():
+    own = replace(LENET, name="my-lenet")
+    assert KNOWN.find("model", own, "here") is own
+
+
+def test_an_unknown_name_gives_where_it_stood():
+    assert message_of("model", "lenet-5").startswith("--dlbench-somewhere: unknown model 'lenet-5'\n")
+
+
+@pytest.mark.parametrize(
+    ("axis", "known"),
+    [
+        ("model", "gatech-caffe-cifar10, gatech-inception-v3, gatech-lenet, "),
+        ("dataset", "chestxray14, cifar10, cifar100, digits, digits28, digits32, imagenet"),
+        ("device", "cpu, gpu"),
+    ],
+)
+def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
+    assert f"\n  known: {known}" in message_of(axis, "xyzzy")
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "nearest"),
+    [
+        ("framework", "pytorhc", "pytorch"),
+        ("framework", "tensorflow2", "tensorflow"),
+        ("model", "tartu-cifar-cnn", "tartu-cifar10-cnn"),
+        ("model", "gatech-le-net", "gatech-lenet"),
+        ("dataset", "digit28", "digits28"),
+        ("device", "cuda-gpu", "gpu"),
+    ],
+)
+def test_an_unknown_name_gives_the_nearest_match(axis, value, nearest):
+    assert message_of(axis, value).endswith(f"\n  did you mean {nearest!r}?")
+
+
+def test_a_name_like_none_of_the_known_ones_has_no_nearest_match():
+    assert "did you mean" not in message_of("model", "xyzzy")
+
+
+@pytest.mark.parametrize("value", [DEVICES["cpu"], LENET, None, 5], ids=["device", "model", "None", "number"])
+def test_a_value_of_another_kind_is_refused(value):
+    assert message_of("framework", value).startswith("--dlbench-somewhere: unknown framework ")
+
+
+def test_an_extended_registry_finds_the_new_value():
+    own = replace(LENET, name="my-lenet")
+    assert KNOWN.extended("model", [own]).find("model", "my-lenet", "here") is own
+
+
+def test_an_extended_registry_still_finds_the_known_ones():
+    own = replace(LENET, name="my-lenet")
+    assert KNOWN.extended("model", [own]).find("model", "gatech-lenet", "here") is LENET
+
+
+def test_a_new_value_takes_the_place_of_a_known_one_of_its_name():
+    own = replace(LENET, sources=("me",))
+    assert KNOWN.extended("model", [own]).find("model", "gatech-lenet", "here") is own
+
+
+def test_extending_a_registry_leaves_it_as_it_was():
+    KNOWN.extended("model", [replace(LENET, name="my-lenet")])
+    assert "my-lenet" not in KNOWN.values["model"]
+
+
+def test_the_source_of_a_model_may_be_left_out_where_that_leaves_no_doubt():
+    assert KNOWN.find("model", "mnist-cnn", "here") is KNOWN.values["model"]["tartu-mnist-cnn"]
+    other = replace(KNOWN.values["model"]["tartu-mnist-cnn"], name="mine-mnist-cnn")
+    with pytest.raises(OptionError, match="unknown model 'mnist-cnn'"):
+        KNOWN.extended("model", [other]).find("model", "mnist-cnn", "here")
+
+
+def test_the_first_part_of_a_framework_may_not_be_left_out():
+    with pytest.raises(OptionError, match="unknown framework 'theano-cntk'"):
+        KNOWN.find("framework", "theano-cntk", "here")
+    with pytest.raises(OptionError, match="unknown framework 'imperative'"):
+        KNOWN.find("framework", "imperative", "here")
+
+
+def test_a_framework_in_an_environment_is_found_by_its_specification():
+    assert KNOWN.find("framework", "pytorch==2.12.0", "here").name == "pytorch==2.12.0"

@@ -1,0 +1,239 @@
+"""Settings as text, and what they make of a recipe."""
+
+from dataclasses import fields, replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dlbench.errors import ModelError, OptionError
+from pytest_dlbench.model import SGD, Adam, Recipe
+from pytest_dlbench.model.optimizers import Optimizer
+from pytest_dlbench.planning import sweep
+from pytest_dlbench.planning.sweep import Change, changed, parse, points, show
+from pytest_dlbench.zoo import RECIPES
+
+WHERE = "--dlbench-set"
+RECIPE = Recipe(batch_size=32, epochs=2, optimizer=SGD(0.1, momentum=0.5))
+
+
+def complaint(text):
+    with pytest.raises(OptionError) as caught:
+        parse(text, WHERE)
+    return str(caught.value)
+
+
+def change(**values):
+    return [Change(name=name, value=value) for name, value in values.items()]
+
+
+# From text
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("batch_size=50,500,5000", "batch_size", (50, 500, 5000)),
+        ("learning_rate=0.001,1e-2", "learning_rate", (0.001, 0.01)),
+        ("nesterov=true,False", "nesterov", (True, False)),
+        ("precision=float64", "precision", ("float64",)),
+        ("init=glorot,he,framework", "init", ("glorot", "he", "framework")),
+        ("clip_norm=none,1", "clip_norm", (None, 1.0)),
+        (" epochs = 3 , 4 ", "epochs", (3, 4)),
+        ("momentum=-0", "momentum", (0.0,)),
+    ],
+)
+def test_a_setting_has_the_type_of_its_field(text, name, values):
+    (found,) = parse(text, WHERE).items()
+    assert found == (name, values)
+    assert [type(value) for value in found[1]] == [type(value) for value in values]
+
+
+def test_nothing_sets_nothing():
+    assert parse("", WHERE) == {}
+
+
+def test_settings_stand_in_the_order_of_their_names_so_that_no_order_of_typing_makes_another_case():
+    assert list(parse("momentum=0.9,batch_size=50,500", WHERE)) == ["batch_size", "momentum"]
+
+
+@pytest.mark.parametrize("name", sorted({field.name for kind in get_args(Optimizer) for field in fields(kind)}))
+def test_every_setting_of_every_optimiser_is_known(name):
+    assert "unknown" not in complaint(f"{name}=x")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("batchsize=50", "--dlbench-set: unknown setting 'batchsize'"),
+        ("batchsize=50", "did you mean 'batch_size'?"),
+        ("batchsize=50", "known: batch_size, beta1"),
+        ("optimizer=adam", "unknown setting 'optimizer'"),
+        ("schedule=none", "unknown setting 'schedule'"),
+        ("50", "expected KEY=VALUE, such as batch_size=64 or batch_size=50,500, got '50'"),
+        ("=50", "unknown setting ''"),
+        ("batch_size=", "--dlbench-set batch_size: expected a whole number, got ''"),
+        ("batch_size=50,,500", "--dlbench-set batch_size: expected a whole number, got ''"),
+        ("batch_size=many", "--dlbench-set batch_size: expected a whole number, got 'many'"),
+        ("batch_size=-50", "expected a whole number, got '-50'"),
+        ("batch_size=2.5", "expected a whole number, got '2.5'"),
+        ("batch_size=0", "--dlbench-set batch_size: the batch size must be 1 or more, got 0"),
+        ("steps=0", "--dlbench-set steps: steps must be 1 or more, got 0"),
+        ("init=shared", "--dlbench-set init: expected one of glorot, he, framework, got 'shared'"),
+        ("learning_rate=quick", "expected a finite number, 0 or more, got 'quick'"),
+        ("learning_rate=nan", "expected a finite number, 0 or more, got 'nan'"),
+        ("learning_rate=inf", "expected a finite number, 0 or more, got 'inf'"),
+        ("learning_rate=-0.1", "expected a finite number, 0 or more, got '-0.1'"),
+        ("learning_rate=0", "learning rate above 0"),
+        ("momentum=1", "momentum must be at least 0 and below 1, got 1.0"),
+        ("rho=1.5", "rho must be at least 0 and below 1, got 1.5"),
+        ("nesterov=1", "expected true or false, got '1'"),
+        ("precision=float8", "expected one of float32, float64, bfloat16, float16, got 'float8'"),
+        ("clip_norm=some", "expected a finite number, 0 or more or none, got 'some'"),
+        ("clip_norm=0", "clip_norm must be above 0"),
+        ("batch_size=50,50", "--dlbench-set batch_size: 50 is there twice"),
+        ("learning_rate=0.01,1e-2", "--dlbench-set learning_rate: 0.01 is there twice"),
+        ("nesterov=false,false", "false is there twice"),
+        ("batch_size=50,batch_size=60", "batch_size is set twice; give all its values at once"),
+    ],
+)
+def test_what_means_nothing_is_told_with_what_is_right(text, told):
+    assert told in complaint(text)
+
+
+@given(st.text(max_size=12))
+def test_whatever_is_typed_for_a_number_is_a_batch_size_or_is_refused_by_name(text):
+    try:
+        found = parse(f"batch_size={text}", WHERE)
+    except OptionError as error:
+        found = {"batch_size": (str(error),)}
+    for value in found["batch_size"]:
+        assert value.startswith(WHERE) if isinstance(value, str) else value >= 1
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300))
+def test_a_number_that_is_shown_and_typed_again_is_the_same(number):
+    assert parse(f"learning_rate={show(number)}", WHERE) == {"learning_rate": (number,)}
+
+
+# To points
+
+
+def test_all_combinations_are_points_and_the_last_setting_varies_the_quickest():
+    found = points(parse("batch_size=50,500,learning_rate=0.1,0.01", WHERE))
+    assert ["-".join(each.id for each in point) for point in found] == [
+        "batch_size50-learning_rate0.1",
+        "batch_size50-learning_rate0.01",
+        "batch_size500-learning_rate0.1",
+        "batch_size500-learning_rate0.01",
+    ]
+
+
+def test_where_nothing_is_set_there_is_one_point_without_changes():
+    assert points({}) == [()]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "name_in_ids"),
+    [
+        ("batch_size", 50, "batch_size50"),
+        ("learning_rate", 1.0, "learning_rate1"),
+        ("learning_rate", 1e-05, "learning_rate1e-05"),
+        ("nesterov", True, "nesterov_true"),
+        ("init", "framework", "init_framework"),
+        ("clip_norm", None, "clip_norm_none"),
+    ],
+)
+def test_a_change_has_its_part_of_an_id(name, value, name_in_ids):
+    assert Change(name=name, value=value).id == name_in_ids
+
+
+# To recipes
+
+
+def test_settings_of_the_recipe_and_of_its_optimiser_are_changed_together():
+    found = changed(RECIPE, change(batch_size=64, precision="float64", learning_rate=0.5, nesterov=True))
+    optimizer = SGD(0.5, momentum=0.5, nesterov=True)
+    assert found == replace(RECIPE, batch_size=64, precision="float64", optimizer=optimizer)
+
+
+def test_steps_are_set_in_place_of_epochs_and_epochs_in_place_of_steps():
+    in_steps = replace(RECIPE, epochs=None, steps=700)
+    assert changed(RECIPE, change(steps=700)) == in_steps
+    assert changed(in_steps, change(epochs=RECIPE.epochs)) == RECIPE
+
+
+def test_steps_and_epochs_together_are_refused():
+    with pytest.raises(ModelError, match="epochs or steps, one of the two; got epochs=2 and steps=700"):
+        changed(RECIPE, change(epochs=2, steps=700))
+
+
+def test_no_change_gives_the_same_recipe():
+    assert changed(RECIPE, []) == RECIPE
+
+
+def test_a_setting_that_the_optimiser_does_not_have_is_refused_with_those_it_has():
+    with pytest.raises(ModelError, match=r"^Adam has no momentum; its settings: learning_rate, beta1, beta2, epsilon$"):
+        changed(replace(RECIPE, optimizer=Adam()), change(momentum=0.9))
+
+
+def test_settings_that_contradict_each_other_are_refused_by_the_optimiser():
+    with pytest.raises(ModelError, match="nesterov needs a momentum"):
+        changed(RECIPE, change(momentum=0.0, nesterov=True))
+
+
+# Whole recipes
+
+MNIST, CIFAR10 = (1, 28, 28), (3, 32, 32)
+
+
+def chosen(text, framework="pytorch", image=MNIST):
+    (changes,) = points(parse(text, "--dlbench-set"))
+    return sweep.changed(sweep.chosen(RECIPE, changes, framework, image), changes)
+
+
+def test_a_framework_is_trained_by_the_recipe_of_another_one_by_its_name():
+    assert chosen("recipe=gatech-caffe-mnist") == RECIPES["gatech-caffe-mnist"]
+
+
+def test_a_named_recipe_is_changed_as_any_other():
+    assert chosen("recipe=gatech-caffe-mnist,batch_size=7") == replace(RECIPES["gatech-caffe-mnist"], batch_size=7)
+
+
+def test_several_named_recipes_are_an_axis():
+    names = ("gatech-caffe-mnist", "gatech-theano-mnist")
+    found = points(parse(f"recipe={','.join(names)}", "--dlbench-set"))
+    assert [change.id for (change,) in found] == [f"recipe_{name}" for name in names]
+
+
+def test_an_unknown_recipe_is_refused_with_those_that_there_are():
+    with pytest.raises(OptionError, match=r"expected one of gatech-tensorflow-mnist, .*, got 'gatech-cafe-mnist'"):
+        parse("recipe=gatech-cafe-mnist", "--dlbench-set")
+
+
+@pytest.mark.parametrize(
+    ("framework", "image", "name"),
+    [
+        ("tensorflow", MNIST, "gatech-tensorflow-mnist"),
+        ("tensorflow==2.15.1", CIFAR10, "gatech-tensorflow-cifar10"),
+        ("theano", CIFAR10, "gatech-theano-cifar10"),
+    ],
+)
+def test_settings_of_the_framework_are_its_own_defaults_for_such_images(framework, image, name):
+    assert chosen("settings=framework", framework, image) == RECIPES[name]
+
+
+def test_equal_settings_are_those_that_were_given():
+    assert chosen("settings=equal", "tensorflow") == RECIPE
+
+
+@pytest.mark.parametrize(("framework", "image"), [("pytorch", MNIST), ("tensorflow", (3, 224, 224)), ("theano", (30,))])
+def test_a_framework_without_defaults_is_not_given_others(framework, image):
+    with pytest.raises(ModelError, match=f"no default settings of {framework} for inputs of"):
+        chosen("settings=framework", framework, image)
+
+
+def test_two_whole_recipes_are_one_too_many():
+    with pytest.raises(ModelError, match="are two recipes"):
+        chosen("settings=framework,recipe=gatech-caffe-mnist", "tensorflow")

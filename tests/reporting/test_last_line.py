@@ -1,0 +1,37 @@
+"""The last line of a session."""
+
+import pytest
+
+from pytest_dlbench.records import CaseOutcome, Pairing
+from pytest_dlbench.reporting import last_line
+from tests.doubles import records
+
+
+def paired(alpha, **changes):
+    pairing = Pairing(old=records.case(), screened=3, confirmed=3, alpha=alpha, new_first=(True,), reasons={})
+    return records.case_result(pairing=pairing, verdicts=(records.verdict(),), **changes)
+
+
+def test_outcomes_are_counted_with_the_worst_first():
+    outcomes = (CaseOutcome.PASSED, CaseOutcome.INCONCLUSIVE, CaseOutcome.PASSED, CaseOutcome.REGRESSED)
+    results = [records.case_result(outcome=outcome) for outcome in outcomes]
+    assert (
+        last_line.line(results, 0.01) == "dlbench: 1 regressed, 1 inconclusive, 2 passed; false alarms: 0% of 1% used"
+    )
+
+
+def test_pairs_add_up_what_their_confirmations_may_err_with():
+    assert last_line.line([paired(0.005), paired(0.0), paired(0.0017)], 0.01).endswith("false alarms: 0.67% of 1% used")
+
+
+def test_an_attempt_that_was_repeated_is_no_case_and_has_spent_its_share():
+    found = last_line.line([paired(0.0017)], 0.01, [paired(0.005)])
+    assert found == "dlbench: 1 passed; false alarms: 0.67% of 1% used"
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_figures_held_against_baselines_are_no_part_of_the_budget(number):
+    stored = records.case_result(verdicts=(records.verdict(),) * number)
+    assert last_line.line([stored, paired(0.005)], 0.01).endswith(
+        f"0.5% of 1% used, {number} figures held against baselines at 5% or less each"
+    )

@@ -1,0 +1,199 @@
+"""How the end of a worker is explained: the kernel's counts of memory kills, in files and in fact."""
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.records import Run, RunOutcome, codec
+from pytest_dlbench.running import failures
+from pytest_dlbench.running.connection import BrokenProtocolError, WorkerDiedError, WorkerTimeoutError
+
+ROOT = Path(__file__).parents[2]
+LIMIT_BYTES = 192 * 2**20
+
+# As kernel 6.1 writes them.
+EVENTS = "low 0\nhigh 0\nmax 132\noom 3\noom_kill 2\noom_group_kill 0\n"
+CONTROL = "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"
+# Before kernel 4.13 there was no count.
+OLD_CONTROL = "oom_kill_disable 0\nunder_oom 0\n"
+V1_LINES = "11:memory:/docker/4f2a\n10:cpu,cpuacct:/docker/4f2a\n1:name=systemd:/docker/4f2a\n"
+
+
+@pytest.fixture
+def kills(tmp_path):
+    """memory_kills() of control groups that are files below a folder."""
+
+    def kills(membership: str, files: dict[str, str]) -> int:
+        for name, text in files.items():
+            file = tmp_path / "cgroup" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (tmp_path / "membership").write_text(membership)
+        return failures.memory_kills(tmp_path / "cgroup", tmp_path / "membership")
+
+    return kills
+
+
+class TestMemoryKills:
+    def test_are_read_in_version_2(self, kills):
+        assert kills("0::/user.slice/ci.scope\n", {"user.slice/ci.scope/memory.events": EVENTS}) == 2
+
+    def test_are_read_in_version_2_at_the_root_of_a_container(self, kills):
+        assert kills("0::/\n", {"memory.events": EVENTS}) == 2
+
+    def test_are_read_in_version_1(self, kills):
+        assert kills(V1_LINES, {"memory/docker/4f2a/memory.oom_control": CONTROL}) == 5
+
+    def test_are_read_in_a_container_that_sees_only_its_own_group(self, kills):
+        assert kills(V1_LINES, {"memory/memory.oom_control": CONTROL}) == 5
+
+    def test_are_read_in_version_1_beside_a_version_2_without_memory(self, kills):
+        files = {"memory/docker/4f2a/memory.oom_control": CONTROL, "unified/cgroup.procs": "1\n"}
+        assert kills(V1_LINES + "0::/\n", files) == 5
+
+    def test_are_read_where_controllers_are_mounted_together(self, kills):
+        assert kills("4:memory,hugetlb:/ci\n", {"memory/ci/memory.oom_control": CONTROL}) == 5
+
+    def test_are_read_in_a_group_with_a_colon_in_its_name(self, kills):
+        assert kills("0::/a:b\n", {"a:b/memory.events": EVENTS}) == 2
+
+    @pytest.mark.parametrize(
+        ("membership", "files"),
+        [
+            ("", {}),
+            ("0::/\n", {}),
+            ("1:name=systemd:/\n", {"memory/memory.oom_control": CONTROL}),
+            (V1_LINES, {"memory/docker/4f2a/memory.oom_control": OLD_CONTROL}),
+            ("0::/ci\n", {"ci/memory.events": ""}),
+            ("0::/ci\n", {"ci/memory.events": "oom_kill many\n"}),
+        ],
+    )
+    def test_count_as_none_where_nobody_counts(self, kills, membership, files):
+        assert kills(membership, files) == 0
+
+    def test_count_as_none_without_control_groups(self, tmp_path):
+        assert failures.memory_kills(tmp_path, tmp_path / "missing") == 0
+
+    def test_of_this_process_can_be_read(self):
+        assert failures.memory_kills() >= 0
+
+
+@dataclass(frozen=True)
+class EndedWorker:
+    """A worker as far as an explanation asks it."""
+
+    status: int | None
+
+    def exit_status(self) -> int | None:
+        return self.status
+
+
+class TestExplanation:
+    @pytest.fixture
+    def explain(self, monkeypatch):
+        def explain(error, status=0, *, kills_before=0, kills_after=0):
+            monkeypatch.setattr(failures, "memory_kills", lambda: kills_after)
+            return failures.explain(error, EndedWorker(status), kills_before, 30.0)
+
+        return explain
+
+    @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGBUS", "SIGILL", "SIGTERM"])
+    def test_names_the_signal(self, explain, name):
+        outcome, message = explain(WorkerDiedError("it died"), -signal.Signals[name])
+        assert (outcome, message) == (RunOutcome.CRASHED, f"it died (killed by {name})")
+
+    def test_numbers_a_signal_that_has_no_name(self, explain):
+        number = signal.SIGRTMIN + 5
+        assert explain(WorkerDiedError("it died"), -number)[1] == f"it died (killed by signal {number})"
+
+    def test_of_a_kill_without_a_count_points_to_the_kernels_log(self, explain):
+        outcome, message = explain(WorkerDiedError("it died"), -signal.SIGKILL, kills_before=3, kills_after=3)
+        assert outcome is RunOutcome.CRASHED
+        assert message == "it died (killed by SIGKILL); the kernel's log tells whether for want of memory"
+
+    def test_of_a_kill_that_was_counted_is_want_of_memory(self, explain):
+        outcome, message = explain(WorkerDiedError("it died"), -signal.SIGKILL, kills_before=3, kills_after=4)
+        assert (outcome, message) == (RunOutcome.OUT_OF_MEMORY, "it died: the kernel ended it for want of memory")
+
+    def test_of_another_signal_is_not_want_of_memory_though_something_was_killed(self, explain):
+        outcome, _ = explain(WorkerDiedError("it died"), -signal.SIGSEGV, kills_before=3, kills_after=4)
+        assert outcome is RunOutcome.CRASHED
+
+    def test_has_the_exit_status(self, explain):
+        assert explain(WorkerDiedError("it died"), 3) == (RunOutcome.CRASHED, "it died (exit status 3)")
+
+    def test_of_a_worker_that_did_not_end_speaks_of_no_signal(self, explain):
+        outcome, message = explain(WorkerDiedError("it died"), None)
+        assert outcome is RunOutcome.BROKEN_PROTOCOL
+        assert "SIGKILL" not in message
+
+    def test_of_a_timeout_has_the_seconds_and_the_option(self, explain):
+        outcome, message = explain(WorkerTimeoutError("no answer"))
+        assert outcome is RunOutcome.TIMEOUT
+        assert message == "no answer: the run was ended after 30 s; --dlbench-timeout=SECONDS allows more"
+
+    def test_of_rubbish_is_the_error_itself(self, explain):
+        assert explain(BrokenProtocolError("not JSON")) == (RunOutcome.BROKEN_PROTOCOL, "not JSON")
+
+
+def _memory_groups() -> Iterator[tuple[Path, str]]:
+    """Control groups in which a limited one may be made, and the name of its limit's file."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            yield failures.CGROUPS / "memory" / path.lstrip("/"), "memory.limit_in_bytes"
+    # In version 2 a group with processes in it has no limited children: only the root may.
+    yield failures.CGROUPS, "memory.max"
+
+
+@pytest.fixture
+def limited_group(tmp_path) -> Iterator[Path]:
+    """A memory control group with little memory, or a skip that says why there is none."""
+    name, reasons = f"dlbench-test-{uuid.uuid4().hex[:8]}", []
+    for parent, limit in _memory_groups():
+        group = parent / name
+        try:
+            group.mkdir()
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        try:
+            # Opened for change, not to be made: a folder that is no control group has no limit.
+            with (group / limit).open("r+") as file:
+                file.write(str(LIMIT_BYTES))
+        except OSError as error:
+            group.rmdir()
+            reasons.append(str(error))
+            continue
+        # Where there is swap, it would be filled first. Not every kernel limits it.
+        for swap, most in (("memory.swap.max", "0"), ("memory.memsw.limit_in_bytes", str(LIMIT_BYTES))):
+            with suppress(OSError), (group / swap).open("r+") as file:
+                file.write(most)
+        yield group
+        group.rmdir()
+        return
+    pytest.skip(f"no memory control group can be made here: {'; '.join(reasons)}")
+
+
+def test_a_worker_that_the_kernel_ends_for_want_of_memory_ran_out_of_memory(limited_group, tmp_path):
+    command = [sys.executable, "-m", "tests.running.driver", "eats_memory", "1", "1000", str(tmp_path / "data")]
+    driver = subprocess.run(
+        [*command, str(limited_group / "cgroup.procs")],
+        cwd=ROOT,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        timeout=60,
+        check=True,
+    )
+    run = codec.decode(driver.stdout, Run, "the driver's answer")
+    assert run.outcome is RunOutcome.OUT_OF_MEMORY
+    assert run.message == "the worker died during 'train': the kernel ended it for want of memory"
+    assert run.training is None

@@ -1,0 +1,144 @@
+"""An A/B of one case: what is screened, what is confirmed, and what that spends."""
+
+from dataclasses import replace
+from itertools import count
+from math import expm1, log
+
+import pytest
+
+from pytest_dlbench.judging.pairs import Pair
+from pytest_dlbench.judging.power import smallest_tolerance
+from pytest_dlbench.judging.sequential import Reason
+from pytest_dlbench.judging.two_stage import judge, narrow, terms_of
+from pytest_dlbench.records import CurvePoint, VerdictOutcome
+from pytest_dlbench.workflows import ab
+from tests.doubles import records
+
+TOKENS = replace(records.evaluation(), answers="tokens")
+TOLERANCES = {"step_time": 0.05, "step_time_median": 0.05, "accuracy": 1.0}
+TERMS = terms_of(TOLERANCES, 20, ())
+
+
+def pairs_of(ratio):
+    """Pairs of runs whose new side takes so many times as long."""
+    for seed in count(1):
+        yield Pair(old=records.run(seed), new=records.run(seed, step=0.01 * ratio))
+
+
+def levels(*given):
+    left = iter(given)
+    return lambda: next(left, None)
+
+
+def judged(ratio, *given, terms=TERMS, has_time=lambda: True):
+    return judge(pairs_of(ratio).__next__, terms, has_time, levels(*given))
+
+
+def outcomes(found):
+    return {verdict.metric: verdict.outcome for verdict in found.verdicts}
+
+
+def test_what_the_screening_clears_spends_nothing():
+    found = judged(1.0, 0.005)
+    assert set(outcomes(found).values()) == {VerdictOutcome.EQUIVALENT}
+    assert (found.alpha, found.confirmed) == (0, [])
+
+
+def test_each_candidate_takes_its_own_level():
+    found = judged(1.2, 0.005, 0.0016)
+    assert found.alpha == pytest.approx(0.0066)
+    assert {name for name, outcome in outcomes(found).items() if outcome is VerdictOutcome.REGRESSED} == {
+        "step_time",
+        "step_time_median",
+    }
+
+
+def test_a_candidate_for_which_no_budget_is_left_is_inconclusive():
+    found = judged(1.2, 0.005)
+    assert outcomes(found)["step_time_median"] is VerdictOutcome.INCONCLUSIVE
+    assert found.decisions["step_time_median"].reason is Reason.UNCONFIRMED
+
+
+def test_without_time_nothing_of_the_budget_is_spent():
+    clock = iter([True, True, False])
+    found = judged(1.2, 0.005, 0.0016, has_time=lambda: next(clock))
+    assert found.alpha == 0
+    assert VerdictOutcome.REGRESSED not in outcomes(found).values()
+
+
+def test_a_smaller_level_needs_no_fewer_pairs():
+    found = [judged(1.12, level, level).decisions["step_time"].pairs for level in (0.005, 0.0005, 0.00005)]
+    assert found == sorted(found)
+
+
+# What is judged, and how surely
+
+
+def test_without_a_reference_the_spread_is_assumed():
+    assert (TERMS.spreads["step_time"], TERMS.reference_runs) == (pytest.approx(0.015 * 2**0.5), 0)
+
+
+def test_ten_runs_in_a_row_measure_the_spread():
+    reference = [records.run(seed, step=0.01 * (1.01 if seed % 2 else 1.0)) for seed in range(1, 11)]
+    terms = terms_of(TOLERANCES, 20, reference)
+    assert (terms.spreads["step_time"], terms.reference_runs) == (pytest.approx(1.4826 * log(1.01)), 10)
+
+
+def noisy(tolerances, step=1.1):
+    reference = [records.run(seed, step=0.01 * (step if seed % 2 else 1.0)) for seed in range(1, 11)]
+    return narrow(terms_of(tolerances, 20, reference))
+
+
+def test_a_tolerance_below_what_pairs_can_detect_is_told_with_the_least_that_they_can():
+    found = noisy({"step_time": 0.05, "accuracy": 1.0})
+    assert found == {"step_time": pytest.approx(expm1(smallest_tolerance(1.4826 * log(1.1))))}
+
+
+def test_what_pairs_can_detect_is_not_too_narrow():
+    assert noisy({"step_time": 0.05}, step=1.01) == {}
+
+
+def test_of_a_machine_that_was_not_measured_only_the_impossible_is_too_narrow():
+    assert narrow(TERMS) == {}
+    assert set(narrow(terms_of({"step_time": 0.001, "peak_rss": 0.02}, 20, ()))) == {"step_time"}
+
+
+def test_what_was_calibrated_says_what_is_too_narrow_where_there_is_no_reference():
+    terms = terms_of(TOLERANCES, 20, (), {"step_time": 0.1, "peak_rss": 0.5})
+    assert narrow(terms) == {"step_time": pytest.approx(expm1(smallest_tolerance(0.1)))}
+    reference = [records.run(seed, step=0.01 * (1.01 if seed % 2 else 1.0)) for seed in range(1, 11)]
+    assert narrow(terms_of(TOLERANCES, 20, reference, {"step_time": 0.1})) == {}
+
+
+def test_what_was_calibrated_widens_the_spread_that_is_assumed_and_never_narrows_it():
+    terms = terms_of(TOLERANCES, 20, (), {"step_time": 0.1, "step_time_median": 0.001})
+    assert terms.spreads["step_time"] == 0.1
+    assert terms.spreads["step_time_median"] == TERMS.spreads["step_time_median"]
+
+
+def test_what_neither_side_has_is_not_judged():
+    terms = terms_of({**TOLERANCES, "perplexity": 0.05, "leak": 2.0}, 20, ())
+    assert outcomes(judged(1.0, terms=terms)).keys() == TOLERANCES.keys()
+
+
+def test_what_one_side_lost_is_inconclusive():
+    def lost():
+        return Pair(old=records.run(evaluation=TOKENS), new=records.run())
+
+    terms = terms_of({"step_time": 0.05, "step_time_median": 0.05, "perplexity": 0.05}, 20, ())
+    found = judge(lost, terms, lambda: True, levels())
+    assert outcomes(found)["perplexity"] is VerdictOutcome.INCONCLUSIVE
+
+
+def test_runs_that_never_reached_the_accuracy_are_told_with_those_that_did():
+    def reaching(seed, *, seconds, accuracy):
+        point = CurvePoint(step=10, epoch=1.0, seconds=seconds, accuracy=accuracy, loss=0.1)
+        return records.run(seed, curve=(point,), target_accuracy=0.9)
+
+    def side(*times):
+        return [reaching(seed, seconds=seconds, accuracy=accuracy) for seed, (seconds, accuracy) in enumerate(times, 1)]
+
+    sides = {"old": side((10, 0.95), (12, 0.95)), "new": side((11, 0.95), (20, 0.5))}
+    (told,) = ab._told_beside(judged(1.0), sides)
+    assert told.startswith("time to an accuracy of 90 %: 11.0 s → 15.5 s of the first 20.0 s, +4.5 s [")
+    assert told.endswith("0 of 2 and 1 of 2 runs never reached it")

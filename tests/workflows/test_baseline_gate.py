@@ -1,0 +1,186 @@
+"""A record against its baseline with the rest of a session around it: commands, the history, what is saved."""
+
+import shlex
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pytest_dlbench import options
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.exports.rows import remember
+from pytest_dlbench.storing import BaselineStore
+from pytest_dlbench.storing.history import History
+from pytest_dlbench.storing.recorded import Recorded
+from pytest_dlbench.storing.repository import commit_of
+from pytest_dlbench.workflows.baseline_gate import Comparer
+from tests.doubles import records
+
+NODE = "bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]"
+NEWER = {**records.VERSIONS, "torch": "2.13.0+cpu"}
+
+
+@pytest.fixture
+def comparer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return comparer_of(tmp_path)
+
+
+def comparer_of(folder, **typed):
+    given = {f"dlbench_{name}": text for name, text in typed.items()}
+    asked = options.read(given.get, {}.get, folder)
+    return Comparer(options=asked, baselines=BaselineStore(folder=asked.baselines))
+
+
+def slower(factor=1.0, versions=records.VERSIONS, began=""):
+    runs = records.runs(steps=(0.01 * factor,) * 3)
+    return [replace(run, versions=versions, began=began or run.began) for run in runs]
+
+
+def compared(comparer, runs, framework="pytorch"):
+    return judged(comparer, records.record(runs), framework)
+
+
+def judged(comparer, record, framework="pytorch"):
+    return comparer.compare(record, FRAMEWORKS[framework], NODE, comparer.options.tolerance)
+
+
+def saved(comparer, runs):
+    record = records.record(runs)
+    return comparer.save(record, judged(comparer, record))
+
+
+def kept(comparer):
+    return comparer.baselines.read(records.case(), records.machine())
+
+
+# What would settle it
+
+
+def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
+    saved(comparer, slower())
+    command = shlex.split(compared(comparer, slower(1.5, NEWER)).settled_by)
+    assert command[:2] == ["pytest", "bench/test_training.py::test_training"]
+    assert "--dlbench-ab=pytorch==2.12.0,pytorch==2.13.0" in command
+    assert {"--dlbench-models=mnist-cnn", "--dlbench-datasets=digits28", "--dlbench-devices=cpu"} <= set(command)
+
+
+def test_the_command_can_be_read_by_the_plugin(comparer, tmp_path):
+    saved(comparer, slower())
+    flags = shlex.split(compared(comparer, slower(1.5, NEWER)).settled_by)[2:]
+    typed = dict(flag.removeprefix("--dlbench-").partition("=")[::2] for flag in flags)
+    read = comparer_of(tmp_path, **{name: text or "true" for name, text in typed.items()}).options
+    assert (read.ab, read.models, read.build) == (("pytorch==2.12.0", "pytorch==2.13.0"), ("mnist-cnn",), True)
+
+
+def test_where_no_version_changed_two_files_of_requirements_are_the_sides(comparer):
+    saved(comparer, slower())
+    command = shlex.split(compared(comparer, slower(1.5)).settled_by)
+    assert {"--dlbench-ab=old.txt,new.txt", "--dlbench-frameworks=pytorch"} <= set(command)
+
+
+def test_pairs_are_judged_by_the_tolerance_that_was_typed(comparer, tmp_path):
+    wide = comparer_of(tmp_path, tolerance=["step_time:40%"])
+    saved(wide, slower())
+    assert "--dlbench-tolerance=step_time:40%" in shlex.split(compared(wide, slower(2)).settled_by)
+
+
+def test_what_is_no_suspicion_needs_no_settling(comparer):
+    saved(comparer, slower())
+    assert compared(comparer, slower()).settled_by == ""
+
+
+# Saving
+
+
+def test_saving_adds_a_session_and_keeps_the_anchor(comparer):
+    saved(comparer, slower())
+    saved(comparer, slower())
+    first, second = kept(comparer).sessions
+    assert (kept(comparer).anchor, first.id != second.id) == (first.id, True)
+
+
+def test_a_change_that_is_saved_begins_a_level_and_is_no_longer_suspect(comparer):
+    saved(comparer, slower())
+    assert saved(comparer, slower(1.5)).outcome is CaseOutcome.PASSED
+    assert kept(comparer).sessions[-1].accepted == ("step_time",)
+    again = compared(comparer, slower(1.5))
+    assert [verdict.outcome.value for verdict in again.verdicts if verdict.metric == "step_time"] == ["inconclusive"]
+
+
+def test_what_changed_since_the_anchor_is_told_when_it_was_saved_too(comparer):
+    saved(comparer, slower())
+    saved(comparer, slower(1.5))
+    again = compared(comparer, slower(1.5))
+    assert again.outcome is CaseOutcome.SUSPECT
+    assert f"dlbench baseline anchor {records.case().id} --last" in again.message
+
+
+def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_anchor(comparer, tmp_path):
+    elsewhere = comparer_of(tmp_path, baselines="figures")
+    saved(elsewhere, slower())
+    saved(elsewhere, slower(1.5))
+    assert "--last --baselines figures" in compared(elsewhere, slower(1.5)).message
+
+
+def test_runs_of_another_network_begin_a_baseline_of_their_own(comparer):
+    saved(comparer, slower())
+    record = records.record(slower(), context=records.context(network_digest="another"))
+    comparer.save(record, judged(comparer, record))
+    assert len(kept(comparer).sessions) == 1
+
+
+def test_a_damaged_baseline_is_replaced(comparer):
+    saved(comparer, slower())
+    comparer.baselines.path(records.case(), records.machine()).write_text("{")
+    saved(comparer, slower())
+    assert len(kept(comparer).sessions) == 1
+
+
+def test_a_session_is_saved_with_the_commit_of_its_repository(comparer, tmp_path):
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True, timeout=60)
+    saved(comparer, slower())
+    assert kept(comparer).sessions[0].commit == commit_of(tmp_path) != ""
+
+
+def test_a_folder_in_no_repository_has_no_commit(tmp_path):
+    assert commit_of(tmp_path) == ""
+
+
+# The history
+
+
+def remembered(folder, factors, **changes):
+    """A history of so many nights."""
+    for night, factor in enumerate(factors):
+        began = datetime(2026, 10, 1, 2, tzinfo=UTC) + timedelta(days=night)
+        record = records.record(slower(factor, began=began.isoformat()), **changes)
+        remember(History(address=str(folder)), [Recorded(record=record, result=records.case_result())])
+
+
+CLEAN = (1.0, 1.01, 0.99, 1.02, 0.98) * 6
+
+
+def test_a_drift_is_looked_for_in_the_history_too(comparer, tmp_path):
+    remembered(tmp_path / "history", [*CLEAN, 1.1, 1.1])
+    wide = comparer_of(tmp_path, history="history", tolerance=["step_time:50%"])
+    saved(wide, slower())
+    assert compared(wide, slower(1.1)).drifting == {"step_time": 3}
+    assert compared(comparer, slower(1.1)).drifting == {}
+
+
+def test_what_the_history_has_of_another_network_is_no_reference(tmp_path, comparer):
+    remembered(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=records.context(network_digest="another"))
+    wide = comparer_of(tmp_path, history="history", tolerance=["step_time:50%"])
+    saved(wide, slower())
+    assert compared(wide, slower(1.1)).drifting == {}
+
+
+def test_a_history_that_is_not_there_yet_is_no_trouble(tmp_path, comparer):
+    new = comparer_of(tmp_path, history="none-yet")
+    saved(new, slower())
+    assert compared(new, slower()).drifting == {}
