@@ -18,8 +18,8 @@ import numpy as np
 import scipy
 
 from pytest_dlbench.judging.intervals import Values
-from pytest_dlbench.judging.many import BUDGET, share_in_turn
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.multiple_testing import BUDGET, share_in_turn
 from tests.characteristics.promises import (
     CASES,
     LEAST_POWER,
