@@ -109,8 +109,8 @@ def summary(sessions: int) -> list[str]:
     alarms = round(same.regressed * sessions)
     return [
         "In simulation, where two runs of the same code differ by about 2 %, paired runs detect a 10 % slowdown",
-        f"**{100 * ten.regressed:.1f} % of the time**, after {ten.pairs:.0f} pairs on average. Unchanged code was",
-        f"reported as regressed in **{alarms:,} of {sessions:,} sessions**.",
+        f"**{100 * ten.regressed:.1f} % of the time**, after {ten.pairs:.0f} pairs on average, and unchanged code was",
+        f"reported as regressed in **{alarms:,} of {sessions:,} sessions** (one metric, tolerance 5 %).",
     ]
 
 
@@ -118,7 +118,7 @@ def whole_rule(sessions: int) -> Iterator[str]:
     """What ships: screening, and a confirmation on fresh pairs."""
     yield from (
         "**The rule that ships**, for one metric: screening with up to 10 pairs (α 5 %), then confirmation on up to 20",
-        f"fresh pairs (α {share_in_turn(1, BUDGET):.1%}, the first candidate's share of the budget).",
+        f"fresh pairs (α {100 * share_in_turn(1, BUDGET):.1f} %, the first candidate's share of the budget).",
         "",
     )
     yield from heading(
@@ -188,9 +188,9 @@ def many(together: dict[str, SuiteShares], in_turn: dict[str, SuiteShares]) -> I
     """The rule for many cases."""
     yield from ("**Many cases**, screened and confirmed:", "")
     yield from heading(
-        *("100 cases, typical noise", "candidates", "suites with any false regressed", "found of +10 %", "pairs a case")
+        *("100 cases, typical noise", "confirmed", "suites with any false regressed", "+10 %: detected", "pairs a case")
     )
-    for way, suites in (("confirmed together", together), ("confirmed one by one", in_turn)):
+    for way, suites in (("together", together), ("one by one", in_turn)):
         for name, shares in suites.items():
             power = "" if np.isnan(shares.power) else f"{shares.power:.1%}"
             yield row(name, way, f"{shares.family_error:.2%}", power, f"{shares.pairs:.1f}")
