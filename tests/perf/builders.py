@@ -2,7 +2,7 @@
 
     python -m tests.perf.builders --pairs 15 pytorch tensorflow …
 
-Every pair is two fresh processes in random order, in the framework's environment: tests/perf/by_hand/<name>.py, and the
+Every pair is two fresh processes in random order, in the framework's environment: bench/by_hand/<name>.py, and the
 worker with the builder. Both train tartu-mnist-cnn on the digits, float32, with dropout; or, with ``--model lstm`` and
 <name>_lstm.py, a small classifier of made-up sequences. Compared are the 10 % quantiles of the steps behind the
 warm-up. Above 1 the builder is the quicker one. Nothing is sampled meanwhile: where all is pinned to one core, that
@@ -41,7 +41,7 @@ from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
 from tests.perf.pairs import median_ratio
 
-BY_HAND = Path(__file__).parent / "by_hand"
+BY_HAND = Path(__file__).parents[2] / "bench" / "by_hand"
 RECIPE = Recipe(batch_size=128, epochs=20, optimizer=SGD(0.01, momentum=0.5), init="framework")
 WARM_UP_STEPS = 10
 CPU_CLOCK = "import time; time.monotonic = time.process_time; "
