@@ -2,7 +2,7 @@
 
 Every pair is two fresh processes in turn, in the framework's environment: bench/by_hand/<name>.py (<name>_lstm.py), and
 the worker with the builder. Nothing is sampled meanwhile: where all is pinned to one core, that would take from the
-worker alone; dlbench doctor --observer measures what it costs.
+worker alone; bench_sampling.py measures what it costs.
 """
 
 import json
@@ -137,7 +137,7 @@ def plan(pytestconfig, framework, network):
         pytest.skip(f"{framework} has no {', '.join(sorted(missing))}")
     if isinstance(found.place, Absent):
         pytest.skip(found.place.reason.splitlines()[0])
-    return replace(found, looking_rate=1 / found.timeout_seconds)
+    return replace(found, sample_period_seconds=found.timeout_seconds)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--threads", type=int, metavar="N", default=this_machine().cores, help="Threads [all cores].")
     group.addoption("--frameworks", metavar="NAMES", help="Frameworks, with commas [pytorch; builders: all].")
     group.addoption("--tokens", type=int, metavar="N", default=60, help="Length of the LSTM's sequences [60].")
+    group.addoption("--rate", type=int, metavar="N", help="Additional samplers [as many as a fifth of a core allows].")
     group.addoption("--cpu-seconds", action="store_true", help="builders: CPU time of the process, not wall time.")
 
 
