@@ -1,4 +1,4 @@
-"""This checkout against another revision, in turn: the median ratio of seconds with its interval.
+"""This checkout against another revision, in turn: the median ratios of wall and processor time, with intervals.
 
     python -m tests.perf.against main collection
     python -m tests.perf.against HEAD~20 main-job --rounds 5
@@ -6,7 +6,8 @@
 
 The revision is checked out in a temporary worktree. Both sides run in this environment, each with its own package and
 its own plugin; a round has both, in alternating order, after one of each that does not count. Below 1 this checkout,
-with its uncommitted changes, is the faster one. What is behind -- are pytest's arguments of the main job.
+with its uncommitted changes, is the faster one; processor time, of all processes of a side, is the steadier figure
+where others use the machine. What follows -- are pytest's arguments for the main job.
 """
 
 import argparse
@@ -83,6 +84,12 @@ def main_job(checkout: Path, scratch: Path, arguments: Sequence[str]) -> float:
     return seconds
 
 
+def children_seconds() -> float:
+    """Processor time of all processes that have been waited for, and of theirs."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 JOBS: Mapping[str, Callable[[Path, Path, Sequence[str]], float]] = {"collection": collection, "main-job": main_job}
 
 
@@ -92,13 +99,17 @@ def main() -> None:
     parser.add_argument("revision", help="anything that git can check out")
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="pairs [10]")
-    parser.add_argument("arguments", nargs="*", metavar="PYTEST ARGUMENT", help="after --: the main job's [smoke]")
-    asked = parser.parse_args()
+    # Not argparse's own way: it accepts no option between positional arguments and these.
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    asked, arguments = parser.parse_args(words[:end]), words[end + 1 :]
 
-    def run(side: str, checkout: Path, scratch: Path) -> float:
-        seconds = JOBS[asked.job](checkout, scratch / side.replace("/", "-"), asked.arguments)
-        print(f"{side}: {seconds:.2f} s", flush=True)
-        return seconds
+    def run(side: str, checkout: Path, scratch: Path) -> dict[str, float]:
+        before = children_seconds()
+        wall = JOBS[asked.job](checkout, scratch / side.replace("/", "-"), arguments)
+        found = {"wall": wall, "processor": children_seconds() - before}
+        print(f"{side}: {found['wall']:.2f} s, {found['processor']:.2f} s on the processor", flush=True)
+        return found
 
     with worktree(asked.revision) as other, tempfile.TemporaryDirectory() as folder:
         sides = {
@@ -107,9 +118,11 @@ def main() -> None:
         }
         in_turn(sides, 1)
         found = in_turn(sides, asked.rounds)
-    for side, seconds in found.items():
-        print(f"{asked.job}, {side}: {median(seconds):.2f} s (median)")
-    print(f"{asked.job}, {THIS} / {asked.revision}: {median_ratio(found[THIS], found[asked.revision])}")
+    for clock in ("wall", "processor"):
+        of = {side: [one[clock] for one in runs] for side, runs in found.items()}
+        medians = ", ".join(f"{side} {median(seconds):.2f} s" for side, seconds in of.items())
+        ratio = median_ratio(of[THIS], of[asked.revision])
+        print(f"{asked.job}, {clock} time, {THIS} / {asked.revision}: {ratio} (medians: {medians})")
 
 
 if __name__ == "__main__":
