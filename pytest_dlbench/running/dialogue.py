@@ -48,9 +48,8 @@ class Dialogue:
             device=plan.case.device,
             card=plan.card,
             make=plan.samplers,
-            looking_rate=plan.looking_rate,
         )
-        self._period_seconds, self._around_look = plan.sample_period_seconds, plan.around_look
+        self._period_seconds = plan.sample_period_seconds
         self._steps, self._enters = plan.steps, plan.enters
         self.measured: dict[str, Any] = {"usage": {}}
 
@@ -83,7 +82,7 @@ class Dialogue:
             answer = self._worker.request(
                 op,
                 deadline=self._deadline,
-                waiting=self._look,
+                waiting=self._observer.sample,
                 period_seconds=self._period_seconds,
                 **fields,
             )
@@ -94,12 +93,6 @@ class Dialogue:
         if isinstance(parsed, messages.Failed):
             raise NotDoneError(failures.FAILURES.get(parsed.kind, RunOutcome.FAILED), failures.quote(parsed))
         return parsed
-
-    def _look(self) -> None:
-        if self._around_look:
-            self._around_look(monotonic() - self._started, self._observer.sample)
-        else:
-            self._observer.sample()
 
     def _hello(self, plan: Plan, environment: str) -> None:
         case = plan.case

@@ -45,10 +45,8 @@ class Plan:
     cores: frozenset[int] = frozenset()
     """The processors that a worker without a card may use; those that its number of threads gets if empty."""
     samplers: tuple[MakeSampler, ...] = ()
-    looking_rate: float = 1.0
-    """How many times as often as usual the worker is looked at, in every way."""
-    around_look: Callable[[float, Callable[[], None]], None] | None = None
-    """What is done where the worker would be looked at, with the seconds since the start of the run and the look."""
+    sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
+    """From one sample of the worker to the next."""
     is_suspicious: Callable[[StepCheck], bool] | None = None
     """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
@@ -62,11 +60,6 @@ class Plan:
     allocator: str = launch.TUNED
     enters: Callable[[str], None] = _to_nobody
     """Is told of each phase before its request is sent, while the worker still waits."""
-
-    @property
-    def sample_period_seconds(self) -> float:
-        """From one look to the next."""
-        return SAMPLE_PERIOD_SECONDS / self.looking_rate
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

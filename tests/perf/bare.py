@@ -1,4 +1,4 @@
-"""The framework code of a builder with no harness: run by overhead.py, prints the seconds of every step."""
+"""The framework code of a builder without the driver: run by bench_overhead.py, prints the seconds of every step."""
 
 import json
 import sys

@@ -1,9 +1,24 @@
-"""Ratios of arms that were run in turn, with a bootstrap interval of their median."""
+"""Sides that are run in turn, the ratio of two, and how pytest-benchmark gets what was measured so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
+from typing import TypeVar
 
 import numpy as np
+from pytest_benchmark.fixture import BenchmarkFixture
 from scipy import stats
+
+T = TypeVar("T")
+
+
+def in_turn(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+    """What each side gives. A round has all of them once; rounds go through all orders, so that none is preferred."""
+    orders = list(permutations(sides))
+    found: dict[str, list[T]] = {name: [] for name in sides}
+    for number in range(rounds):
+        for name in orders[number % len(orders)]:
+            found[name].append(sides[name]())
+    return found
 
 
 def median_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> str:
@@ -13,3 +28,33 @@ def median_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> 
         (ratios,), np.median, method="percentile", n_resamples=5000, rng=np.random.default_rng(1)
     ).confidence_interval
     return f"{np.median(ratios):.4f} [{interval.low:.4f}, {interval.high:.4f}] ({len(ratios)} pairs)"
+
+
+class Replayed:
+    """A clock for pytest-benchmark that runs only while measured seconds are replayed."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        """Seconds that were replayed so far."""
+        return self.seconds
+
+
+REPLAYED = Replayed()
+
+
+def replay(benchmark: BenchmarkFixture, seconds: Sequence[float]) -> None:
+    """One round for each of ``seconds``: pytest-benchmark, which runs one side after the other, cannot interleave.
+
+    For benchmarks that are marked ``benchmark(timer=REPLAYED.now)``.
+    """
+    left = iter(seconds)
+
+    def one() -> None:
+        REPLAYED.seconds = next(left)
+
+    def start() -> None:
+        REPLAYED.seconds = 0.0
+
+    benchmark.pedantic(one, setup=start, rounds=len(seconds))

@@ -1,36 +1,27 @@
 """What a builder costs against the same network written by hand, as its framework's documentation would.
 
-    python -m tests.perf.builders --pairs 15 pytorch tensorflow …
-
-Every pair is two fresh processes in random order, in the framework's environment: tests/perf/by_hand/<name>.py, and the
-worker with the builder. Both train tartu-mnist-cnn on the digits, float32, with dropout; or, with ``--model lstm`` and
-<name>_lstm.py, a small classifier of made-up sequences. Compared are the 10 % quantiles of the steps behind the
-warm-up. Above 1 the builder is the quicker one. Nothing is sampled meanwhile: where all is pinned to one core, that
-would take from the worker alone; overhead.py tells what it costs.
-
-With ``--cpu-seconds`` the clock of both is the CPU time of their process: where others use the same core, seconds of
-the clock say little. For one thread only, and not for what a builder waits for.
+Every pair is two fresh processes in turn, in the framework's environment: bench/by_hand/<name>.py (<name>_lstm.py), and
+the worker with the builder. Nothing is sampled meanwhile: where all is pinned to one core, that would take from the
+worker alone; bench_sampling.py measures what it costs.
 """
 
-import argparse
 import json
-import random
 import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 
 import numpy as np
+import pytest
 
 from pytest_dlbench.data import ANY_SHAPE, DATASETS
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.environments.supports import supports
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning.plan import Settings
@@ -39,11 +30,12 @@ from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
-from tests.perf.pairs import median_ratio
+from tests.perf.pairs import REPLAYED, in_turn, median_ratio, replay
 
-BY_HAND = Path(__file__).parent / "by_hand"
+BY_HAND = Path(__file__).parents[2] / "bench" / "by_hand"
+DEFAULT_FRAMEWORKS = tuple(FRAMEWORKS)
 RECIPE = Recipe(batch_size=128, epochs=20, optimizer=SGD(0.01, momentum=0.5), init="framework")
-WARM_UP_STEPS = 10
+ROUNDS, STEPS, WARM_UP_STEPS = 15, 60, 10
 CPU_CLOCK = "import time; time.monotonic = time.process_time; "
 SMALL_LSTM = Model(
     name="small-lstm",
@@ -56,6 +48,11 @@ SMALL_LSTM = Model(
 )
 TRAINED = {"mnist-cnn": (MODELS["tartu-mnist-cnn"], DATASETS["digits28"]), "lstm": (SMALL_LSTM, ANY_SHAPE)}
 
+pytestmark = [
+    pytest.mark.benchmark(group="a step: builder and hand-written program", timer=REPLAYED.now),
+    pytest.mark.usefixtures("processors"),
+]
+
 
 def script(framework: Framework, model: Model) -> tuple[Path, str]:
     """The hand-written program of a framework, and the variant of it that is asked for."""
@@ -67,7 +64,7 @@ def script(framework: Framework, model: Model) -> tuple[Path, str]:
 
 
 def quick_step(seconds: Sequence[float]) -> float:
-    """The 10 % quantile of the steps behind the warm-up."""
+    """The 10 % quantile of the steps after the warm-up."""
     return quantiles(seconds[WARM_UP_STEPS:], n=10, method="inclusive")[0]
 
 
@@ -111,60 +108,62 @@ def by_hand(plan: Plan, folder: Path, in_cpu_seconds: bool) -> float:
             start_new_session=True,
         )
     if done.returncode:
-        raise SystemExit(f"{program} failed:\n{done.stderr[-2000:]}")
+        raise DlbenchError(f"{program} failed:\n{done.stderr[-2000:]}")
     return quick_step(json.loads(done.stdout.splitlines()[-1]))
 
 
-def through_the_worker(plan: Plan, _: Path) -> float:
+def through_the_worker(plan: Plan) -> float:
     """Seconds of a step in a worker."""
     run = train_once(plan, 0)
     if run.training is None:
-        raise SystemExit(f"{plan.case.id}: {run.message}")
+        raise DlbenchError(f"{plan.case.id}: {run.message}")
     return quick_step(run.training.step_seconds)
 
 
-def compare(plan: Plan, pairs: int, in_cpu_seconds: bool) -> str:
-    """The ratio of throughputs, builder over by hand, with its interval."""
-    arms = {"by hand": partial(by_hand, in_cpu_seconds=in_cpu_seconds), "builder": through_the_worker}
-    found: dict[str, list[float]] = {arm: [] for arm in arms}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        examples = plan.data.dataset.train_examples
-        order = batches(examples=examples, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1)
-        np.save(folder / "order.npy", order)
-        for _ in range(pairs):
-            for arm in random.sample(sorted(arms), len(arms)):
-                found[arm].append(arms[arm](plan, folder))
-    return f"{median_ratio(found['by hand'], found['builder'])}  by hand {1e3 * median(found['by hand']):.1f} ms a step"
+@pytest.fixture(scope="module", params=TRAINED)
+def network(request):
+    return request.param
 
 
-def main() -> None:
-    """One line a framework."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK")
-    parser.add_argument("--model", choices=TRAINED, default="mnist-cnn")
-    parser.add_argument("--tokens", type=int, default=60, help="the length of the LSTM's sequences")
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--threads", type=int, default=this_machine().cores)
-    parser.add_argument("--cpu-seconds", action="store_true", help="CPU time of the process instead of the clock's")
-    asked = parser.parse_args()
-    if asked.cpu_seconds:
-        launch.command = worker_in_cpu_seconds
-    settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
-    print(f"{this_machine().name}, {asked.threads} threads, batch {RECIPE.batch_size}, {asked.steps} steps", flush=True)
-    model, data = TRAINED[asked.model]
-    model = replace(model, input_shape=(asked.tokens,)) if model is SMALL_LSTM else model
-    for name in asked.frameworks or FRAMEWORKS:
-        plan = settings.plan(FRAMEWORKS[name], model, data, DEVICES["cpu"], recipe=RECIPE, steps=asked.steps)
-        plan = replace(plan, looking_rate=1 / plan.timeout_seconds)
-        missing = needs(plan.network, RECIPE) - (supports(plan.framework) or set())
-        reason = plan.place.reason.splitlines()[0] if isinstance(plan.place, Absent) else ", ".join(sorted(missing))
-        if reason:
-            print(f"{name:<18} left out: {reason}", file=sys.stderr)
-            continue
-        print(f"{name:<18} {compare(plan, asked.pairs, asked.cpu_seconds)}", flush=True)
+@pytest.fixture(scope="module")
+def plan(pytestconfig, framework, network):
+    """A run of either side; skipped where the framework is not installed or lacks something."""
+    threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
+    settings = Settings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=900.0)
+    model, data = TRAINED[network]
+    model = replace(model, input_shape=(pytestconfig.getoption("tokens"),)) if model is SMALL_LSTM else model
+    found = settings.plan(FRAMEWORKS[framework], model, data, DEVICES["cpu"], recipe=RECIPE, steps=steps)
+    if missing := needs(found.network, RECIPE) - (supports(found.framework) or set()):
+        pytest.skip(f"{framework} has no {', '.join(sorted(missing))}")
+    if isinstance(found.place, Absent):
+        pytest.skip(found.place.reason.splitlines()[0])
+    return replace(found, sample_period_seconds=found.timeout_seconds)
 
 
-if __name__ == "__main__":
-    main()
+@pytest.fixture(scope="module")
+def seconds(pytestconfig, plan, tmp_path_factory, conclude):
+    """Seconds of a step, of every run of each side."""
+    folder, in_cpu_seconds = tmp_path_factory.mktemp("by-hand"), pytestconfig.getoption("cpu_seconds")
+    examples = plan.data.dataset.train_examples
+    np.save(folder / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1))
+    sides = {"by hand": partial(by_hand, plan, folder, in_cpu_seconds), "builder": partial(through_the_worker, plan)}
+    with pytest.MonkeyPatch.context() as patch:
+        if in_cpu_seconds:
+            patch.setattr(launch, "command", worker_in_cpu_seconds)
+        found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
+    name = f"{plan.framework.name}, {plan.network.model.name}, {plan.case.threads} threads"
+    conclude(f"{name}, throughput, builder / by hand: {median_ratio(found['by hand'], found['builder'])}")
+    return found
+
+
+@pytest.mark.parametrize("side", ["by hand", "builder"])
+def bench_builders(benchmark, framework, network, seconds, side):
+    """Seconds of a step (the 10 % quantile after 10 of warm-up): one round is a fresh process of 60 steps.
+
+    Both sides train tartu-mnist-cnn on the digits with dropout, or a small LSTM on made-up tokens, with batches of 128
+    in float32; 15 pairs of either. The ratio in the conclusions is of throughputs: above 1 the builder is faster.
+
+    With ``--cpu-seconds`` the clock of both is the CPU time of their process: where others use the same core, wall time
+    says little. For one thread only, and not for what a builder waits for.
+    """
+    replay(benchmark, seconds[side])

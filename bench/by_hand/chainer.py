@@ -1,6 +1,6 @@
 """tartu-mnist-cnn by hand in Chainer: prints the seconds of every step.
 
-python tests/perf/by_hand/chainer.py '{"images": "i.npy", "labels": "l.npy", "order": "o.npy", "steps": 100,
+python bench/by_hand/chainer.py '{"images": "i.npy", "labels": "l.npy", "order": "o.npy", "steps": 100,
 "threads": 2, "learning_rate": 0.01, "momentum": 0.5, "device": "cpu"}'
 
 OPENBLAS_NUM_THREADS sets the threads.

@@ -1,6 +1,6 @@
 """tartu-mnist-cnn by hand in Gluon: prints the seconds of every step.
 
-python tests/perf/by_hand/mxnet.py '{"images": "i.npy", "labels": "l.npy", "order": "o.npy", "steps": 100, "threads": 2,
+python bench/by_hand/mxnet.py '{"images": "i.npy", "labels": "l.npy", "order": "o.npy", "steps": 100, "threads": 2,
 "learning_rate": 0.01, "momentum": 0.5, "device": "cpu", "variant": null}'
 
 OMP_NUM_THREADS sets the threads. The variant "imperative" does not hybridize.

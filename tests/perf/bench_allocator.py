@@ -1,0 +1,85 @@
+"""What the two policies of memory allocation do to a training (docs/measurement.md, "Memory allocation")."""
+
+from dataclasses import replace
+from functools import partial
+from statistics import median
+
+import pytest
+
+from pytest_dlbench.data import DATASETS
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.running.launch import ALLOCATORS
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
+from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.zoo import MODELS
+from tests.perf.pairs import REPLAYED, in_turn, median_ratio, replay
+
+MODEL, DATASET = "tartu-mnist-cnn", "digits28"
+ROUNDS, STEPS = 10, 60
+DEFAULT_FRAMEWORKS = ("pytorch",)
+METRIC = {name: METRICS[name].figure for name in ("step_time", "step_time_median", "page_faults")}
+
+pytestmark = [
+    pytest.mark.benchmark(group="a step: memory allocation", timer=REPLAYED.now),
+    pytest.mark.usefixtures("processors"),
+]
+
+
+def cpu_seconds(run: Run) -> float:
+    """Processor time of training, which neighbours stretch less than the clock's."""
+    phase = run.usage["train"]
+    return phase.user_seconds + phase.system_seconds
+
+
+def read(plan: Plan) -> dict[str, float]:
+    """The figures of one run."""
+    run = train_once(plan, 0)
+    if run.outcome is not RunOutcome.FINISHED or run.training is None:
+        raise DlbenchError(f"{plan.case.id}: {run.outcome}: {run.message}")
+    return {
+        **{name: value(run) for name, value in METRIC.items()},
+        "cpu_step": cpu_seconds(run) / len(run.training.step_seconds),
+        "kernel": run.usage["train"].system_seconds / cpu_seconds(run),
+        "foreign": run.usage["train"].foreign_cpus,
+    }
+
+
+@pytest.fixture(scope="module")
+def figures(pytestconfig, framework, progress, conclude):
+    """The figures of every run, by policy."""
+    threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
+    settings = Settings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=600.0)
+    model, dataset = MODELS[MODEL].for_input(DATASETS[DATASET].shape), DATASETS[DATASET]
+    plan = settings.plan(FRAMEWORKS[framework], model, dataset, DEVICES["cpu"], label="allocator", steps=steps)
+    if isinstance(plan.place, Absent):
+        pytest.skip(plan.place.reason)
+
+    def run(policy):
+        found = read(replace(plan, allocator=policy))
+        progress(f"{policy}: {', '.join(f'{key} {value:.4g}' for key, value in found.items())}")
+        return found
+
+    sides = {policy: partial(run, policy) for policy in ALLOCATORS}
+    found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
+    of = {policy: {key: [run[key] for run in runs] for key in runs[0]} for policy, runs in found.items()}
+    for key in ("step_time", "step_time_median", "cpu_step"):
+        conclude(f"{framework}, {key}, default / tuned: {median_ratio(of['default'][key], of['tuned'][key])}")
+    return of
+
+
+@pytest.mark.parametrize("policy", sorted(ALLOCATORS))
+def bench_allocator(benchmark, figures, framework, policy):
+    """Seconds of a step (its 10 % quantile): one round is a run of 60 steps of tartu-mnist-cnn by its own recipe.
+
+    All runs have the same seed and one policy of ``--dlbench-allocator`` each, 10 rounds in turn. Page faults a step,
+    the kernel's share of processor time and the load of other processes are in the conclusions and ``extra_info``.
+    """
+    replay(benchmark, figures[policy]["step_time"])
+    medians = {key: median(values) for key, values in figures[policy].items()}
+    benchmark.extra_info.update(medians)

@@ -1,0 +1,252 @@
+"""What sampling costs a training: seconds of one training with many additional observers and without, in pairs.
+
+Two trainings differ by more than sampling costs, on a machine that others share; neighbouring seconds of one differ by
+less. And the cost of many observers stands out from what noise is left, in which that of the usual one would be lost.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil, expm1, log
+from statistics import fmean, median
+from time import monotonic, process_time, sleep
+
+import numpy as np
+
+from pytest_dlbench import judging
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging.intervals import of_mean
+from pytest_dlbench.judging.spans import spans
+from pytest_dlbench.records import Run, RunOutcome, Training
+from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.training import train_once
+from pytest_dlbench.sampling.observer import Observer
+
+# Children and proportional memory are read once a second: a block has one of all samples that there are.
+BLOCK_SECONDS = 1.0
+# So long is one training; it takes several where more pairs are asked for.
+PAIRS_OF_TRAINING = 60
+PILOT_STEPS = 60
+# A training as every user has it, for the driver's share of a core.
+USUAL_SECONDS = 20.0
+# How many additional observers: no more of one core than this, or sampling would be another thing than it usually is.
+MOST_CORE_SHARE, MOST_RATE = 0.2, 20
+# Of a period of sampling, what the additional samples are spread over: the rest is for the driver, which must get to
+# read the worker's answer before the next sample is due.
+SPREAD = 0.9
+# Of the logarithm of one block's time over another's: what is assumed until it is measured.
+PAIR_SD = 0.02
+ALPHA = 0.025
+
+BlockPair = tuple[float, float]
+"""Mean seconds of a step with additional samples, and without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Where a run was at one of its usual samples: time, the driver's processor time, additional samples so far."""
+
+    seconds: float
+    processor_seconds: float
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the driver did while steps were taken.
+
+    ``usual`` is its share of a core with the usual samples, ``added`` the share that additional samples took while
+    there were any, and ``samples`` how many of them there were for each usual one.
+    """
+
+    usual: float
+    added: float
+    samples: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """A training on the driver's monotonic clock, and what the driver did meanwhile."""
+
+    training: Training
+    load: Load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the usual samples cost a training: a ratio of step times with its 95 % interval, and a share of one core.
+
+    It was measured with ``rate`` additional observers, and what these cost is divided by ``dose``: by how many samples
+    they took for each usual one, or by how many times the processor time, whichever is less. ``core_share`` is the
+    processor time of the whole driver over the time of a training with the usual samples.
+    """
+
+    blocks: tuple[BlockPair, ...]
+    rate: int
+    dose: float
+    ratio: float
+    lower: float
+    upper: float
+    core_share: float
+
+
+class Dose:
+    """A sampler of a run: in every other second ``rate`` additional observers sample as often as the usual one.
+
+    Their samples are spread over the usual period, for samples in a row find warm caches. There is no thread: the
+    driver sleeps in ``sample`` instead of where it usually does.
+    """
+
+    def __init__(self, pid: int, rate: int, period_seconds: float, moments: list[Moment]) -> None:
+        self._observers = [Observer(pid, monotonic(), device="cpu") for _ in range(rate)]
+        self._period_seconds, self._moments, self._samples = period_seconds, moments, 0
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Keep the moment, which ties the run's clock to the driver's."""
+        self._began = monotonic()
+
+    def sample(self) -> None:
+        """Called after each usual sample."""
+        began = monotonic()
+        self._moments.append(Moment(seconds=began, processor_seconds=process_time(), samples=self._samples))
+        for number, observer in enumerate(self._observers):
+            due = began + SPREAD * self._period_seconds * number / len(self._observers)
+            sleep(max(0.0, due - monotonic()))
+            if not (is_sampled(block(began)) and is_sampled(block(monotonic()))):
+                return
+            observer.sample()
+            self._samples += 1
+
+    def end(self) -> dict[str, float]:
+        """When the phase began on the monotonic clock."""
+        return {"began_monotonic_seconds": self._began}
+
+
+def block(seconds: float) -> int:
+    """The number of the block that a moment lies in."""
+    return int(seconds // BLOCK_SECONDS)
+
+
+def is_sampled(number: int) -> bool:
+    """Whether a block has additional samples: of four the first and the last, so that a drift counts for neither."""
+    pair, place = divmod(number, 2)
+    return place == pair % 2
+
+
+def observed(plan: Plan, rate: int) -> Observed:
+    """Train with so many additional observers; a training that fails is an error."""
+    moments: list[Moment] = []
+    period = plan.sample_period_seconds
+    run = train_once(replace(plan, samplers=(lambda pid: Dose(pid, rate, period, moments),)), 0)
+    training = _trained(run)
+    phase = run.usage["train"]
+    # The usual observer begins its phase just after this sampler.
+    origin = phase.readings["began_monotonic_seconds"] - phase.began_seconds
+    training = replace(training, began_seconds=origin + training.began_seconds)
+    return Observed(training=training, load=load(moments, training, period))
+
+
+def load(moments: Sequence[Moment], training: Training, period_seconds: float) -> Load:
+    """What the driver did while steps were taken: all zero where it took no sample."""
+    steps = spans(training)
+    inside = [moment for moment in moments if steps[0][0] <= moment.seconds <= steps[-1][1]]
+    sampled, others = [], []
+    has_additional = inside and inside[-1].samples > inside[0].samples
+    for one, two in pairwise(inside):
+        (sampled if has_additional and is_sampled(block(one.seconds)) else others).append((one, two))
+    usual = _core_share(others)
+    seconds = sum(two.seconds - one.seconds for one, two in sampled)
+    samples = sum(two.samples - one.samples for one, two in sampled)
+    return Load(
+        usual=usual,
+        added=max(0.0, _core_share(sampled) - usual),
+        samples=samples * period_seconds / seconds if sampled else 0.0,
+    )
+
+
+def sampling_cost(
+    plan: Plan,
+    pairs: int,
+    progress: Callable[[str], None],
+    rate: int | None = None,
+    observe: Callable[[Plan, int], Observed] = observed,
+) -> Cost:
+    """Train as usual, then with ``rate`` additional observers until there are so many ``pairs`` of blocks.
+
+    Without a ``rate`` it is as high as a fifth of one core allows, 20 at most. Raises DlbenchError where a training
+    fails, or where steps are too long for blocks of a second.
+    """
+    # For evaluations between steps the driver reads all counters, which is another cost.
+    plan = replace(plan, evaluate_after=(), steps=PILOT_STEPS)
+    step = median(observe(plan, 0).training.step_seconds)
+    usual = observe(replace(plan, steps=_steps(USUAL_SECONDS, step)), 0).load.usual
+    rate = rate or affordable_rate(usual)
+    progress(f"usual samples take {usual:.2%} of one core; {rate} times as many are added from here on")
+    blocks: list[BlockPair] = []
+    loads: list[Load] = []
+    while len(blocks) < pairs:
+        # A few more than are wanted, for the warm-up and the pairs at both ends.
+        seconds = 2 * BLOCK_SECONDS * (min(pairs - len(blocks), PAIRS_OF_TRAINING) + 3)
+        found = observe(replace(plan, steps=_steps(seconds, step)), rate)
+        if not (fresh := block_pairs(found.training)):
+            raise DlbenchError(f"steps of {step:.2f} s leave no pair of seconds to compare: train a smaller network")
+        blocks += fresh
+        loads.append(found.load)
+        progress(f"{len(blocks)} pairs of seconds of {pairs}: {expm1(median(_logarithms(blocks))):+.2%} in the median")
+    return cost(blocks, loads, rate=rate, usual=usual)
+
+
+def affordable_rate(usual: float) -> int:
+    """How many observers may be added where one takes this share of a core."""
+    return MOST_RATE if usual * MOST_RATE <= MOST_CORE_SHARE else max(1, int(MOST_CORE_SHARE / usual))
+
+
+def block_pairs(training: Training) -> list[BlockPair]:
+    """The mean step with additional samples and that without, of each pair of blocks after the warm-up.
+
+    A step counts for the block that it lies in as a whole.
+    """
+    means = dict(_block_means(training))
+    pairs = (number for number in means if number % 2 == 0 and number + 1 in means)
+    ordered = ((number, number + 1) if is_sampled(number) else (number + 1, number) for number in pairs)
+    return [(means[sampled], means[other]) for sampled, other in ordered]
+
+
+def cost(blocks: Sequence[BlockPair], loads: Sequence[Load], *, rate: int, usual: float) -> Cost:
+    """What the usual samples cost, whose driver takes a share of a core, from blocks with additional ones."""
+    # Samples that come often find warmer caches, and each is less of a burden than one that comes alone.
+    samples, added = fmean(load.samples for load in loads), fmean(load.added for load in loads)
+    dose = min(samples, added / usual) if usual and added else samples
+    found = of_mean(np.array(_logarithms(blocks)), run_sd=PAIR_SD, is_robust=True, alpha=ALPHA)
+    estimate, lower, upper = (1 + expm1(value) / dose for value in (found.estimate, found.lower, found.upper))
+    return Cost(blocks=tuple(blocks), rate=rate, dose=dose, ratio=estimate, lower=lower, upper=upper, core_share=usual)
+
+
+def _logarithms(blocks: Sequence[BlockPair]) -> list[float]:
+    return [log(sampled / other) for sampled, other in blocks]
+
+
+def _core_share(intervals: Sequence[tuple[Moment, Moment]]) -> float:
+    seconds = sum(two.seconds - one.seconds for one, two in intervals)
+    processor = sum(two.processor_seconds - one.processor_seconds for one, two in intervals)
+    return processor / seconds if intervals else 0.0
+
+
+def _steps(seconds: float, step: float) -> int:
+    return max(PILOT_STEPS, ceil(seconds / step))
+
+
+def _block_means(training: Training) -> Iterator[tuple[int, float]]:
+    seconds: dict[int, list[float]] = {}
+    first = len(training.step_seconds) - len(judging.steady_steps(training))
+    for began, ended in spans(training)[first:]:
+        if block(began) == block(ended):
+            seconds.setdefault(block(began), []).append(ended - began)
+    return ((number, fmean(steps)) for number, steps in seconds.items())
+
+
+def _trained(run: Run) -> Training:
+    if run.outcome is not RunOutcome.FINISHED or run.training is None:
+        raise DlbenchError(f"{run.outcome}: {run.message}")
+    return run.training
