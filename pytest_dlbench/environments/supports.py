@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 from pytest_dlbench.environments.frameworks import Framework
@@ -26,16 +27,26 @@ def source(module: str, folders: Iterable[Path]) -> Path | None:
 def _names(collection: str, module: str, folders: tuple[Path, ...]) -> frozenset[str] | None:
     """The names in a collection, or the keys of a table, that a module assigns or imports under this name."""
     file = source(module, folders)
+    package = module if file and file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.parse(file.read_text()).body if file else ():
         match node:
             case ast.Assign(targets=[ast.Name(id=assigned)], value=value) if assigned == collection:
-                parts = [_part(part, module, folders) for part in _parts(value)]
-                return frozenset().union(*(part or () for part in parts)) if all(parts) else None
-            case ast.ImportFrom(module=str(other), names=aliases):
+                return _united(_part(part, module, folders) for part in _parts(value))
+            case ast.ImportFrom(module=str(other), names=aliases, level=level):
                 for alias in aliases:
                     if (alias.asname or alias.name) == collection:
-                        return _names(alias.name, other, folders)
+                        return _names(alias.name, resolve_name("." * level + other, package), folders)
     return None
+
+
+def _united(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    """All names; None where those of one part are not known."""
+    found: frozenset[str] = frozenset()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return found
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:

@@ -9,40 +9,15 @@ import numpy as np
 from caffe2.proto import caffe2_pb2
 from caffe2.python import core, model_helper, optimizer, workspace
 
-from dlworker.frameworks.caffe2.layers import LAYERS, batch_norm, concat, overwriting
-from dlworker.frameworks.caffe2.optimizers import add_update, add_weight_decay, clip
+from dlworker.frameworks.caffe2.layers import KINDS, LAYERS, MERGES, OF_BATCHES, overwriting
+from dlworker.frameworks.caffe2.losses import LOSSES
+from dlworker.frameworks.caffe2.optimizers import OPTIMIZERS, add_update, add_weight_decay, clip
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
 # Left out are sequences: a recurrent layer of rnn_cell is a step net inside an operator, and to hold its parts to the
 # canonical ones would need much code.
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "dense",
-    "dropout",
-    "flatten",
-    "grouped_conv2d",
-    "local_response_norm",
-    "log_softmax",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "tanh",
-}
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "pipeline"}
 
 
 def configure(threads):
@@ -72,21 +47,15 @@ def build(model, network, seeds, training, batch_size):
         kind, x = layer["kind"], values[0]
         # A seed each: with one for the net all fillers, and all dropouts, would draw the same numbers.
         with core.DeviceScope(core.DeviceOption(caffe2_pb2.CPU, random_seed=seeds[layer["name"]])):
-            if kind == "add":
-                return model.net.Sum(values, layer["name"])
-            if kind == "concat":
-                return concat(model, layer, values)
-            if kind == "batch_norm":
-                return batch_norm(model, layer, x, training, batch_size)
+            if kind in MERGES:
+                return MERGES[kind](model, layer, values)
+            if kind in OF_BATCHES:
+                return OF_BATCHES[kind](model, layer, x, training, batch_size)
             return LAYERS[kind](model, layer, x, training)
 
     x = run(wired(list(overwriting(network["layers"]))), core.BlobReference("data"), call)
-    if not training:
-        return str(x)
-    if network["loss"] == "sigmoid_cross_entropy":
-        model.net.AveragedLoss(model.net.SigmoidCrossEntropyWithLogits([x, "label"], "losses"), "loss")
-    else:
-        model.net.SoftmaxWithLoss([x, "label"], ["softmax", "loss"])
+    if training:
+        LOSSES[network["loss"]](model, x)
     return str(x)
 
 

@@ -122,3 +122,9 @@ def _spatial_bn(model, layer, x, training, count):
         return normal
     variance = model.net.Scale(name + "_riv", name + "_variance", scale=1 / biased)
     return model.net.SpatialBN([x, name + "_s", name + "_b", name + "_rm", variance], name, **settings)
+
+
+MERGES = {"add": lambda model, layer, values: model.net.Sum(values, layer["name"]), "concat": concat}
+# Layers that have to know the size of a batch.
+OF_BATCHES = {"batch_norm": batch_norm}
+KINDS = {*LAYERS, *MERGES, *OF_BATCHES}

@@ -7,7 +7,7 @@ def _number(model, name, value):
 
 def add_update(model, settings):
     one = _number(model, "one", 1.0)
-    update = UPDATES[settings["kind"]](model, settings, one)
+    update = OPTIMIZERS[settings["kind"]](model, settings, one)
     for parameter in model.params:
         moved = update(parameter, model.param_to_grad[parameter])
         if moved is not None:
@@ -73,7 +73,7 @@ def _adadelta(model, settings, one):
     return update
 
 
-UPDATES = {"sgd": _momentum, "adam": _adam, "rmsprop": _rmsprop, "adadelta": _adadelta}
+OPTIMIZERS = {"sgd": _momentum, "adam": _adam, "rmsprop": _rmsprop, "adadelta": _adadelta}
 
 
 def clip(model, length):

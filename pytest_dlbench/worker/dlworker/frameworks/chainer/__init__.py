@@ -1,64 +1,20 @@
 """Chainer: a Chain of links and functions, defined by running it; NumPy computes."""
 
 import ctypes
-from functools import partial, reduce
+from functools import reduce
 
 import chainer
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
-import chainer.links as L  # noqa: N812
 import numpy as np
 
-from dlworker.frameworks.chainer.layers import (
-    SequenceGRU,
-    SequenceLSTM,
-    StepwiseLinear,
-    concat,
-    cut,
-    flatten,
-    interleaved,
-    uneven_average_pooling,
-)
-from dlworker.frameworks.chainer.optimizers import optimizer_of, set_rate
-from dlworker.frameworks.chainer.precision import Convolution2D, EmbedID, Linear, widened
-from dlworker.graph import is_chain, run, wired
+from dlworker.frameworks.chainer.layers import LAYERS, Network, SequenceGRU, interleaved
+from dlworker.frameworks.chainer.losses import LOSSES
+from dlworker.frameworks.chainer.optimizers import OPTIMIZERS, optimizer_of, set_rate
+from dlworker.frameworks.chainer.precision import MIXED
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "float16",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
-PRECISIONS = {"float32": np.float32, "float64": np.float64, "float16": chainer.mixed16}
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+PRECISIONS = {"float32": np.float32, "float64": np.float64, **MIXED}
 
 
 def configure(threads):
@@ -79,149 +35,12 @@ def versions():
     return {"chainer": chainer.__version__}
 
 
-def conv2d(layer):
-    pad, before = _padding(layer, 0.0)
-    channels, filters = layer["input"][0], layer["output"][0]
-    settings = {"nobias": not layer["bias"], "groups": layer.get("groups", 1)}
-    return before + [Convolution2D(channels, filters, layer["kernel"], layer["stride"], pad, **settings)]
-
-
-def max_pool(layer):
-    pad, before = _padding(layer, -np.inf)
-    # Without cover_all=False a window that is only partly filled would count, too.
-    pool = partial(F.max_pooling_2d, ksize=layer["window"], stride=layer["stride"], pad=pad, cover_all=False)
-    return before + [pool]
-
-
-def avg_pool(layer):
-    window, stride = layer["window"], layer["stride"]
-    if any(first != last for first, last in layer["padding"]):
-        return [partial(uneven_average_pooling, window=window, stride=stride, sides=_sides(layer))]
-    pad = tuple(first for first, _ in layer["padding"])
-    if any(pad):
-        # No value for the padding: it is not counted. F.average_pooling_2d has no such choice.
-        return [partial(F.average_pooling_nd, ksize=window, stride=stride, pad=pad, pad_value=None)]
-    return [partial(F.average_pooling_2d, ksize=window, stride=stride)]
-
-
-def batch_norm(layer):
-    return [L.BatchNormalization(layer["input"][0], decay=layer["decay"], eps=layer["epsilon"])]
-
-
-def dense(layer):
-    kind = StepwiseLinear if len(layer["input"]) == 2 else Linear
-    return [kind(layer["input"][-1], layer["output"][-1], nobias=not layer["bias"])]
-
-
-def local_response_norm(layer):
-    # Chainer does not divide alpha by the size.
-    settings = {"n": layer["size"], "k": layer["k"], "alpha": layer["alpha"] / layer["size"], "beta": layer["beta"]}
-    return [partial(widened, compute=F.local_response_normalization, **settings)]
-
-
-def pad_channels(layer):
-    width = [(0, 0), (0, layer["added"]), (0, 0), (0, 0)]
-    return [partial(F.pad, pad_width=width, mode="constant", constant_values=0.0)]
-
-
-LAYERS = {
-    "add": lambda layer: [F.add],
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "concat": lambda layer: [partial(concat, axis=2 if len(layer["output"]) == 2 else 1)],
-    "conv2d": conv2d,
-    "cut": lambda layer: [partial(cut, first=layer["first"], last=layer["last"])],
-    "dense": dense,
-    "dropout": lambda layer: [partial(F.dropout, ratio=layer["rate"])],
-    "embedding": lambda layer: [EmbedID(layer["vocabulary"], layer["output"][-1])],
-    "flatten": lambda layer: [flatten],
-    "grouped_conv2d": conv2d,
-    "gru": lambda layer: [SequenceGRU(layer)],
-    "local_response_norm": local_response_norm,
-    "log_softmax": lambda layer: [partial(widened, compute=F.log_softmax, axis=-1)],
-    "lstm": lambda layer: [SequenceLSTM(layer)],
-    "max_pool": max_pool,
-    "pad_channels": pad_channels,
-    "relu": lambda layer: [F.relu],
-    "sigmoid": lambda layer: [F.sigmoid],
-    "tanh": lambda layer: [F.tanh],
-}
-
-
-def _sides(layer):
-    return [(0, 0), (0, 0)] + [tuple(sides) for sides in layer["padding"]]
-
-
-def _padding(layer, value):
-    """The padding that the function does itself, and the function that must come before it."""
-    if all(first == last for first, last in layer["padding"]):
-        return tuple(first for first, _ in layer["padding"]), []
-    return (0, 0), [partial(F.pad, pad_width=_sides(layer), mode="constant", constant_values=value)]
-
-
-class Network(chainer.Chain):
-    """The neutral network; a layer's link bears its name."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.layers = network["layers"]
-        self.nodes = wired(self.layers)
-        self.is_chain = is_chain(self.layers) and not any(layer["kind"] in ("lstm", "gru") for layer in self.layers)
-        self.steps = []
-        for layer in self.layers:
-            for step in LAYERS[layer["kind"]](layer):
-                self.steps.append((layer["name"], step))
-                if isinstance(step, chainer.Link):
-                    self.add_link(layer["name"], step)
-
-    def forward(self, x):
-        if not self.is_chain:
-            return self._graph(x)
-        for _, step in self.steps:
-            x = step(x)
-        return x
-
-    def _graph(self, x):
-        """Where layers do not simply follow each other, or hand on more than their output."""
-        steps, lengths, states = {}, {}, {}
-        for name, step in self.steps:
-            steps.setdefault(name, []).append(step)
-
-        def call(layer, values):
-            name = layer["name"]
-            if layer["kind"] == "embedding" and layer["padding"] is not None:
-                lengths[name] = (values[0] != layer["padding"]).sum(axis=1)
-            if layer["kind"] in ("lstm", "gru"):
-                start = states.get(layer.get("start"))
-                made, states[name] = steps[name][0](values[0], lengths.get(layer.get("lengths")), start)
-                return made
-            for step in steps[name]:
-                values = [step(*values)]
-            return values[0]
-
-        return run(self.nodes, x, call)
-
-
 def _text(step):
     """A link as it shows itself, a function by its name and what it is called with."""
     if isinstance(step, chainer.Link):
         return str(step)
     function, keywords = getattr(step, "func", step), getattr(step, "keywords", {})
     return "%s(%s)" % (function.__name__, ", ".join("%s=%s" % pair for pair in keywords.items()))
-
-
-def loss_of(network):
-    """The mean loss, as a function (logits, labels)."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        return lambda logits, labels: F.sigmoid_cross_entropy(logits, labels.reshape(logits.shape))
-    # There is no class -1.
-    ignored = -1 if network.get("ignored") is None else network["ignored"]
-
-    def softmax_cross_entropy(logits, labels):
-        rows = F.reshape(logits, (-1, logits.shape[-1])) if logits.ndim == 3 else logits
-        return F.softmax_cross_entropy(rows, labels.reshape(-1), ignore_label=ignored)
-
-    return softmax_cross_entropy
 
 
 # Where Chainer keeps an array, by kind and canonical role. NStepGRU has one for each gate.
@@ -261,7 +80,7 @@ class Trainer:
             self.model = Network(network)
         if weights is not None:
             self._set(weights)
-        self.loss = loss_of(network)
+        self.loss = LOSSES[network["loss"]](network)
         self.optimizer = optimizer_of(self.model, recipe)
 
     def _natives(self):

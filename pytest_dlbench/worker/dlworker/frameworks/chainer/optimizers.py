@@ -73,24 +73,36 @@ class AdaDelta(chainer.optimizers.AdaDelta):
         return RatedAdaDeltaRule(self.hyperparam)
 
 
-def _optimizer(settings, has_schedule):
-    kind, rate = settings["kind"], settings["learning_rate"]
-    if kind == "adam":
-        return Adam(settings["epsilon"], alpha=rate, beta1=settings["beta1"], beta2=settings["beta2"])
-    if kind == "adadelta":
-        return AdaDelta(rate, settings["rho"], settings["epsilon"])
-    if kind == "rmsprop":
-        return chainer.optimizers.RMSprop(rate, settings["rho"], settings["epsilon"])
-    momentum, nesterov = settings["momentum"], settings["nesterov"]
+# Every optimiser is a function (settings, whether rates change) -> Chainer optimizer.
+
+
+def sgd(settings, has_schedule):
+    rate, momentum, nesterov = settings["learning_rate"], settings["momentum"], settings["nesterov"]
     if nesterov or (momentum and has_schedule):
         return SGD(rate, momentum, nesterov)
     return chainer.optimizers.MomentumSGD(rate, momentum) if momentum else chainer.optimizers.SGD(rate)
 
 
+def adam(settings, has_schedule):
+    rate, betas = settings["learning_rate"], {name: settings[name] for name in ("beta1", "beta2")}
+    return Adam(settings["epsilon"], alpha=rate, **betas)
+
+
+def adadelta(settings, has_schedule):
+    return AdaDelta(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+def rmsprop(settings, has_schedule):
+    return chainer.optimizers.RMSprop(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+
+
 def optimizer_of(model, recipe):
     """The optimiser of a recipe, set up for a model."""
     settings = recipe["optimizer"]
-    optimizer = _optimizer(settings, bool(recipe.get("schedule")))
+    optimizer = OPTIMIZERS[settings["kind"]](settings, bool(recipe.get("schedule")))
     is_mixed = recipe["precision"] == "float16"
     if is_mixed:
         optimizer.use_fp32_update()

@@ -10,6 +10,8 @@ import chainer.functions as F  # noqa: N812 - the names they have in Chainer's o
 import chainer.links as L  # noqa: N812
 import numpy as np
 
+MIXED = {"float16": chainer.mixed16}
+
 
 def widened(x, compute, **settings):
     """What a function makes of values in float32 or more, in the type that they had."""

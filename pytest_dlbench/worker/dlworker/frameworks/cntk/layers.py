@@ -141,6 +141,18 @@ def pad_channels(layer, x, settings):
     return C.pad(x, [(0, layer["added"]), (0, 0), (0, 0)], constant_value=0, name=layer["name"]), {}
 
 
+def embedding(layer, tokens, settings):
+    """The rows of ``tokens``, Tokens, whose sequence is made here, or known where others read the same."""
+    # Embeddings of the same tokens have one dynamic axis, so that they can meet again.
+    key, sequences = (tokens.first, tokens.last, layer["padding"]), settings["sequences"]
+    if key not in sequences:
+        sequences[key] = Sequences(tokens, layer["padding"], settings["dtype"])
+    shape = (layer["vocabulary"], layer["output"][-1])
+    weight = C.parameter(shape, init=_initializer(settings), dtype=settings["dtype"])
+    # C.layers.Embedding would multiply rows of zeros and a one.
+    return C.gather(weight, sequences[key].variable), {"weight": weight}
+
+
 def dropout(layer, x, settings):
     return C.layers.Dropout(layer["rate"], seed=settings["seed"], name=layer["name"])(x), {}
 
@@ -159,6 +171,8 @@ LAYERS = {
     "max_pool": max_pool,
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
+    "cut": lambda layer, tokens, settings: (tokens.cut(layer), {}),
+    "embedding": embedding,
     "dropout": dropout,
     "flatten": lambda layer, x, settings: (C.reshape(x, layer["output"], name=layer["name"]), {}),
     "relu": _function(C.relu),
@@ -198,6 +212,11 @@ def gru(layer, settings):
 
 
 CELLS = {"lstm": lstm, "gru": gru}
+MERGES = {
+    "add": lambda layer, values: C.plus(*values, name=layer["name"]),
+    "concat": lambda layer, values: C.splice(*values, axis=0, name=layer["name"]),
+}
+KINDS = {*LAYERS, *CELLS, *MERGES}
 
 
 class Tokens:
@@ -229,39 +248,24 @@ class Network:
     """The logits of x or of rows of tokens, the sequences to feed, and every parameter by its canonical name."""
 
     def __init__(self, network, x, dtype, batch_size, seed):
-        self.settings = {"dtype": dtype, "batch_size": batch_size}
+        self.sequences = {}
+        self.settings = {"dtype": dtype, "batch_size": batch_size, "sequences": self.sequences}
         self.seeds = {layer["name"]: 1000 * seed + place for place, layer in enumerate(network["layers"])}
-        self.parameters, self.sequences, self.ends = {}, {}, {}
+        self.parameters, self.ends = {}, {}
         self.logits = run(wired(network["layers"]), x, self._layer)
 
     def _layer(self, layer, values):
         kind, x, settings = layer["kind"], values[0], dict(self.settings, seed=self.seeds[layer["name"]])
         if kind in ("flatten", "batch_norm") and len(layer["input"]) == 2:
             raise RequestError("unsupported", "CNTK's sequences have no fixed number of steps for a layer %s" % kind)
-        if kind == "cut":
-            return x.cut(layer)
-        if kind == "add":
-            return C.plus(*values, name=layer["name"])
-        if kind == "concat":
-            return C.splice(*values, axis=0, name=layer["name"])
-        if kind == "embedding":
-            x, own = self._embedding(layer, x, settings)
-        elif kind in CELLS:
+        if kind in MERGES:
+            return MERGES[kind](layer, values)
+        if kind in CELLS:
             x, own = self._recurrent(layer, x, settings)
         else:
             x, own = LAYERS[kind](layer, x, settings)
         self.parameters.update(("%s.%s" % (layer["name"], role), parameter) for role, parameter in own.items())
         return x
-
-    def _embedding(self, layer, tokens, settings):
-        # Embeddings of the same tokens have one dynamic axis, so that they can meet again.
-        key = (tokens.first, tokens.last, layer["padding"])
-        if key not in self.sequences:
-            self.sequences[key] = Sequences(tokens, layer["padding"], settings["dtype"])
-        shape = (layer["vocabulary"], layer["output"][-1])
-        weight = C.parameter(shape, init=_initializer(settings), dtype=settings["dtype"])
-        # C.layers.Embedding would multiply rows of zeros and a one.
-        return C.gather(weight, self.sequences[key].variable), {"weight": weight}
 
     def _recurrent(self, layer, x, settings):
         cell, own = CELLS[layer["kind"]](layer, settings)

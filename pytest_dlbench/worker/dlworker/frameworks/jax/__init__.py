@@ -9,45 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from dlworker.frameworks.jax.layers import apply
+from dlworker.frameworks.jax.layers import KINDS, apply
+from dlworker.frameworks.jax.losses import LOSSES, mean_loss
+from dlworker.frameworks.jax.optimizers import OPTIMIZERS, optimizer
+from dlworker.frameworks.jax.precision import MIXED
 from dlworker.frameworks.jax.weights import first_states, own_weights, to_native
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -75,47 +44,14 @@ def versions():
     return {"jax": jax.__version__, "jaxlib": jax.lib.__version__, "optax": optax.__version__}
 
 
-def _optimizer(recipe):
-    """All of an update but the learning rate, which the step multiplies with."""
-    settings = recipe["optimizer"]
-    transforms = [optax.clip_by_global_norm(recipe["clip_norm"])] if recipe.get("clip_norm") else []
-    if settings["kind"] == "adam":
-        transforms.append(optax.scale_by_adam(b1=settings["beta1"], b2=settings["beta2"], eps=settings["epsilon"]))
-    elif settings["kind"] == "adadelta":
-        transforms.append(optax.scale_by_adadelta(rho=settings["rho"], eps=settings["epsilon"]))
-    elif settings["kind"] == "rmsprop":
-        transforms.append(optax.scale_by_rms(decay=settings["rho"], eps=settings["epsilon"], eps_in_sqrt=False))
-    else:
-        if settings["weight_decay"]:
-            transforms.append(optax.add_decayed_weights(settings["weight_decay"]))
-        if settings["momentum"]:
-            transforms.append(optax.trace(decay=settings["momentum"], nesterov=settings["nesterov"]))
-    # Plain SGD is nothing but the rate.
-    return optax.chain(*transforms) if transforms else optax.identity()
-
-
-def _losses(network, logits, labels):
-    """The loss of every answer, 0 for those that do not count."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        return optax.sigmoid_binary_cross_entropy(logits, labels.reshape(logits.shape).astype(logits.dtype))
-    losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-    return losses if network.get("ignored") is None else jnp.where(labels != network["ignored"], losses, 0.0)
-
-
-def _count(network, labels):
-    """How many answers count."""
-    ignored = network.get("ignored")
-    return labels.size if ignored is None else (labels != ignored).sum()
-
-
 class Trainer:
     """The arrays, the optimiser's state and the compiled step."""
 
     def __init__(self, network, recipe, weights, device, seed):
         jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
-        mixed = recipe["precision"] == "bfloat16"
+        mixed = MIXED.get(recipe["precision"])
         self.dtype = np.dtype("float32" if mixed else recipe["precision"])
-        compute = partial(apply, dtype=jnp.bfloat16) if mixed else apply
+        compute = partial(apply, dtype=mixed) if mixed else apply
         self.network, self.layers = network, network["layers"]
         self.device = _find(device)
         if device != "cpu" and not mixed:
@@ -126,10 +62,10 @@ class Trainer:
         # All of a step is put on the device here: what was not would make the second step compile anew.
         self.weights = jax.tree.map(lambda array: jax.device_put(array.astype(self.dtype), self.device), native)
         self.states = jax.device_put(first_states(self.layers, self.dtype), self.device)
-        optimizer = _optimizer(recipe)
+        transforms = optimizer(recipe)
         self.rate = recipe["optimizer"]["learning_rate"]
-        self.slots = jax.device_put(optimizer.init(self.weights), self.device)
-        self._step = _compiled_step(network, optimizer, compute)
+        self.slots = jax.device_put(transforms.init(self.weights), self.device)
+        self._step = _compiled_step(network, transforms, compute)
         self._apply = jax.jit(partial(_outputs, compute, network["layers"]))
 
     def parameters(self):
@@ -192,7 +128,7 @@ def _find(device):
         raise RequestError("unsupported", "JAX finds no %s: %s" % (device, error))
 
 
-def _compiled_step(network, optimizer, apply):
+def _compiled_step(network, transforms, apply):
     layers = network["layers"]
 
     def step(weights, states, slots, examples, course, key, number):
@@ -202,10 +138,10 @@ def _compiled_step(network, optimizer, apply):
 
         def loss_of(weights):
             logits, new_states = apply(layers, weights, states, inputs[index], jax.random.fold_in(key, number), True)
-            return _losses(network, logits, answers).sum() / _count(network, answers), new_states
+            return mean_loss(network, logits, answers), new_states
 
         (loss, new_states), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)
-        updates, slots = optimizer.update(gradients, slots, weights)
+        updates, slots = transforms.update(gradients, slots, weights)
         updates = jax.tree.map(lambda update: -rates[number] * update, updates)
         return optax.apply_updates(weights, updates), new_states, slots, loss
 

@@ -4,25 +4,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from dlworker.frameworks.jax.precision import in_float32, multiplied, rounded, widened
 from dlworker.graph import is_chain, run, wired
 
 # Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm has a state, too; recurrent layers
 # and those of several inputs are called by what they need. Arrays of one axis, biases among them, are never of 16 bits:
 # what is added to x is rounded behind it, so that gradients are summed up as float32, and statistics are those of it.
-
-
-def widened(x):
-    """x in float32, where it has 16 bits."""
-    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
-
-
-def in_float32(operation):
-    """The same layer of what 16 bits are too few for: squares, logarithms, long sums."""
-
-    def call(layer, parameters, x, key, training):
-        return operation(layer, parameters, widened(x), key, training).astype(x.dtype)
-
-    return call
 
 
 def biased(layer, parameters, x):
@@ -128,7 +115,12 @@ def gru_cell(units, parameters, state, projected):
     return ((1 - z) * new + z * hidden,)
 
 
+# Layers of several inputs are functions of these.
+MERGES = {"add": lambda values: sum(values[1:], values[0]), "concat": lambda values: jnp.concatenate(values, axis=-1)}
+# With a state: (layer, parameters, state, x, training) -> x and the new state.
+STATEFUL = {"batch_norm": batch_norm}
 CELLS = {"lstm": (lstm_cell, 2), "gru": (gru_cell, 1)}
+KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS}
 
 
 def recurrent(layer, parameters, x, lengths, start):
@@ -160,20 +152,6 @@ def flattens_natively(layers):
     return is_chain(layers)
 
 
-def _rounded(x, dtype):
-    return x.astype(dtype) if dtype and jnp.issubdtype(x.dtype, jnp.floating) else x
-
-
-def _multiplied(kind, parameters, dtype):
-    """Arrays of more than one axis in ``dtype``; rows of an embedding are rounded once they were read.
-
-    So the gradients of one row are summed up as float32.
-    """
-    if kind == "embedding":
-        return parameters
-    return {role: _rounded(array, dtype) if array.ndim > 1 else array for role, array in parameters.items()}
-
-
 def apply(layers, parameters, states, inputs, key, training, dtype=None):
     """Logits and the new batch-norm states. The loop runs when XLA traces it, not in a step.
 
@@ -184,13 +162,11 @@ def apply(layers, parameters, states, inputs, key, training, dtype=None):
 
     def call(layer, values):
         name, kind = layer["name"], layer["kind"]
-        own, x = _multiplied(kind, parameters.get(name, {}), dtype), values[0]
-        if kind == "add":
-            return sum(values[1:], x)
-        if kind == "concat":
-            return jnp.concatenate(values, axis=-1)
-        if kind == "batch_norm":
-            x, new_states[name] = batch_norm(layer, own, states[name], x, training)
+        own, x = multiplied(kind, parameters.get(name, {}), dtype), values[0]
+        if kind in MERGES:
+            return MERGES[kind](values)
+        if kind in STATEFUL:
+            x, new_states[name] = STATEFUL[kind](layer, own, states[name], x, training)
             return x
         if kind in CELLS:
             x, ends[name] = recurrent(layer, own, x, lengths.get(layer.get("lengths")), ends.get(layer.get("start")))
@@ -199,6 +175,6 @@ def apply(layers, parameters, states, inputs, key, training, dtype=None):
             return jnp.moveaxis(x, -1, 1).reshape(len(x), -1)
         if kind == "embedding" and layer["padding"] is not None:
             lengths[name] = (x != layer["padding"]).sum(1)
-        return _rounded(LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training), dtype)
+        return rounded(LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training), dtype)
 
-    return widened(run(wired(layers), _rounded(inputs, dtype), call)), new_states
+    return widened(run(wired(layers), rounded(inputs, dtype), call)), new_states

@@ -8,49 +8,16 @@ import keras
 import numpy as np
 from keras import ops
 
-from dlworker.frameworks.keras.backend import configure, rows, set_precision, threads, use, versions
+from dlworker.frameworks.keras.backend import configure, rows, threads, use, versions
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
-from dlworker.frameworks.keras.optimizers import optimizer
+from dlworker.frameworks.keras.losses import LOSSES
+from dlworker.frameworks.keras.optimizers import OPTIMIZERS, optimizer
+from dlworker.frameworks.keras.precision import MIXED, set_precision
 from dlworker.graph import flattened, is_chain, run, wired
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "float16",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def _taken_activations(layers):
@@ -167,15 +134,6 @@ def _canonical_shape(role, shape):
     if len(shape) == 4:
         return (shape[3], shape[2], shape[0], shape[1])
     return shape[1:] if len(shape) == 2 and "bias" in role else shape
-
-
-LOSSES = {
-    "softmax_cross_entropy": lambda network: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    "sequence_cross_entropy": lambda network: keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, ignore_class=network["ignored"]
-    ),
-    "sigmoid_cross_entropy": lambda network: keras.losses.BinaryCrossentropy(from_logits=True),
-}
 
 
 class Trainer:

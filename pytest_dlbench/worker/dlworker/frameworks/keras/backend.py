@@ -1,4 +1,4 @@
-"""What differs between the back ends of Keras 3: threads, versions, precision, devices, and picking a batch."""
+"""What differs between the back ends of Keras 3: threads, versions, devices, and picking a batch."""
 
 import keras
 
@@ -41,19 +41,6 @@ def versions():
     else:
         found.update(torch=torch.__version__, cuda=torch.version.cuda)
     return {name: str(version) for name, version in found.items() if version is not None}
-
-
-def set_precision(precision):
-    """The types of everything that is built from now on: mixed ones compute in 16 bits and keep float32 weights."""
-    if precision in ("bfloat16", "float16"):
-        keras.config.set_floatx("float32")
-        keras.config.set_dtype_policy("mixed_" + precision)
-        return
-    if precision == "float64" and BACKEND != "tensorflow":
-        # keras.backend.result_type("float64") is "float32" there (keras-team/keras#23704): tanh, sums, updates obey it.
-        raise RequestError("unsupported", "on %s Keras makes float32 of float64 within its operations" % BACKEND)
-    keras.config.set_floatx(precision)
-    keras.config.set_dtype_policy(precision)
 
 
 def rows(inputs, labels, index):

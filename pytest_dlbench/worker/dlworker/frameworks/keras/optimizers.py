@@ -10,25 +10,6 @@ if BACKEND == "torch":
     import torch
 
 
-def optimizer(recipe):
-    """The optimiser of a recipe, compiled with the model. Keras clips gradients by itself."""
-    settings = recipe["optimizer"]
-    options = {"learning_rate": settings["learning_rate"], "global_clipnorm": recipe.get("clip_norm")}
-    if settings["kind"] == "adam":
-        betas = {name: _exact(settings[name.replace("_", "")]) for name in ("beta_1", "beta_2")}
-        return adam(epsilon=settings["epsilon"], **betas, **options)
-    if settings["kind"] == "rmsprop":
-        return rmsprop(rho=settings["rho"], epsilon=settings["epsilon"], **options)
-    if settings["kind"] == "adadelta":
-        return keras.optimizers.Adadelta(rho=settings["rho"], epsilon=settings["epsilon"], **options)
-    options.update(momentum=np.float64(settings["momentum"]), nesterov=settings["nesterov"])
-    if recipe.get("schedule") and settings["momentum"]:
-        return scheduled_sgd(settings["weight_decay"], **options)
-    if settings["weight_decay"]:
-        return coupled_sgd(settings["weight_decay"], **options)
-    return keras.optimizers.SGD(**options)
-
-
 def _exact(number):
     """Keras has TensorFlow make float32 of a plain number, also where all else is float64."""
     return np.float64(number) if keras.config.floatx() == "float64" else number
@@ -112,3 +93,42 @@ def rmsprop(**options):
             torch._foreach_addcdiv_([variable.value for variable in variables], grads, roots, -float(learning_rate))
 
     return RootedRMSprop(**options)
+
+
+# Every optimiser is a function (recipe, options) -> Keras optimizer.
+
+
+def _sgd(recipe, options):
+    settings = recipe["optimizer"]
+    options.update(momentum=np.float64(settings["momentum"]), nesterov=settings["nesterov"])
+    if recipe.get("schedule") and settings["momentum"]:
+        return scheduled_sgd(settings["weight_decay"], **options)
+    if settings["weight_decay"]:
+        return coupled_sgd(settings["weight_decay"], **options)
+    return keras.optimizers.SGD(**options)
+
+
+def _adam(recipe, options):
+    settings = recipe["optimizer"]
+    betas = {name: _exact(settings[name.replace("_", "")]) for name in ("beta_1", "beta_2")}
+    return adam(epsilon=settings["epsilon"], **betas, **options)
+
+
+def _adadelta(recipe, options):
+    settings = recipe["optimizer"]
+    return keras.optimizers.Adadelta(rho=settings["rho"], epsilon=settings["epsilon"], **options)
+
+
+def _rmsprop(recipe, options):
+    settings = recipe["optimizer"]
+    return rmsprop(rho=settings["rho"], epsilon=settings["epsilon"], **options)
+
+
+OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adadelta": _adadelta, "rmsprop": _rmsprop}
+
+
+def optimizer(recipe):
+    """The optimiser of a recipe, compiled with the model. Keras clips gradients by itself."""
+    settings = recipe["optimizer"]
+    options = {"learning_rate": settings["learning_rate"], "global_clipnorm": recipe.get("clip_norm")}
+    return OPTIMIZERS[settings["kind"]](recipe, options)

@@ -5,46 +5,14 @@ It is a Sequential, or a functional Model where layers branch or share their sta
 
 import numpy as np
 
-from dlworker.frameworks.keras2.layers import BACKEND, CHANNELS, LAYERS, K, L, log_softmax, native
-from dlworker.frameworks.keras2.optimizers import keras, optimizer
+from dlworker.frameworks.keras2.layers import BACKEND, CHANNELS, LAYERS, K, L, native
+from dlworker.frameworks.keras2.losses import LOSSES
+from dlworker.frameworks.keras2.optimizers import OPTIMIZERS, keras, optimizer
 from dlworker.graph import flattened, is_chain, run, wired
 from dlworker.operations import needs
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 # Of these, what Keras has, but not right on a backend, and why.
 LACKS = {
     "cntk": {
@@ -60,57 +28,6 @@ BEFORE_2_3 = keras.__version__.startswith(("2.0", "2.1", "2.2"))
 def versions():
     """Keras and what it computes with."""
     return dict(native.versions(), keras=keras.__version__)
-
-
-# Every loss is a function network -> (labels, logits) -> losses, of which Keras takes the mean.
-
-
-def softmax_cross_entropy(network):
-    """Of one-hot labels, and without the softmax of the last layer, whose results Keras clips at 1e-7."""
-
-    def softmax_cross_entropy(labels, logits):
-        if BACKEND != "theano":
-            return K.categorical_crossentropy(labels, logits, from_logits=True)
-        # There Keras clips these, too.
-        return -K.sum(labels * log_softmax(logits), axis=-1)
-
-    return softmax_cross_entropy
-
-
-def sequence_cross_entropy(network):
-    """Of labels that are numbers, in an array with as many dimensions as the logits', as Keras wants it."""
-
-    def sequence_cross_entropy(labels, logits):
-        # The batch is no axis to CNTK: there the index would be of a step.
-        labels = native.C.reshape(labels, logits.shape[:-1]) if BACKEND == "cntk" else labels[:, :, 0]
-        labels = K.cast(labels, "int32")
-        if BACKEND == "tensorflow":
-            losses = native.tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        else:
-            losses = -K.sum(K.one_hot(labels, network["classes"]) * log_softmax(logits), axis=-1)
-        if network["ignored"] is None:
-            return losses
-        counts = K.cast(K.not_equal(labels, network["ignored"]), K.dtype(logits))
-        # The mean of all is to be that of those which count.
-        return losses * counts / K.mean(counts)
-
-    return sequence_cross_entropy
-
-
-def sigmoid_cross_entropy(network):
-    """Without the sigmoid, whose results Keras clips."""
-
-    def sigmoid_cross_entropy(labels, logits):
-        return K.softplus(logits) - labels * logits
-
-    return sigmoid_cross_entropy
-
-
-LOSSES = {
-    "sequence_cross_entropy": sequence_cross_entropy,
-    "sigmoid_cross_entropy": sigmoid_cross_entropy,
-    "softmax_cross_entropy": softmax_cross_entropy,
-}
 
 
 def build(network, batch_size):

@@ -4,26 +4,6 @@ import keras
 from keras import backend as K  # noqa: N812 - the name it has in Keras' own documentation
 
 
-def optimizer(recipe):
-    """The optimiser of a recipe. Keras clips the gradients by the norm of all of them together."""
-    settings = recipe["optimizer"]
-    options = {"lr": settings["learning_rate"]}
-    if recipe.get("clip_norm"):
-        options["clipnorm"] = recipe["clip_norm"]
-    if settings["kind"] == "sgd":
-        options.update(momentum=settings["momentum"], nesterov=settings["nesterov"])
-        if recipe.get("schedule") and settings["momentum"]:
-            return ScheduledSGD(settings["weight_decay"], **options)
-        if settings["weight_decay"]:
-            return DecayingSGD(settings["weight_decay"], **options)
-        return keras.optimizers.SGD(**options)
-    options["epsilon"] = settings["epsilon"]
-    if settings["kind"] == "adam":
-        return CorrectedAdam(beta_1=settings["beta1"], beta_2=settings["beta2"], **options)
-    native = {"adadelta": keras.optimizers.Adadelta, "rmsprop": keras.optimizers.RMSprop}[settings["kind"]]
-    return native(rho=settings["rho"], **options)
-
-
 class DecayingSGD(keras.optimizers.SGD):
     """Keras' SGD with weight decay in the gradients: as a regularizer it would be a part of the loss."""
 
@@ -70,3 +50,43 @@ class CorrectedAdam(keras.optimizers.Adam):
             new_p = p - self.lr * (new_m / first) / (K.sqrt(new_v / second) + self.epsilon)
             self.updates += [K.update(m, new_m), K.update(v, new_v), K.update(p, new_p)]
         return self.updates
+
+
+# Every optimiser is a function (recipe, options) -> Keras optimizer.
+
+
+def _sgd(recipe, options):
+    settings = recipe["optimizer"]
+    options.update(momentum=settings["momentum"], nesterov=settings["nesterov"])
+    if recipe.get("schedule") and settings["momentum"]:
+        return ScheduledSGD(settings["weight_decay"], **options)
+    if settings["weight_decay"]:
+        return DecayingSGD(settings["weight_decay"], **options)
+    return keras.optimizers.SGD(**options)
+
+
+def _adam(recipe, options):
+    settings = recipe["optimizer"]
+    betas = {"beta_1": settings["beta1"], "beta_2": settings["beta2"]}
+    return CorrectedAdam(epsilon=settings["epsilon"], **betas, **options)
+
+
+def _adadelta(recipe, options):
+    settings = recipe["optimizer"]
+    return keras.optimizers.Adadelta(rho=settings["rho"], epsilon=settings["epsilon"], **options)
+
+
+def _rmsprop(recipe, options):
+    settings = recipe["optimizer"]
+    return keras.optimizers.RMSprop(rho=settings["rho"], epsilon=settings["epsilon"], **options)
+
+
+OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adadelta": _adadelta, "rmsprop": _rmsprop}
+
+
+def optimizer(recipe):
+    """The optimiser of a recipe. Keras clips the gradients by the norm of all of them together."""
+    options = {"lr": recipe["optimizer"]["learning_rate"]}
+    if recipe.get("clip_norm"):
+        options["clipnorm"] = recipe["clip_norm"]
+    return OPTIMIZERS[recipe["optimizer"]["kind"]](recipe, options)

@@ -11,60 +11,15 @@ import mlx.core as mx
 import numpy as np
 from mlx import nn
 
-from dlworker.frameworks.mlx.layers import (
-    AvgPoolInside,
-    BatchNorm,
-    Conv2dUneven,
-    Embedding,
-    Graph,
-    LocalResponseNorm,
-    LogSoftmax,
-    Padded,
-    Recurrent,
-)
-from dlworker.frameworks.mlx.optimizers import clip, optimizer_of
+from dlworker.frameworks.mlx.layers import KINDS, Recurrent, build
+from dlworker.frameworks.mlx.losses import LOSSES
+from dlworker.frameworks.mlx.optimizers import OPTIMIZERS, clip
 from dlworker.frameworks.mlx.precision import MIXED, in_16_bits, scaled_gradients, scaled_step
 from dlworker.frameworks.mlx.weights import ARRAYS, ARRAYS_OF, is_transposed, to_native
-from dlworker.graph import is_chain
 from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "float16",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -81,87 +36,6 @@ def versions():
     if shutil.which("g++"):
         found["g++"] = subprocess.check_output(["g++", "-dumpfullversion"]).decode().strip()
     return found
-
-
-def conv2d(layer):
-    (top, bottom), (left, right) = layer["padding"]
-    even = top == bottom and left == right
-    padding = (top, left) if even else layer["padding"]
-    sizes = (layer["input"][0], layer["output"][0], tuple(layer["kernel"]))
-    settings = {"stride": tuple(layer["stride"]), "groups": layer.get("groups", 1), "bias": layer["bias"]}
-    kind = nn.Conv2d if even else Conv2dUneven
-    return kind(*sizes, padding=padding, **settings)
-
-
-def max_pool(layer):
-    pool = nn.MaxPool2d(tuple(layer["window"]), tuple(layer["stride"]))
-    return Padded(pool, layer["padding"], -float("inf")) if _is_padded(layer) else pool
-
-
-def avg_pool(layer):
-    pool = nn.AvgPool2d(tuple(layer["window"]), tuple(layer["stride"]))
-    return AvgPoolInside(pool, layer["padding"]) if _is_padded(layer) else pool
-
-
-def _is_padded(layer):
-    return any(side for sides in layer["padding"] for side in sides)
-
-
-def batch_norm(layer):
-    # MLX's momentum is the share of the new value, the neutral decay that of the old one.
-    return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
-
-
-def pad_channels(layer):
-    return partial(mx.pad, pad_width=[(0, 0), (0, 0), (0, 0), (0, layer["added"])])
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "grouped_conv2d": conv2d,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "local_response_norm": LocalResponseNorm,
-    # Of a sequence nn.Linear takes the features of each step.
-    "dense": lambda layer: nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
-    "flatten": lambda layer: partial(mx.flatten, start_axis=1),
-    "dropout": lambda layer: nn.Dropout(layer["rate"]),
-    "relu": lambda layer: nn.ReLU(),
-    "tanh": lambda layer: nn.Tanh(),
-    "sigmoid": lambda layer: nn.Sigmoid(),
-    "log_softmax": lambda layer: LogSoftmax(),
-    "pad_channels": pad_channels,
-    "add": lambda layer: lambda *values: sum(values[1:], values[0]),
-    # Channels of images, features of vectors and sequences.
-    "concat": lambda layer: lambda *values: mx.concatenate(values, axis=-1),
-    "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
-    "lstm": Recurrent,
-    "gru": Recurrent,
-}
-
-
-def _flatten_channels_first(layer):
-    # Behind branches it would have to be known of every vector which images it comes from, to convert weights.
-    return lambda x: mx.flatten(mx.moveaxis(x, -1, 1) if x.ndim == 4 else x, start_axis=1)
-
-
-def build(network, dtype):
-    """The neutral network as one nn.Sequential, or as a Graph; ``dtype`` is what it computes in."""
-    layers = network["layers"]
-    known = dict(LAYERS, embedding=lambda layer: Embedding(layer["vocabulary"], layer["output"][-1], dtype))
-    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
-        return nn.Sequential(*(known[layer["kind"]](layer) for layer in layers))
-    known["flatten"] = _flatten_channels_first
-    return Graph(layers, [known[layer["kind"]](layer) for layer in layers])
-
-
-def losses(network, logits, labels):
-    """The loss of every answer, and whether it counts."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        return nn.losses.binary_cross_entropy(logits, labels.reshape(logits.shape), reduction="none"), mx.array(True)
-    ignored = network.get("ignored")
-    return nn.losses.cross_entropy(logits, labels), mx.array(True) if ignored is None else labels != ignored
 
 
 class Trainer:
@@ -181,7 +55,7 @@ class Trainer:
         self.forward = partial(in_16_bits, self.model, mixed) if mixed else self.model
         self.scale = LossScale() if recipe["precision"] == "float16" else None
         self.clip_norm = recipe.get("clip_norm")
-        self.optimizer = optimizer_of(recipe["optimizer"])
+        self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"])
         self.optimizer.init(self.model.trainable_parameters())
         mx.eval(self.model.state, self.optimizer.state)
 
@@ -265,7 +139,7 @@ class Trainer:
         self.optimizer.update(self.model, gradients)
 
     def _loss(self, inputs, labels):
-        found, counts = losses(self.network, self.forward(inputs), labels)
+        found, counts = LOSSES[self.network["loss"]](self.network, self.forward(inputs), labels)
         return found.mean() if counts.ndim == 0 else (found * counts).sum() / counts.sum()
 
     def step(self, number):

@@ -1,4 +1,4 @@
-"""Layers that MLX has not, or has with another meaning; and the graph of them. Images are channels last.
+"""Every kind of layer as MLX's and those that it lacks; and the graph of them. Images are channels last.
 
 What loses too much in 16 bits computes in float32, and gives what it was given.
 """
@@ -9,7 +9,7 @@ from functools import partial
 import mlx.core as mx
 from mlx import nn
 
-from dlworker.graph import run, wired
+from dlworker.graph import is_chain, run, wired
 
 
 class Conv2dUneven(nn.Conv2d):
@@ -156,3 +156,81 @@ class Graph(nn.Module):
             return module(*values)
 
         return self.run(x, call)
+
+
+def conv2d(layer):
+    (top, bottom), (left, right) = layer["padding"]
+    even = top == bottom and left == right
+    padding = (top, left) if even else layer["padding"]
+    sizes = (layer["input"][0], layer["output"][0], tuple(layer["kernel"]))
+    settings = {"stride": tuple(layer["stride"]), "groups": layer.get("groups", 1), "bias": layer["bias"]}
+    kind = nn.Conv2d if even else Conv2dUneven
+    return kind(*sizes, padding=padding, **settings)
+
+
+def max_pool(layer):
+    pool = nn.MaxPool2d(tuple(layer["window"]), tuple(layer["stride"]))
+    return Padded(pool, layer["padding"], -float("inf")) if _is_padded(layer) else pool
+
+
+def avg_pool(layer):
+    pool = nn.AvgPool2d(tuple(layer["window"]), tuple(layer["stride"]))
+    return AvgPoolInside(pool, layer["padding"]) if _is_padded(layer) else pool
+
+
+def _is_padded(layer):
+    return any(side for sides in layer["padding"] for side in sides)
+
+
+def batch_norm(layer):
+    # MLX's momentum is the share of the new value, the neutral decay that of the old one.
+    return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
+
+
+def pad_channels(layer):
+    return partial(mx.pad, pad_width=[(0, 0), (0, 0), (0, 0), (0, layer["added"])])
+
+
+LAYERS = {
+    "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    "max_pool": max_pool,
+    "avg_pool": avg_pool,
+    "batch_norm": batch_norm,
+    "local_response_norm": LocalResponseNorm,
+    # Of a sequence nn.Linear takes the features of each step.
+    "dense": lambda layer: nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
+    "flatten": lambda layer: partial(mx.flatten, start_axis=1),
+    "dropout": lambda layer: nn.Dropout(layer["rate"]),
+    "relu": lambda layer: nn.ReLU(),
+    "tanh": lambda layer: nn.Tanh(),
+    "sigmoid": lambda layer: nn.Sigmoid(),
+    "log_softmax": lambda layer: LogSoftmax(),
+    "pad_channels": pad_channels,
+    "add": lambda layer: lambda *values: sum(values[1:], values[0]),
+    # Channels of images, features of vectors and sequences.
+    "concat": lambda layer: lambda *values: mx.concatenate(values, axis=-1),
+    "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
+    "lstm": Recurrent,
+    "gru": Recurrent,
+}
+
+
+# With the type that they give, which their input does not say.
+TYPED = {"embedding": lambda layer, dtype: Embedding(layer["vocabulary"], layer["output"][-1], dtype)}
+KINDS = {*LAYERS, *TYPED}
+
+
+def _flatten_channels_first(layer):
+    # Behind branches it would have to be known of every vector which images it comes from, to convert weights.
+    return lambda x: mx.flatten(mx.moveaxis(x, -1, 1) if x.ndim == 4 else x, start_axis=1)
+
+
+def build(network, dtype):
+    """The neutral network as one nn.Sequential, or as a Graph; ``dtype`` is what it computes in."""
+    layers = network["layers"]
+    known = dict(LAYERS, **{kind: partial(make, dtype=dtype) for kind, make in TYPED.items()})
+    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return nn.Sequential(*(known[layer["kind"]](layer) for layer in layers))
+    known["flatten"] = _flatten_channels_first
+    return Graph(layers, [known[layer["kind"]](layer) for layer in layers])

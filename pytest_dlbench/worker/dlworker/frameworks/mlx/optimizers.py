@@ -12,18 +12,26 @@ def clip(gradients, length):
     return tree_map(lambda gradient: gradient * factor, gradients)
 
 
-def optimizer_of(settings):
-    rate = settings["learning_rate"]
-    if settings["kind"] == "adam":
-        betas = [settings["beta1"], settings["beta2"]]
-        return optimizers.Adam(rate, betas, settings["epsilon"], bias_correction=True)
-    if settings["kind"] == "adadelta":
-        return optimizers.AdaDelta(rate, settings["rho"], settings["epsilon"])
-    if settings["kind"] == "rmsprop":
-        return optimizers.RMSprop(rate, settings["rho"], settings["epsilon"])
+def sgd(settings):
     return optimizers.SGD(
-        learning_rate=rate,
+        learning_rate=settings["learning_rate"],
         momentum=settings["momentum"],
         nesterov=settings["nesterov"],
         weight_decay=settings["weight_decay"],
     )
+
+
+def adam(settings):
+    betas = [settings["beta1"], settings["beta2"]]
+    return optimizers.Adam(settings["learning_rate"], betas, settings["epsilon"], bias_correction=True)
+
+
+def adadelta(settings):
+    return optimizers.AdaDelta(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+def rmsprop(settings):
+    return optimizers.RMSprop(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}

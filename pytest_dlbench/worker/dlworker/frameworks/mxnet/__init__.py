@@ -1,62 +1,18 @@
 """MXNet: a Gluon HybridSequential or a block of one's own, hybridized into one static graph, and gluon.Trainer."""
 
-from functools import partial
-
 import mxnet as mx
 from mxnet import autograd, gluon, nd
-from mxnet.gluon import nn, rnn
+from mxnet.gluon import rnn
 
-from dlworker.frameworks.mxnet import optimizers as mxnet_optimizers
-from dlworker.frameworks.mxnet import precision as mxnet_mixed
-from dlworker.frameworks.mxnet.layers import (
-    CountedAvgPool2D,
-    Graph,
-    LocalResponseNorm,
-    Operator,
-    PadChannels,
-    RunningStatistics,
-    uneven_padding,
-)
-from dlworker.frameworks.mxnet.losses import loss_of
-from dlworker.graph import is_chain
+from dlworker.frameworks.mxnet.blocks import RunningStatistics
+from dlworker.frameworks.mxnet.layers import KINDS, build
+from dlworker.frameworks.mxnet.losses import LOSSES
+from dlworker.frameworks.mxnet.optimizers import OPTIMIZERS, clip, optimizer
+from dlworker.frameworks.mxnet.precision import MIXED, require
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
-PRECISIONS = ("float32", "float64", "bfloat16")
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+PRECISIONS = {"float32", "float64", *MIXED}
 
 
 def configure(threads):
@@ -72,126 +28,6 @@ def threads():
 def versions():
     """MXNet alone: OpenBLAS and oneDNN are inside and do not tell theirs."""
     return {"mxnet": mx.__version__}
-
-
-def conv2d(layer, kind=nn.Conv2D):
-    padding, before = _padding(layer, 0.0)
-    conv = kind(
-        layer["output"][0],
-        layer["kernel"],
-        strides=layer["stride"],
-        padding=padding,
-        use_bias=layer["bias"],
-        in_channels=layer["input"][0],
-        groups=layer.get("groups", 1),
-    )
-    return before + [conv]
-
-
-def max_pool(layer):
-    padding, before = _padding(layer, -float("inf"))
-    return before + [nn.MaxPool2D(layer["window"], strides=layer["stride"], padding=padding)]
-
-
-def avg_pool(layer):
-    padding, before = _padding(layer, 0.0)
-    pool = nn.AvgPool2D(layer["window"], strides=layer["stride"], padding=padding, count_include_pad=False)
-    return [CountedAvgPool2D(pool, pad) for pad in before] or [pool]
-
-
-def batch_norm(layer):
-    # Momentum 0 leaves the batch's own statistics in the running ones: see RunningStatistics.
-    return [nn.BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
-
-
-def dense(layer, kind=nn.Dense):
-    is_sequence = len(layer["input"]) == 2
-    units, features = layer["output"][-1], layer["input"][-1]
-    return [kind(units, flatten=not is_sequence, use_bias=layer["bias"], in_units=features)]
-
-
-def recurrent(layer, gives_whole_state):
-    """The fused layer; cells, unrolled, where another begins in all of the state that lies before the padding.
-
-    MXNet has a bias more than an LSTM needs, which stays at zero and is not trained.
-    """
-    units, features = layer["units"], layer["input"][1]
-    if layer["kind"] == "gru":
-        return rnn.GRU(units, layout="NTC", input_size=features)
-    if "lengths" in layer and gives_whole_state:
-        cell = rnn.LSTMCell(units, input_size=features)
-        cell.h2h_bias.grad_req = "null"
-        return cell
-    lstm = rnn.LSTM(units, layout="NTC", input_size=features)
-    lstm.l0_h2h_bias.grad_req = "null"
-    return lstm
-
-
-LAYERS = {
-    "add": lambda layer: [Operator("add_n")],
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "concat": lambda layer: [Operator("concat", dim=2 if len(layer["output"]) == 2 else 1)],
-    "conv2d": conv2d,
-    "cut": lambda layer: [Operator("slice_axis", axis=1, begin=layer["first"], end=layer["last"])],
-    "dense": dense,
-    "dropout": lambda layer: [nn.Dropout(layer["rate"])],
-    "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
-    "flatten": lambda layer: [nn.Flatten()],
-    "grouped_conv2d": conv2d,
-    "local_response_norm": lambda layer: [LocalResponseNorm(layer)],
-    "log_softmax": lambda layer: [Operator("log_softmax", axis=-1)],
-    "max_pool": max_pool,
-    "pad_channels": lambda layer: [PadChannels(layer["added"])] if layer["added"] else [Operator("identity")],
-    "relu": lambda layer: [nn.Activation("relu")],
-    "sigmoid": lambda layer: [nn.Activation("sigmoid")],
-    "tanh": lambda layer: [nn.Activation("tanh")],
-}
-in_bfloat16 = partial(conv2d, kind=mxnet_mixed.Conv2D)
-IN_BFLOAT16 = {
-    "conv2d": in_bfloat16,
-    "grouped_conv2d": in_bfloat16,
-    "dense": partial(dense, kind=mxnet_mixed.Dense),
-}
-
-
-def _padding(layer, value):
-    """The padding that the operator does itself, and the block that must come before it."""
-    if all(first == last for first, last in layer["padding"]):
-        return [first for first, _ in layer["padding"]], []
-    return (0, 0), [uneven_padding(layer["padding"], value)]
-
-
-def build(network, precision):
-    """The neutral network as a HybridSequential or a Graph, and the block of every layer by the layer's name."""
-    layers, known = network["layers"], dict(LAYERS, **IN_BFLOAT16) if precision == "bfloat16" else LAYERS
-    starts = {layer["start"] for layer in layers if "start" in layer}
-    built = {}
-    for layer in layers:
-        if layer["kind"] in ("lstm", "gru"):
-            built[layer["name"]] = [recurrent(layer, layer["name"] in starts)]
-        else:
-            built[layer["name"]] = known[layer["kind"]](layer)
-    own = {name: blocks[-1] for name, blocks in built.items()}
-    together = {name: _together(blocks) for name, blocks in built.items()}
-    if precision == "bfloat16":
-        return mxnet_mixed.Graph(layers, together, "float32"), own
-    if not is_chain(layers) or any(layer["kind"] in ("lstm", "gru") for layer in layers):
-        return Graph(layers, together, precision), own
-    net = nn.HybridSequential()
-    for name, blocks in built.items():
-        for block in blocks[:-1]:
-            net.register_child(block, "%s_pad" % name)
-        net.register_child(blocks[-1], name)
-    return net, own
-
-
-def _together(blocks):
-    if len(blocks) == 1:
-        return blocks[0]
-    net = nn.HybridSequential()
-    net.add(*blocks)
-    return net
 
 
 def _context(device, network):
@@ -226,8 +62,8 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the MXNet builder has no precision %r" % recipe["precision"])
-        if recipe["precision"] == "bfloat16":
-            mxnet_mixed.require(device)
+        if recipe["precision"] in MIXED:
+            require(device)
         mx.random.seed(seed)
         self.context, self.layers = _context(device, network), network["layers"]
         self.dtype = "float64" if recipe["precision"] == "float64" else "float32"
@@ -237,13 +73,13 @@ class Trainer:
         self.net.cast(self.dtype)
         if weights is not None:
             self._set(weights)
-        self.loss = loss_of(network, self.dtype)
+        self.loss = LOSSES[network["loss"]](network, self.dtype)
         if self.hybrid:
             self.net.hybridize(static_alloc=True, static_shape=True)
             self.loss.hybridize()
         parameters = self.net.collect_params()
         self.trained = [parameter for parameter in parameters.values() if parameter.grad_req != "null"]
-        self.trainer = gluon.Trainer(parameters, mxnet_optimizers.optimizer(recipe))
+        self.trainer = gluon.Trainer(parameters, optimizer(recipe))
         self.clip_norm = recipe.get("clip_norm")
         self.statistics = RunningStatistics(self.blocks, self.layers)
 
@@ -289,7 +125,7 @@ class Trainer:
             loss = losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
         loss.backward()
         if self.clip_norm:
-            mxnet_optimizers.clip([parameter.grad() for parameter in self.trained], self.clip_norm)
+            clip([parameter.grad() for parameter in self.trained], self.clip_norm)
         if self.rates is not None:
             self.trainer.set_learning_rate(float(self.rates[number]))
         self.trainer.step(1)  # The loss is a mean already.

@@ -1,180 +1,144 @@
-"""Blocks for MXNet that Gluon has no layer of, and the network as one block where its layers do not form a chain."""
+"""Every kind of layer as Gluon's blocks and those of blocks.py, and the network of them."""
 
-import mxnet as mx
-import numpy as np
-from mxnet import gluon, nd
-from mxnet.gluon import rnn
+from functools import partial
 
-from dlworker.graph import run, wired
+from mxnet.gluon import nn, rnn
 
-
-class Operator(gluon.HybridBlock):
-    """One operator of MXNet with its settings."""
-
-    def __init__(self, operator, **settings):
-        super().__init__()
-        self.operator, self.settings = operator, settings
-
-    def hybrid_forward(self, F, x, *others):  # noqa: N803 - Gluon's own name for nd or sym
-        return getattr(F, self.operator)(x, *others, **self.settings)
-
-    def __repr__(self):
-        return "%s(%s)" % (self.operator, ", ".join("%s=%s" % pair for pair in sorted(self.settings.items())))
+from dlworker.frameworks.mxnet import precision as mixed
+from dlworker.frameworks.mxnet.blocks import (
+    CountedAvgPool2D,
+    Graph,
+    LocalResponseNorm,
+    Operator,
+    PadChannels,
+    uneven_padding,
+)
+from dlworker.graph import is_chain
 
 
-def uneven_padding(padding, value):
-    """Padding that differs between the sides, which no layer of Gluon does itself."""
-    (top, bottom), (left, right) = padding
-    width = (0, 0, 0, 0, top, bottom, left, right)
-    return Operator("pad", mode="constant", pad_width=width, constant_value=value)
+def conv2d(layer, kind=nn.Conv2D):
+    padding, before = _padding(layer, 0.0)
+    conv = kind(
+        layer["output"][0],
+        layer["kernel"],
+        strides=layer["stride"],
+        padding=padding,
+        use_bias=layer["bias"],
+        in_channels=layer["input"][0],
+        groups=layer.get("groups", 1),
+    )
+    return before + [conv]
 
 
-class CountedAvgPool2D(gluon.HybridBlock):
-    """Average pooling behind an uneven padding that takes the padding out of the mean again."""
-
-    def __init__(self, pool, pad, **kwargs):
-        super().__init__(**kwargs)
-        self.pad, self.pool = pad, pool
-
-    def hybrid_forward(self, F, x):  # noqa: N803
-        one = F.ones_like(F.slice(x, begin=(0, 0, None, None), end=(1, 1, None, None)))
-        return F.broadcast_div(self.pool(self.pad(x)), self.pool(self.pad(one)))
+def max_pool(layer):
+    padding, before = _padding(layer, -float("inf"))
+    return before + [nn.MaxPool2D(layer["window"], strides=layer["stride"], padding=padding)]
 
 
-class PadChannels(gluon.HybridBlock):
-    """Channels of zeros behind those that are there; MXNet's operator pads rows and columns only."""
-
-    def __init__(self, added, **kwargs):
-        super().__init__(**kwargs)
-        self.added = added
-
-    def hybrid_forward(self, F, x):  # noqa: N803
-        zeros = F.zeros_like(F.slice_axis(x, axis=1, begin=0, end=1))
-        return F.concat(x, F.broadcast_axis(zeros, axis=1, size=self.added), dim=1)
-
-    def __repr__(self):
-        return "PadChannels(%d)" % self.added
+def avg_pool(layer):
+    padding, before = _padding(layer, 0.0)
+    pool = nn.AvgPool2D(layer["window"], strides=layer["stride"], padding=padding, count_include_pad=False)
+    return [CountedAvgPool2D(pool, pad) for pad in before] or [pool]
 
 
-class LocalResponseNorm(gluon.HybridBlock):
-    """What MXNet's LRN computes.
+def batch_norm(layer):
+    # Momentum 0 leaves the batch's own statistics in the running ones: see RunningStatistics.
+    return [nn.BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
 
-    Its gradient is wrong where oneDNN computes it behind a convolution: by 0.05 % for alpha 0.0001, by up to 76 % for
-    alpha 0.5. In float64 it fails.
+
+def dense(layer, kind=nn.Dense):
+    is_sequence = len(layer["input"]) == 2
+    units, features = layer["output"][-1], layer["input"][-1]
+    return [kind(units, flatten=not is_sequence, use_bias=layer["bias"], in_units=features)]
+
+
+def gru(layer, gives_whole_state):
+    return rnn.GRU(layer["units"], layout="NTC", input_size=layer["input"][1])
+
+
+def lstm(layer, gives_whole_state):
+    """The fused layer; cells, unrolled, where another begins in all of the state that lies before the padding.
+
+    MXNet has a bias more than an LSTM needs, which stays at zero and is not trained.
     """
-
-    def __init__(self, layer, **kwargs):
-        super().__init__(**kwargs)
-        self.layer = layer
-
-    def hybrid_forward(self, F, x):  # noqa: N803
-        size, alpha, beta, k = (self.layer[name] for name in ("size", "alpha", "beta", "k"))
-        # The sum over neighbouring channels, as a pooling over the rows of an image.
-        rows = F.reshape(F.square(x), (0, 1, self.layer["input"][0], -1))
-        sums = F.Pooling(rows, kernel=(size, 1), pad=(size // 2, 0), stride=(1, 1), pool_type="sum")
-        return x / (k + alpha / size * F.reshape_like(sums, x)) ** beta
-
-    def __repr__(self):
-        return "LocalResponseNorm(%d)" % self.layer["size"]
+    units, features = layer["units"], layer["input"][1]
+    if "lengths" in layer and gives_whole_state:
+        cell = rnn.LSTMCell(units, input_size=features)
+        cell.h2h_bias.grad_req = "null"
+        return cell
+    fused = rnn.LSTM(units, layout="NTC", input_size=features)
+    fused.l0_h2h_bias.grad_req = "null"
+    return fused
 
 
-class Graph(gluon.HybridBlock):
-    """A network whose layers do not simply follow each other; its children bear the names of the layers."""
-
-    def __init__(self, layers, blocks, dtype):
-        super().__init__()
-        self.nodes, self.blocks, self.dtype = wired(layers), blocks, dtype
-        for name, block in blocks.items():
-            self.register_child(block, name)
-
-    def hybrid_forward(self, F, x):  # noqa: N803
-        lengths, states = {}, {}
-
-        def call(layer, values):
-            name, block = layer["name"], self.blocks[layer["name"]]
-            values = self.read(F, layer, values)
-            if layer["kind"] == "embedding" and layer["padding"] is not None:
-                lengths[name] = F.sum(values[0] != layer["padding"], axis=1)
-            if layer["kind"] in ("lstm", "gru"):
-                start = _start(F, block, values[0], states.get(layer.get("start")), self.dtype)
-                made, states[name] = recurrent(F, layer, block, values[0], lengths.get(layer.get("lengths")), start)
-                return made
-            return block(*values)
-
-        return run(self.nodes, x, call)
-
-    def read(self, F, layer, values):  # noqa: N803
-        """The values as a layer reads them."""
-        return values
-
-    def __repr__(self):
-        return "Graph(\n%s\n)" % "\n".join("  (%s): %r" % pair for pair in self.blocks.items())
+LAYERS = {
+    "add": lambda layer: [Operator("add_n")],
+    "avg_pool": avg_pool,
+    "batch_norm": batch_norm,
+    "concat": lambda layer: [Operator("concat", dim=2 if len(layer["output"]) == 2 else 1)],
+    "conv2d": conv2d,
+    "cut": lambda layer: [Operator("slice_axis", axis=1, begin=layer["first"], end=layer["last"])],
+    "dense": dense,
+    "dropout": lambda layer: [nn.Dropout(layer["rate"])],
+    "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
+    "flatten": lambda layer: [nn.Flatten()],
+    "grouped_conv2d": conv2d,
+    "local_response_norm": lambda layer: [LocalResponseNorm(layer)],
+    "log_softmax": lambda layer: [Operator("log_softmax", axis=-1)],
+    "max_pool": max_pool,
+    "pad_channels": lambda layer: [PadChannels(layer["added"])] if layer["added"] else [Operator("identity")],
+    "relu": lambda layer: [nn.Activation("relu")],
+    "sigmoid": lambda layer: [nn.Activation("sigmoid")],
+    "tanh": lambda layer: [nn.Activation("tanh")],
+}
 
 
-def recurrent(F, layer, block, x, lengths, start):  # noqa: N803
-    """The outputs of all steps or the last one, and the state in which the layer ends, (batch, units) arrays."""
-    if isinstance(block, rnn.LSTMCell):
-        outputs, state = block.unroll(layer["input"][0], x, start, "NTC", merge_outputs=True, valid_length=lengths)
-    else:
-        outputs, state = block(x, start)
-        if lengths is None:
-            state = [F.squeeze(part, axis=0) for part in state]
+IN_BFLOAT16 = {
+    "conv2d": partial(conv2d, kind=mixed.Conv2D),
+    "grouped_conv2d": partial(conv2d, kind=mixed.Conv2D),
+    "dense": partial(dense, kind=mixed.Dense),
+}
+
+
+def _padding(layer, value):
+    """The padding that the operator does itself, and the block that must come before it."""
+    if all(first == last for first, last in layer["padding"]):
+        return [first for first, _ in layer["padding"]], []
+    return (0, 0), [uneven_padding(layer["padding"], value)]
+
+
+# With whether another layer starts in the whole state in which this one ends.
+RECURRENT = {"lstm": lstm, "gru": gru}
+KINDS = {*LAYERS, *RECURRENT}
+
+
+def build(network, precision):
+    """The neutral network as a HybridSequential or a Graph, and the block of every layer by the layer's name."""
+    layers, known = network["layers"], dict(LAYERS, **IN_BFLOAT16) if precision == "bfloat16" else LAYERS
+    starts = {layer["start"] for layer in layers if "start" in layer}
+    built = {}
+    for layer in layers:
+        if layer["kind"] in RECURRENT:
+            built[layer["name"]] = [RECURRENT[layer["kind"]](layer, layer["name"] in starts)]
         else:
-            # On a CPU the operator reads all steps. Its outputs up to the last real one do not depend on the others.
-            state = [F.SequenceLast(outputs, lengths, use_sequence_length=True, axis=1)]
-    return (outputs if layer["sequence"] else state[0]), state
+            built[layer["name"]] = known[layer["kind"]](layer)
+    own = {name: blocks[-1] for name, blocks in built.items()}
+    together = {name: _together(blocks) for name, blocks in built.items()}
+    if precision == "bfloat16":
+        return mixed.Graph(layers, together, "float32"), own
+    if not is_chain(layers) or any(layer["kind"] in RECURRENT for layer in layers):
+        return Graph(layers, together, precision), own
+    net = nn.HybridSequential()
+    for name, blocks in built.items():
+        for block in blocks[:-1]:
+            net.register_child(block, "%s_pad" % name)
+        net.register_child(blocks[-1], name)
+    return net, own
 
 
-def _start(F, block, x, state, dtype):  # noqa: N803
-    """The state in which a layer begins, as its block wants it: another's last one, or zeros."""
-    if state is not None:
-        return state if isinstance(block, rnn.LSTMCell) else [F.expand_dims(part, axis=0) for part in state]
-    if F is mx.sym:
-        # The size of the batch is inferred.
-        return block.begin_state(0, F.zeros, dtype=dtype)
-    return block.begin_state(len(x), F.zeros, dtype=dtype, ctx=x.context)
-
-
-class RunningStatistics:
-    """Mean and variance of every BatchNorm over all batches, in one array.
-
-    MXNet's operator moves the running variance towards the batch's biased one, and keeps the decay as a float32.
-    """
-
-    def __init__(self, blocks, layers):
-        self.layers = [layer for layer in layers if layer["kind"] == "batch_norm"]
-        norms = [blocks[layer["name"]] for layer in self.layers]
-        self.parameters = [p for norm in norms for p in (norm.running_mean, norm.running_var)]
-        self.values = self._of_batch() if norms else None
-
-    def _of_batch(self):
-        return nd.concat(*[parameter.data() for parameter in self.parameters], dim=0)
-
-    def expect(self, batch_size):
-        """Work out what share the old values and those of a batch have from now on."""
-        kept, moved = [], []
-        for layer in self.layers:
-            channels, decay = layer["input"][0], layer["decay"]
-            count = batch_size * int(np.prod(layer["input"][1:]))
-            kept += [decay] * 2 * channels
-            moved += [1 - decay] * channels + [(1 - decay) * count / (count - 1)] * channels
-        if self.layers:
-            self.kept, self.moved = (nd.array(a, self.values.context, self.values.dtype) for a in (kept, moved))
-
-    def move(self):
-        """Towards the statistics that the backward pass left in the operators, once it is known to have ended.
-
-        With static_shape the engine does not know that it writes them: even wait_to_read does not wait for that.
-        """
-        if self.layers:
-            self.values *= self.kept
-            self.values += self.moved * self._of_batch()
-            nd.waitall()
-
-    def install(self):
-        """Where inference takes them from; the next step writes over them."""
-        first = 0
-        for parameter in self.parameters:
-            last = first + parameter.shape[0]
-            parameter.set_data(self.values[first:last])
-            first = last
+def _together(blocks):
+    if len(blocks) == 1:
+        return blocks[0]
+    net = nn.HybridSequential()
+    net.add(*blocks)
+    return net

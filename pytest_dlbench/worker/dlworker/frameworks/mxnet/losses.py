@@ -18,11 +18,12 @@ class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
         return super().hybrid_forward(F, rows, label, weight)
 
 
-def loss_of(network, dtype):
-    """A block (logits, labels) that gives a vector of losses."""
-    if network["loss"] == "sequence_cross_entropy":
-        return SequenceCrossEntropy(network["classes"], network["ignored"], dtype)
-    if network["loss"] == "sigmoid_cross_entropy":
-        # The mean over the flags of each example.
-        return gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    return gluon.loss.SoftmaxCrossEntropyLoss()
+# Every loss is a function (network, dtype) that gives a block (logits, labels) -> vector of losses.
+LOSSES = {
+    "softmax_cross_entropy": lambda network, dtype: gluon.loss.SoftmaxCrossEntropyLoss(),
+    "sequence_cross_entropy": lambda network, dtype: SequenceCrossEntropy(
+        network["classes"], network["ignored"], dtype
+    ),
+    # The mean over the flags of each example.
+    "sigmoid_cross_entropy": lambda network, dtype: gluon.loss.SigmoidBinaryCrossEntropyLoss(),
+}

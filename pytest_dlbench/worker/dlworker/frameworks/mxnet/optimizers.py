@@ -109,26 +109,35 @@ class RMSprop(mx.optimizer.Optimizer):
         weight -= self.lr * grad / (nd.sqrt(state) + self.epsilon)
 
 
-def optimizer(recipe):
-    """The optimiser of a recipe; the learning rate of each step may be set before it."""
-    settings = dict(recipe["optimizer"])
-    kind, is_precise = settings.pop("kind"), recipe["precision"] == "float64"
-    if kind == "sgd":
-        return _sgd(settings, has_to_be_written=is_precise or bool(recipe.get("schedule")))
-    if kind == "adam":
-        return WrittenAdam(**settings) if is_precise else CorrectedAdam(**settings)
-    return {"adadelta": Adadelta, "rmsprop": RMSprop}[kind](**settings)
+# Every optimiser is a function (recipe, settings). The learning rate of each step may be set before it.
 
 
-def _sgd(settings, has_to_be_written):
+def sgd(recipe, settings):
     rate, momentum, decay = (settings[name] for name in ("learning_rate", "momentum", "weight_decay"))
-    if has_to_be_written:
+    if recipe["precision"] == "float64" or recipe.get("schedule"):
         return WrittenSGD(momentum, settings["nesterov"], learning_rate=rate, wd=decay)
     if not settings["nesterov"]:
         return mx.optimizer.SGD(learning_rate=rate, momentum=momentum, wd=decay)
     if decay:
         return DecayedNAG(decay, learning_rate=rate, momentum=momentum)
     return mx.optimizer.NAG(learning_rate=rate, momentum=momentum)
+
+
+def adam(recipe, settings):
+    return WrittenAdam(**settings) if recipe["precision"] == "float64" else CorrectedAdam(**settings)
+
+
+OPTIMIZERS = {
+    "sgd": sgd,
+    "adam": adam,
+    "adadelta": lambda recipe, settings: Adadelta(**settings),
+    "rmsprop": lambda recipe, settings: RMSprop(**settings),
+}
+
+
+def optimizer(recipe):
+    settings = dict(recipe["optimizer"])
+    return OPTIMIZERS[settings.pop("kind")](recipe, settings)
 
 
 def clip(gradients, length):

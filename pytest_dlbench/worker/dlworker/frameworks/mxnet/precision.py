@@ -9,11 +9,12 @@ import numpy as np
 from mxnet import nd
 from mxnet.gluon import nn
 
-from dlworker.frameworks.mxnet import layers as mxnet_layers
+from dlworker.frameworks.mxnet import blocks
 from dlworker.protocol import RequestError
 
 # As mxnet.contrib.amp has it: NumPy knows no bfloat16.
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
+MIXED = {"bfloat16": BFLOAT16}
 # What oneDNN computes in the type of what it reads, or in the widest of them. All other kinds read float32.
 AS_IT_COMES = {
     "add",
@@ -29,7 +30,7 @@ AS_IT_COMES = {
     "tanh",
 }
 # Blocks that pad before they do what they are named after, which is of float32.
-PADDING = (nn.HybridSequential, mxnet_layers.CountedAvgPool2D)
+PADDING = (nn.HybridSequential, blocks.CountedAvgPool2D)
 
 
 def require(device):
@@ -59,7 +60,7 @@ class Dense(InBfloat16, nn.Dense):
     """nn.Dense in bfloat16."""
 
 
-class Graph(mxnet_layers.Graph):
+class Graph(blocks.Graph):
     """The network with casts between its layers; its outputs are float32."""
 
     def hybrid_forward(self, F, x):  # noqa: N803

@@ -5,69 +5,18 @@ Images are channels first, as all of Paddle's layers want them.
 
 import ctypes
 import os
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 import paddle
-import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
-from paddle import nn
 
-from dlworker.frameworks.paddle.layers import (
-    Add,
-    AvgPoolInDouble,
-    BatchNorm,
-    BatchNormInDouble,
-    BatchNormInProgram,
-    Concat,
-    Cut,
-    Graph,
-    LinearInProgram,
-    LocalResponseNormInDouble,
-    PadChannels,
-    Recurrent,
-    sides,
-)
-from dlworker.frameworks.paddle.optimizers import optimizer
-from dlworker.frameworks.paddle.precision import is_compiled, mixed_precision
-from dlworker.graph import is_chain
+from dlworker.frameworks.paddle.layers import IN_DOUBLE, IN_PROGRAM, LAYERS, build
+from dlworker.frameworks.paddle.losses import LOSSES
+from dlworker.frameworks.paddle.optimizers import OPTIMIZERS, optimizer
+from dlworker.frameworks.paddle.precision import MIXED, is_compiled, mixed_precision
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "float16",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -84,77 +33,6 @@ def versions():
     """Paddle and, where there are, CUDA and cuDNN (Paddle calls them "False" where there are none)."""
     found = {"paddle": paddle.__version__, "cuda": paddle.version.cuda(), "cudnn": paddle.version.cudnn()}
     return {name: str(version) for name, version in found.items() if version != "False"}
-
-
-def conv2d(layer):
-    channels, filters, padding = layer["input"][0], layer["output"][0], sides(layer["padding"])
-    settings = {"groups": layer.get("groups", 1), "bias_attr": None if layer["bias"] else False}
-    return nn.Conv2D(channels, filters, layer["kernel"], layer["stride"], padding, **settings)
-
-
-def dense(layer, kind=nn.Linear):
-    # Of a sequence nn.Linear takes the features of each step.
-    return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
-
-
-def local_response_norm(layer):
-    return nn.LocalResponseNorm(layer["size"], alpha=layer["alpha"], beta=layer["beta"], k=layer["k"])
-
-
-LAYERS = {
-    "conv2d": conv2d,
-    "grouped_conv2d": conv2d,
-    "dense": dense,
-    "max_pool": lambda layer: nn.MaxPool2D(layer["window"], layer["stride"], sides(layer["padding"])),
-    "avg_pool": lambda layer: nn.AvgPool2D(layer["window"], layer["stride"], sides(layer["padding"]), exclusive=True),
-    "batch_norm": BatchNorm,
-    "local_response_norm": local_response_norm,
-    "dropout": lambda layer: nn.Dropout(layer["rate"]),
-    "flatten": lambda layer: nn.Flatten(),
-    "relu": lambda layer: nn.ReLU(),
-    "tanh": lambda layer: nn.Tanh(),
-    "sigmoid": lambda layer: nn.Sigmoid(),
-    "log_softmax": lambda layer: nn.LogSoftmax(),
-    "pad_channels": PadChannels,
-    "add": lambda layer: Add(),
-    "concat": lambda layer: Concat(),
-    "cut": Cut,
-    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
-    "lstm": Recurrent,
-    "gru": Recurrent,
-}
-IN_DOUBLE = {
-    "batch_norm": BatchNormInDouble,
-    "avg_pool": AvgPoolInDouble,
-    "local_response_norm": LocalResponseNormInDouble,
-}
-IN_PROGRAM = {"batch_norm": BatchNormInProgram, "dense": partial(dense, kind=LinearInProgram)}
-
-
-def build(network, other):
-    """The neutral network as one nn.Sequential, or as a Graph; every layer bears its name.
-
-    ``other`` are the kinds that are not built as usual.
-    """
-    layers = network["layers"]
-    known = dict(LAYERS, **other)
-    built = [(layer["name"], known[layer["kind"]](layer)) for layer in layers]
-    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
-        return nn.Sequential(*built)
-    return Graph(layers, built)
-
-
-def loss_of(network):
-    """The mean loss, as a function (logits, labels)."""
-    index = -100 if network.get("ignored") is None else network["ignored"]
-
-    def cross_entropy(logits, labels):
-        return F.cross_entropy(logits, labels, ignore_index=index)
-
-    def sigmoid_cross_entropy(logits, labels):
-        return F.binary_cross_entropy_with_logits(logits, labels.reshape(logits.shape))
-
-    return sigmoid_cross_entropy if network["loss"] == "sigmoid_cross_entropy" else cross_entropy
 
 
 # Where Paddle keeps an array, by kind and canonical role.
@@ -184,7 +62,7 @@ class Trainer:
         self.forward, self.scaler = mixed_precision(self.model, recipe["precision"], device)
         if weights is not None:
             self._set(weights)
-        self.loss = loss_of(network)
+        self.loss = LOSSES[network["loss"]](network)
         self.optimizer = optimizer([parameter for _, parameter, _ in self._natives()], recipe)
 
     def _natives(self):

@@ -1,10 +1,12 @@
-"""Layers that Paddle has not, or has with another meaning, or rounds to float32; and the graph of them."""
+"""Every kind of layer as Paddle's; those that it lacks, means otherwise or rounds to float32; the network of them."""
+
+from functools import partial
 
 import paddle
 import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
 from paddle import nn
 
-from dlworker.graph import run, wired
+from dlworker.graph import is_chain, run, wired
 
 
 class BatchNorm(nn.Layer):
@@ -220,3 +222,65 @@ def sides(padding):
     """Top, bottom, left, right: Paddle's operators pad unevenly themselves."""
     (top, bottom), (left, right) = padding
     return [top, bottom, left, right]
+
+
+def conv2d(layer):
+    channels, filters, padding = layer["input"][0], layer["output"][0], sides(layer["padding"])
+    settings = {"groups": layer.get("groups", 1), "bias_attr": None if layer["bias"] else False}
+    return nn.Conv2D(channels, filters, layer["kernel"], layer["stride"], padding, **settings)
+
+
+def dense(layer, kind=nn.Linear):
+    # Of a sequence nn.Linear takes the features of each step.
+    return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
+
+
+def local_response_norm(layer):
+    return nn.LocalResponseNorm(layer["size"], alpha=layer["alpha"], beta=layer["beta"], k=layer["k"])
+
+
+LAYERS = {
+    "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    "dense": dense,
+    "max_pool": lambda layer: nn.MaxPool2D(layer["window"], layer["stride"], sides(layer["padding"])),
+    "avg_pool": lambda layer: nn.AvgPool2D(layer["window"], layer["stride"], sides(layer["padding"]), exclusive=True),
+    "batch_norm": BatchNorm,
+    "local_response_norm": local_response_norm,
+    "dropout": lambda layer: nn.Dropout(layer["rate"]),
+    "flatten": lambda layer: nn.Flatten(),
+    "relu": lambda layer: nn.ReLU(),
+    "tanh": lambda layer: nn.Tanh(),
+    "sigmoid": lambda layer: nn.Sigmoid(),
+    "log_softmax": lambda layer: nn.LogSoftmax(),
+    "pad_channels": PadChannels,
+    "add": lambda layer: Add(),
+    "concat": lambda layer: Concat(),
+    "cut": Cut,
+    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
+    "lstm": Recurrent,
+    "gru": Recurrent,
+}
+
+
+IN_DOUBLE = {
+    "batch_norm": BatchNormInDouble,
+    "avg_pool": AvgPoolInDouble,
+    "local_response_norm": LocalResponseNormInDouble,
+}
+
+
+IN_PROGRAM = {"batch_norm": BatchNormInProgram, "dense": partial(dense, kind=LinearInProgram)}
+
+
+def build(network, other):
+    """The neutral network as one nn.Sequential, or as a Graph; every layer bears its name.
+
+    ``other`` are the kinds that are not built as usual.
+    """
+    layers = network["layers"]
+    known = dict(LAYERS, **other)
+    built = [(layer["name"], known[layer["kind"]](layer)) for layer in layers]
+    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return nn.Sequential(*built)
+    return Graph(layers, built)

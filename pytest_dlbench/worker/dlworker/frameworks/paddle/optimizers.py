@@ -65,21 +65,39 @@ class RMSprop(Update):
         return gradient / (paddle.sqrt(squares) + self.settings["epsilon"])
 
 
-def optimizer(parameters, recipe):
-    """Paddle's own optimiser where it computes the canonical update, else the update written out."""
-    settings, in_double = recipe["optimizer"], recipe["precision"] == "float64"
-    kind, rate = settings["kind"], settings["learning_rate"]
-    clip = nn.ClipGradByGlobalNorm(recipe["clip_norm"]) if recipe.get("clip_norm") else None
-    if kind == "rmsprop" or (in_double and kind in ("sgd", "adadelta")):
-        own = {"rmsprop": RMSprop, "sgd": MomentumInDouble, "adadelta": AdadeltaInDouble}
-        return own[kind](parameters, settings, clip)
-    usual = {"parameters": parameters, "grad_clip": clip}
-    if kind == "adam":
-        betas = {"beta1": settings["beta1"], "beta2": settings["beta2"]}
-        return paddle.optimizer.Adam(rate, epsilon=settings["epsilon"], **betas, **usual)
-    if kind == "adadelta":
-        return paddle.optimizer.Adadelta(rate, epsilon=settings["epsilon"], rho=settings["rho"], **usual)
+# Every optimiser is a function (recipe, settings, parameters, clipping): Paddle's own where it computes the canonical
+# update, else the update written out.
+
+
+def sgd(recipe, settings, parameters, clip):
+    if recipe["precision"] == "float64":
+        return MomentumInDouble(parameters, settings, clip)
+    rate, usual = settings["learning_rate"], {"parameters": parameters, "grad_clip": clip}
     usual["weight_decay"] = settings["weight_decay"] or None
     if not settings["momentum"]:
         return paddle.optimizer.SGD(rate, **usual)
     return paddle.optimizer.Momentum(rate, settings["momentum"], use_nesterov=settings["nesterov"], **usual)
+
+
+def adam(recipe, settings, parameters, clip):
+    betas, usual = {name: settings[name] for name in ("beta1", "beta2")}, {"parameters": parameters, "grad_clip": clip}
+    return paddle.optimizer.Adam(settings["learning_rate"], epsilon=settings["epsilon"], **betas, **usual)
+
+
+def adadelta(recipe, settings, parameters, clip):
+    if recipe["precision"] == "float64":
+        return AdadeltaInDouble(parameters, settings, clip)
+    rate, usual = settings["learning_rate"], {"parameters": parameters, "grad_clip": clip}
+    return paddle.optimizer.Adadelta(rate, epsilon=settings["epsilon"], rho=settings["rho"], **usual)
+
+
+def rmsprop(recipe, settings, parameters, clip):
+    return RMSprop(parameters, settings, clip)
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+
+
+def optimizer(parameters, recipe):
+    clip = nn.ClipGradByGlobalNorm(recipe["clip_norm"]) if recipe.get("clip_norm") else None
+    return OPTIMIZERS[recipe["optimizer"]["kind"]](recipe, recipe["optimizer"], parameters, clip)

@@ -9,6 +9,9 @@ from paddle import nn
 
 from dlworker.protocol import RequestError
 
+# Whether the device has it.
+MIXED = {"bfloat16": paddle.amp.is_bfloat16_supported, "float16": paddle.amp.is_float16_supported}
+
 
 class AutoCast(nn.Layer):
     """A network in 16 bits, whose outputs are float32."""
@@ -30,10 +33,9 @@ def is_compiled(precision, device):
 
 def mixed_precision(model, precision, device):
     """What to call in place of the model, and what scales a loss of float16, if it is needed."""
-    if precision not in ("bfloat16", "float16"):
+    if precision not in MIXED:
         return model, None
-    is_there = {"bfloat16": paddle.amp.is_bfloat16_supported, "float16": paddle.amp.is_float16_supported}[precision]
-    if not is_there():
+    if not MIXED[precision]():
         # auto_cast would warn, and compute in float32.
         raise RequestError("unsupported", "Paddle has no mixed %s on this %s" % (precision, device.partition(":")[0]))
     cast = AutoCast(model, precision)

@@ -6,49 +6,14 @@ import numpy as np
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow.layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
+from dlworker.frameworks.tensorflow.losses import LOSSES
 from dlworker.frameworks.tensorflow.optimizers import OPTIMIZERS, LossScaled
-from dlworker.frameworks.tensorflow.precision import widened
+from dlworker.frameworks.tensorflow.precision import MIXED, widened
 from dlworker.frameworks.tensorflow.weights import keeps_channels_last, own_weights, to_native
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "float16",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
-MIXED = ("bfloat16", "float16")
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -104,18 +69,6 @@ class Network(tf.Module):
             return tf.cast(x, self.dtype) if kind == "embedding" else x
 
         return widened(self.run(x, call))
-
-
-def losses_of(network, logits, labels):
-    """The loss of every answer, 0 for those that do not count, and how many count."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        truth = tf.cast(tf.reshape(labels, logits.shape), logits.dtype)
-        return tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits), tf.size(labels)
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    if network.get("ignored") is None:
-        return losses, tf.size(labels)
-    counts = labels != network["ignored"]
-    return tf.where(counts, losses, tf.zeros_like(losses)), tf.math.count_nonzero(counts)
 
 
 def _use(device):
@@ -197,7 +150,7 @@ class Trainer:
         x, y = tf.gather(inputs, index), tf.gather(labels, index)
         with tf.GradientTape() as tape:
             logits = self.model(x, training=True, seed=self.seed, number=number)
-            losses, count = losses_of(self.network, logits, y)
+            losses, count = LOSSES[self.network["loss"]](self.network, logits, y)
             loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
             scaled = self.optimizer.scale(loss)
         # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient

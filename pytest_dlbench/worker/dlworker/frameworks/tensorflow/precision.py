@@ -2,10 +2,12 @@
 
 import tensorflow as tf
 
+MIXED = {"bfloat16": tf.bfloat16, "float16": tf.float16}
+
 
 def widened(x):
     """x in float32, where it has 16 bits."""
-    return tf.cast(x, tf.float32) if x.dtype in (tf.bfloat16, tf.float16) else x
+    return tf.cast(x, tf.float32) if x.dtype in MIXED.values() else x
 
 
 def biased(x, bias):

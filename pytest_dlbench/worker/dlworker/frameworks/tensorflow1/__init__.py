@@ -5,45 +5,13 @@ from collections import OrderedDict
 import numpy as np
 import tensorflow as tf
 
-from dlworker.frameworks.tensorflow1.layers import LAYERS, MERGES, RECURRENT
-from dlworker.frameworks.tensorflow1.optimizers import optimizer_of
+from dlworker.frameworks.tensorflow1.layers import KINDS, LAYERS, MERGES, RECURRENT
+from dlworker.frameworks.tensorflow1.losses import LOSSES
+from dlworker.frameworks.tensorflow1.optimizers import OPTIMIZERS, optimizer_of
 from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 CONFIG = tf.ConfigProto(inter_op_parallelism_threads=1, allow_soft_placement=False, device_count={"GPU": 0})
 
 
@@ -88,18 +56,6 @@ def build(network, inputs, training):
 def _keeps_channels_last(network):
     """Whether images may be flattened as they lie, because the next dense layer's weights make up for it."""
     return is_chain(network["layers"]) and any(layer["kind"] == "dense" for layer in network["layers"])
-
-
-def losses_of(network, logits, labels):
-    """The loss of every answer, 0 for those that do not count, and how many count."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        truth = tf.cast(tf.reshape(labels, tf.shape(logits)), logits.dtype)
-        return tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits), tf.size(labels)
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    if network.get("ignored") is None:
-        return losses, tf.size(labels)
-    counts = tf.not_equal(labels, network["ignored"])
-    return tf.where(counts, losses, tf.zeros_like(losses)), tf.count_nonzero(counts, dtype=tf.int32)
 
 
 def _label_shape(network):
@@ -201,7 +157,7 @@ class Trainer:
         for batch, name in ((inputs, "inputs"), (labels, "labels")):
             batch.set_shape([recipe["batch_size"]] + self.fed[name].shape.as_list()[1:])
         logits, self.built = build(self.network, inputs, True)
-        losses, count = losses_of(self.network, logits, labels)
+        losses, count = LOSSES[self.network["loss"]](self.network, logits, labels)
         self.loss = tf.reduce_sum(losses) / tf.cast(count, self.dtype)
         settings, step = recipe["optimizer"], tf.train.create_global_step()
         self.rate = settings["learning_rate"]

@@ -194,6 +194,7 @@ MERGES = {
     "concat": lambda layer, values: tf.concat(values, axis=-1, name=layer["name"]),
 }
 RECURRENT = {"lstm": lstm, "gru": gru}
+KINDS = {*LAYERS, *MERGES, *RECURRENT}
 
 
 def _padded(layer, x, window, value):

@@ -11,41 +11,6 @@ import numpy as np
 
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
-
 
 def _openblas():
     """SciPy's own OpenBLAS. It has the plain names (sgemm_) that Theano's C code calls; NumPy's has 64-bit integers."""
@@ -77,16 +42,12 @@ import theano.tensor as T  # noqa: E402, N812 - the name it has in Theano's own 
 from theano.configdefaults import gcc_version_str  # noqa: E402
 from theano.tensor.elemwise import Elemwise  # noqa: E402
 
-# The builder of Keras 2 takes the pooling from here.
-from dlworker.frameworks.theano.layers import (  # noqa: E402
-    FirstMaxPool,  # noqa: F401
-    RandomStreams,
-    Training,
-    apply,
-    first_statistics,
-    own_weights,
-)
+from dlworker.frameworks.theano.layers import KINDS, RandomStreams, Training, apply  # noqa: E402
+from dlworker.frameworks.theano.losses import LOSSES  # noqa: E402
 from dlworker.frameworks.theano.optimizers import OPTIMIZERS, clipped  # noqa: E402
+from dlworker.frameworks.theano.weights import first_statistics, own_weights  # noqa: E402
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 _elementwise_code = Elemwise.c_code
 
@@ -128,23 +89,6 @@ def require(device):
         raise RequestError("unsupported", "on a GPU Theano needs libgpuarray, which comes with no Python package")
     if not theano.config.cxx:
         raise RequestError("unsupported", "Theano found no C++ compiler (g++), and without one it only crawls")
-
-
-def loss_of(network, logits, labels):
-    """The mean loss. Labels are a vector of classes, or a matrix of tokens or flags."""
-    if network["loss"] == "sigmoid_cross_entropy":
-        # T.nnet.sigmoid_binary_crossentropy has a broken gradient in Theano 1.0. This has the right one, at 0 as well.
-        size = abs(logits)
-        return (0.5 * size + (0.5 - labels) * logits + T.log1p(T.exp(-size))).mean()
-    if network["loss"] == "sequence_cross_entropy":
-        logits, labels = logits.reshape((-1, network["classes"])), labels.flatten()
-    # Theano knows this pair, and computes the logarithm of the softmax without the softmax.
-    losses = T.nnet.categorical_crossentropy(T.nnet.softmax(logits), labels)
-    if network.get("ignored") is None:
-        return losses.mean()
-    counts = T.neq(labels, network["ignored"])
-    total = T.switch(counts, losses, 0).sum()
-    return total / T.cast(counts.sum(), total.dtype)
 
 
 def shared(arrays, dtype):
@@ -206,13 +150,13 @@ class Trainer:
         index = self.examples.order[number]
         self.built = apply(self.network["layers"], variables, self.examples.inputs[index], training)
         logits = self.built[self.network["layers"][-1]["name"]]
-        loss = loss_of(self.network, logits, self.examples.labels[index])
+        loss = LOSSES[self.network["loss"]](self.network, logits, self.examples.labels[index])
         gradients = T.grad(loss, self.weights)
         if recipe.get("clip_norm"):
             gradients = clipped(gradients, recipe["clip_norm"])
         rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
         training.updates.update(OPTIMIZERS[settings["kind"]](self.weights, gradients, settings, rate))
-        # With other settings, too: see theano_profile.py.
+        # With other settings, too: see profile.py.
         self.compile_step = partial(theano.function, [number], loss, updates=training.updates)
         return self.compile_step()
 

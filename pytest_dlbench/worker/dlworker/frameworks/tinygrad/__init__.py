@@ -14,49 +14,14 @@ from tinygrad import Context, Device, Tensor, TinyJit, dtypes, nn
 from tinygrad.dtype import to_dtype
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 
-from dlworker.frameworks.tinygrad.layers import BatchNorm, Conv2d, Embedding, Linear, Recurrent, local_response_norm
-from dlworker.frameworks.tinygrad.optimizers import clip, optimizer_of
-from dlworker.frameworks.tinygrad.precision import MIXED, refuse_without_bfloat16, scaled_step, widened
-from dlworker.graph import is_chain, run, wired
+from dlworker.frameworks.tinygrad.layers import KINDS, built, logits_of
+from dlworker.frameworks.tinygrad.losses import LOSSES
+from dlworker.frameworks.tinygrad.optimizers import OPTIMIZERS, clip
+from dlworker.frameworks.tinygrad.precision import MIXED, refuse_without_bfloat16, scaled_step
 from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
-SUPPORTS = {
-    "adadelta",
-    "adam",
-    "add",
-    "avg_pool",
-    "batch_norm",
-    "bfloat16",
-    "clip_norm",
-    "concat",
-    "conv2d",
-    "cut",
-    "dense",
-    "dropout",
-    "embedding",
-    "flatten",
-    "float16",
-    "grouped_conv2d",
-    "gru",
-    "lengths",
-    "local_response_norm",
-    "log_softmax",
-    "lstm",
-    "max_pool",
-    "pad_channels",
-    "pipeline",
-    "relu",
-    "rmsprop",
-    "schedule",
-    "sequence_cross_entropy",
-    "sgd",
-    "sigmoid",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "start",
-    "tanh",
-}
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -76,92 +41,6 @@ def versions():
     if shutil.which(compiler):
         found["clang"] = subprocess.check_output([compiler, "-dumpversion"]).decode().strip()
     return found
-
-
-def conv2d(layer):
-    channels, filters, padding = layer["input"][0], layer["output"][0], _sides(layer["padding"])
-    settings = {"groups": layer.get("groups", 1), "bias": layer["bias"]}
-    return Conv2d(channels, filters, tuple(layer["kernel"]), tuple(layer["stride"]), padding, **settings)
-
-
-def max_pool(layer):
-    window, stride, padding = tuple(layer["window"]), tuple(layer["stride"]), _sides(layer["padding"])
-    return lambda x: x.max_pool2d(window, stride, padding=padding)
-
-
-def avg_pool(layer):
-    window, stride, padding = tuple(layer["window"]), tuple(layer["stride"]), _sides(layer["padding"])
-    return lambda x: x.avg_pool2d(window, stride, padding=padding, count_include_pad=False)
-
-
-def batch_norm(layer):
-    # tinygrad's momentum is the share of the new value, the neutral decay that of the old one.
-    return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
-
-
-def _sides(padding):
-    """Left, right, top, bottom: tinygrad's operators pad unevenly themselves."""
-    (top, bottom), (left, right) = padding
-    return (left, right, top, bottom)
-
-
-# Every layer is something that can be called with a tensor, or with several.
-LAYERS = {
-    "conv2d": conv2d,
-    "grouped_conv2d": conv2d,
-    "max_pool": max_pool,
-    "avg_pool": avg_pool,
-    "batch_norm": batch_norm,
-    "local_response_norm": local_response_norm,
-    # Of a sequence it takes the features of each step.
-    "dense": lambda layer: Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
-    "flatten": lambda layer: lambda x: x.flatten(1),
-    "dropout": lambda layer: lambda x: x.dropout(layer["rate"]),
-    "relu": lambda layer: Tensor.relu,
-    "tanh": lambda layer: Tensor.tanh,
-    "sigmoid": lambda layer: Tensor.sigmoid,
-    "log_softmax": lambda layer: widened(Tensor.log_softmax),
-    "pad_channels": lambda layer: lambda x: x.pad((None, (0, layer["added"]), None, None)),
-    "add": lambda layer: lambda *values: sum(values[1:], values[0]),
-    # Channels of images, features of vectors and sequences.
-    "concat": lambda layer: lambda *values: Tensor.cat(*values, dim=1 if values[0].ndim == 4 else -1),
-    "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
-    "lstm": Recurrent,
-    "gru": Recurrent,
-}
-
-
-def built(network, dtype):
-    """The layers by name; ``dtype`` is what an embedding gives, which its input does not tell."""
-    known = dict(LAYERS, embedding=lambda layer: Embedding(layer["vocabulary"], layer["output"][-1], dtype))
-    return {layer["name"]: known[layer["kind"]](layer) for layer in network["layers"]}
-
-
-def logits_of(layers, model, x):
-    """What the layers make of a batch, in order or as they are wired."""
-    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
-        return x.sequential(list(model.values()))
-    lengths, states = {}, {}
-
-    def call(layer, values):
-        name, kind = layer["name"], layer["kind"]
-        if kind == "embedding" and layer["padding"] is not None:
-            lengths[name] = (values[0] != layer["padding"]).sum(1)
-        if kind in ("lstm", "gru"):
-            known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
-            values[0], states[name] = model[name](values[0], *known)
-            return values[0]
-        return model[name](*values)
-
-    return run(wired(layers), x, call)
-
-
-def loss_of(network, logits, labels):
-    if network["loss"] == "sigmoid_cross_entropy":
-        return logits.binary_crossentropy_logits(labels.reshape(logits.shape))
-    # -1 is no label: it leaves none out.
-    ignored = -1 if network.get("ignored") is None else network["ignored"]
-    return logits.sparse_categorical_crossentropy(labels, ignore_index=ignored)
 
 
 def _choose(device):
@@ -213,7 +92,8 @@ class Trainer:
         if weights is not None:
             self._set(weights)
         self.clip_norm = recipe.get("clip_norm")
-        self.optimizer = optimizer_of(nn.state.get_parameters(self.model), recipe["optimizer"], self.precision)
+        settings, parameters = recipe["optimizer"], nn.state.get_parameters(self.model)
+        self.optimizer = OPTIMIZERS[settings["kind"]](parameters, settings, self.precision)
         Tensor.realize(*nn.state.get_parameters(self.model), *nn.state.get_parameters(self.optimizer))
 
     def _natives(self):
@@ -299,7 +179,7 @@ class Trainer:
         return self.optimizer.schedule_step()
 
     def _loss(self, index):
-        return loss_of(self.network, self._logits(self.inputs[index]), self.labels[index])
+        return LOSSES[self.network["loss"]](self.network, self._logits(self.inputs[index]), self.labels[index])
 
     def _logits(self, inputs):
         inputs = inputs if "vocabulary" in self.network else inputs.cast(self.dtype)

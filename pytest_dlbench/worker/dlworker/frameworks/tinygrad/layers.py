@@ -1,10 +1,15 @@
-"""Layers that tinygrad has not, and its own with weights that take the type of their input: there they are rounded."""
+"""Every kind of layer as tinygrad's and those that it lacks, and what a network of them gives.
+
+Weights take the type of their input: there they are rounded.
+"""
 
 import math
+from functools import partial
 
 from tinygrad import Tensor, nn
 
 from dlworker.frameworks.tinygrad.precision import rounded, widened
+from dlworker.graph import is_chain, run, wired
 
 
 class Conv2d(nn.Conv2d):
@@ -108,3 +113,86 @@ def local_response_norm(layer):
         return x / (layer["k"] + layer["alpha"] / size * sums) ** layer["beta"]
 
     return widened(normalise)
+
+
+def conv2d(layer):
+    channels, filters, padding = layer["input"][0], layer["output"][0], _sides(layer["padding"])
+    settings = {"groups": layer.get("groups", 1), "bias": layer["bias"]}
+    return Conv2d(channels, filters, tuple(layer["kernel"]), tuple(layer["stride"]), padding, **settings)
+
+
+def max_pool(layer):
+    window, stride, padding = tuple(layer["window"]), tuple(layer["stride"]), _sides(layer["padding"])
+    return lambda x: x.max_pool2d(window, stride, padding=padding)
+
+
+def avg_pool(layer):
+    window, stride, padding = tuple(layer["window"]), tuple(layer["stride"]), _sides(layer["padding"])
+    return lambda x: x.avg_pool2d(window, stride, padding=padding, count_include_pad=False)
+
+
+def batch_norm(layer):
+    # tinygrad's momentum is the share of the new value, the neutral decay that of the old one.
+    return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
+
+
+def _sides(padding):
+    """Left, right, top, bottom: tinygrad's operators pad unevenly themselves."""
+    (top, bottom), (left, right) = padding
+    return (left, right, top, bottom)
+
+
+# Every layer is something that can be called with a tensor, or with several.
+LAYERS = {
+    "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    "max_pool": max_pool,
+    "avg_pool": avg_pool,
+    "batch_norm": batch_norm,
+    "local_response_norm": local_response_norm,
+    # Of a sequence it takes the features of each step.
+    "dense": lambda layer: Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
+    "flatten": lambda layer: lambda x: x.flatten(1),
+    "dropout": lambda layer: lambda x: x.dropout(layer["rate"]),
+    "relu": lambda layer: Tensor.relu,
+    "tanh": lambda layer: Tensor.tanh,
+    "sigmoid": lambda layer: Tensor.sigmoid,
+    "log_softmax": lambda layer: widened(Tensor.log_softmax),
+    "pad_channels": lambda layer: lambda x: x.pad((None, (0, layer["added"]), None, None)),
+    "add": lambda layer: lambda *values: sum(values[1:], values[0]),
+    # Channels of images, features of vectors and sequences.
+    "concat": lambda layer: lambda *values: Tensor.cat(*values, dim=1 if values[0].ndim == 4 else -1),
+    "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
+    "lstm": Recurrent,
+    "gru": Recurrent,
+}
+
+
+# With the type that they give, which their input does not say.
+TYPED = {"embedding": lambda layer, dtype: Embedding(layer["vocabulary"], layer["output"][-1], dtype)}
+KINDS = {*LAYERS, *TYPED}
+
+
+def built(network, dtype):
+    """The layers by name; ``dtype`` is what an embedding gives."""
+    known = dict(LAYERS, **{kind: partial(make, dtype=dtype) for kind, make in TYPED.items()})
+    return {layer["name"]: known[layer["kind"]](layer) for layer in network["layers"]}
+
+
+def logits_of(layers, model, x):
+    """What the layers make of a batch, in order or as they are wired."""
+    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return x.sequential(list(model.values()))
+    lengths, states = {}, {}
+
+    def call(layer, values):
+        name, kind = layer["name"], layer["kind"]
+        if kind == "embedding" and layer["padding"] is not None:
+            lengths[name] = (values[0] != layer["padding"]).sum(1)
+        if kind in ("lstm", "gru"):
+            known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
+            values[0], states[name] = model[name](values[0], *known)
+            return values[0]
+        return model[name](*values)
+
+    return run(wired(layers), x, call)

@@ -49,17 +49,10 @@ def _slots(optimizer, precision):
     return [Tensor.zeros(parameter.shape, dtype=precision).contiguous() for parameter in optimizer.params]
 
 
-def optimizer_of(parameters, settings, precision):
-    if settings["kind"] in ("rmsprop", "adadelta"):
-        own = RMSprop if settings["kind"] == "rmsprop" else Adadelta
-        return own(parameters, settings, precision)
-    # tinygrad keeps slots in float32 unless an environment variable says otherwise for the whole process.
-    if settings["kind"] == "adam":
-        b1, b2, epsilon = settings["beta1"], settings["beta2"], settings["epsilon"]
-        optimizer = nn.optim.Adam(parameters, lr=settings["learning_rate"], b1=b1, b2=b2, eps=epsilon)
-        optimizer.m, optimizer.v = ([slot.cast(precision) for slot in slots] for slots in (optimizer.m, optimizer.v))
-        optimizer.b1_t, optimizer.b2_t = optimizer.b1_t.cast(precision), optimizer.b2_t.cast(precision)
-        return optimizer
+# tinygrad keeps slots in float32 unless an environment variable says otherwise for the whole process.
+
+
+def sgd(parameters, settings, precision):
     optimizer = nn.optim.SGD(
         parameters,
         lr=settings["learning_rate"],
@@ -69,3 +62,14 @@ def optimizer_of(parameters, settings, precision):
     )
     optimizer.b = [velocity.cast(precision) for velocity in optimizer.b]
     return optimizer
+
+
+def adam(parameters, settings, precision):
+    b1, b2, epsilon = settings["beta1"], settings["beta2"], settings["epsilon"]
+    optimizer = nn.optim.Adam(parameters, lr=settings["learning_rate"], b1=b1, b2=b2, eps=epsilon)
+    optimizer.m, optimizer.v = ([slot.cast(precision) for slot in slots] for slots in (optimizer.m, optimizer.v))
+    optimizer.b1_t, optimizer.b2_t = optimizer.b1_t.cast(precision), optimizer.b2_t.cast(precision)
+    return optimizer
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": Adadelta, "rmsprop": RMSprop}

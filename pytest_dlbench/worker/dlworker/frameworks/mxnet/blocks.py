@@ -1,0 +1,180 @@
+"""Blocks for MXNet that Gluon has no layer of, and the network as one block where its layers do not form a chain."""
+
+import mxnet as mx
+import numpy as np
+from mxnet import gluon, nd
+from mxnet.gluon import rnn
+
+from dlworker.graph import run, wired
+
+
+class Operator(gluon.HybridBlock):
+    """One operator of MXNet with its settings."""
+
+    def __init__(self, operator, **settings):
+        super().__init__()
+        self.operator, self.settings = operator, settings
+
+    def hybrid_forward(self, F, x, *others):  # noqa: N803 - Gluon's own name for nd or sym
+        return getattr(F, self.operator)(x, *others, **self.settings)
+
+    def __repr__(self):
+        return "%s(%s)" % (self.operator, ", ".join("%s=%s" % pair for pair in sorted(self.settings.items())))
+
+
+def uneven_padding(padding, value):
+    """Padding that differs between the sides, which no layer of Gluon does itself."""
+    (top, bottom), (left, right) = padding
+    width = (0, 0, 0, 0, top, bottom, left, right)
+    return Operator("pad", mode="constant", pad_width=width, constant_value=value)
+
+
+class CountedAvgPool2D(gluon.HybridBlock):
+    """Average pooling behind an uneven padding that takes the padding out of the mean again."""
+
+    def __init__(self, pool, pad, **kwargs):
+        super().__init__(**kwargs)
+        self.pad, self.pool = pad, pool
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        one = F.ones_like(F.slice(x, begin=(0, 0, None, None), end=(1, 1, None, None)))
+        return F.broadcast_div(self.pool(self.pad(x)), self.pool(self.pad(one)))
+
+
+class PadChannels(gluon.HybridBlock):
+    """Channels of zeros behind those that are there; MXNet's operator pads rows and columns only."""
+
+    def __init__(self, added, **kwargs):
+        super().__init__(**kwargs)
+        self.added = added
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        zeros = F.zeros_like(F.slice_axis(x, axis=1, begin=0, end=1))
+        return F.concat(x, F.broadcast_axis(zeros, axis=1, size=self.added), dim=1)
+
+    def __repr__(self):
+        return "PadChannels(%d)" % self.added
+
+
+class LocalResponseNorm(gluon.HybridBlock):
+    """What MXNet's LRN computes.
+
+    Its gradient is wrong where oneDNN computes it behind a convolution: by 0.05 % for alpha 0.0001, by up to 76 % for
+    alpha 0.5. In float64 it fails.
+    """
+
+    def __init__(self, layer, **kwargs):
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        size, alpha, beta, k = (self.layer[name] for name in ("size", "alpha", "beta", "k"))
+        # The sum over neighbouring channels, as a pooling over the rows of an image.
+        rows = F.reshape(F.square(x), (0, 1, self.layer["input"][0], -1))
+        sums = F.Pooling(rows, kernel=(size, 1), pad=(size // 2, 0), stride=(1, 1), pool_type="sum")
+        return x / (k + alpha / size * F.reshape_like(sums, x)) ** beta
+
+    def __repr__(self):
+        return "LocalResponseNorm(%d)" % self.layer["size"]
+
+
+class Graph(gluon.HybridBlock):
+    """A network whose layers do not simply follow each other; its children bear the names of the layers."""
+
+    def __init__(self, layers, blocks, dtype):
+        super().__init__()
+        self.nodes, self.blocks, self.dtype = wired(layers), blocks, dtype
+        for name, block in blocks.items():
+            self.register_child(block, name)
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        lengths, states = {}, {}
+
+        def call(layer, values):
+            name, block = layer["name"], self.blocks[layer["name"]]
+            values = self.read(F, layer, values)
+            if layer["kind"] == "embedding" and layer["padding"] is not None:
+                lengths[name] = F.sum(values[0] != layer["padding"], axis=1)
+            if layer["kind"] in ("lstm", "gru"):
+                start = _start(F, block, values[0], states.get(layer.get("start")), self.dtype)
+                made, states[name] = recurrent(F, layer, block, values[0], lengths.get(layer.get("lengths")), start)
+                return made
+            return block(*values)
+
+        return run(self.nodes, x, call)
+
+    def read(self, F, layer, values):  # noqa: N803
+        """The values as a layer reads them."""
+        return values
+
+    def __repr__(self):
+        return "Graph(\n%s\n)" % "\n".join("  (%s): %r" % pair for pair in self.blocks.items())
+
+
+def recurrent(F, layer, block, x, lengths, start):  # noqa: N803
+    """The outputs of all steps or the last one, and the state in which the layer ends, (batch, units) arrays."""
+    if isinstance(block, rnn.LSTMCell):
+        outputs, state = block.unroll(layer["input"][0], x, start, "NTC", merge_outputs=True, valid_length=lengths)
+    else:
+        outputs, state = block(x, start)
+        if lengths is None:
+            state = [F.squeeze(part, axis=0) for part in state]
+        else:
+            # On a CPU the operator reads all steps. Its outputs up to the last real one do not depend on the others.
+            state = [F.SequenceLast(outputs, lengths, use_sequence_length=True, axis=1)]
+    return (outputs if layer["sequence"] else state[0]), state
+
+
+def _start(F, block, x, state, dtype):  # noqa: N803
+    """The state in which a layer begins, as its block wants it: another's last one, or zeros."""
+    if state is not None:
+        return state if isinstance(block, rnn.LSTMCell) else [F.expand_dims(part, axis=0) for part in state]
+    if F is mx.sym:
+        # The size of the batch is inferred.
+        return block.begin_state(0, F.zeros, dtype=dtype)
+    return block.begin_state(len(x), F.zeros, dtype=dtype, ctx=x.context)
+
+
+class RunningStatistics:
+    """Mean and variance of every BatchNorm over all batches, in one array.
+
+    MXNet's operator moves the running variance towards the batch's biased one, and keeps the decay as a float32.
+    """
+
+    def __init__(self, blocks, layers):
+        self.layers = [layer for layer in layers if layer["kind"] == "batch_norm"]
+        norms = [blocks[layer["name"]] for layer in self.layers]
+        self.parameters = [p for norm in norms for p in (norm.running_mean, norm.running_var)]
+        self.values = self._of_batch() if norms else None
+
+    def _of_batch(self):
+        return nd.concat(*[parameter.data() for parameter in self.parameters], dim=0)
+
+    def expect(self, batch_size):
+        """Work out what share the old values and those of a batch have from now on."""
+        kept, moved = [], []
+        for layer in self.layers:
+            channels, decay = layer["input"][0], layer["decay"]
+            count = batch_size * int(np.prod(layer["input"][1:]))
+            kept += [decay] * 2 * channels
+            moved += [1 - decay] * channels + [(1 - decay) * count / (count - 1)] * channels
+        if self.layers:
+            self.kept, self.moved = (nd.array(a, self.values.context, self.values.dtype) for a in (kept, moved))
+
+    def move(self):
+        """Towards the statistics that the backward pass left in the operators, once it is known to have ended.
+
+        With static_shape the engine does not know that it writes them: even wait_to_read does not wait for that.
+        """
+        if self.layers:
+            self.values *= self.kept
+            self.values += self.moved * self._of_batch()
+            nd.waitall()
+
+    def install(self):
+        """Where inference takes them from; the next step writes over them."""
+        first = 0
+        for parameter in self.parameters:
+            last = first + parameter.shape[0]
+            parameter.set_data(self.values[first:last])
+            first = last
