@@ -85,6 +85,15 @@ def bound(tree: ast.Module) -> set[str]:
     return found
 
 
+FOLDERS = sorted(folder.parent for folder in WORKER.glob("frameworks/*/__init__.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_framework_is_a_folder_with_layers_and_optimizers_that_is_known(folder):
+    assert {"__init__.py", "layers.py", "optimizers.py"} <= {file.name for file in folder.glob("*.py")}
+    assert f"dlworker.frameworks.{folder.name}" in BUILT
+
+
 BUILT = sorted({framework.builder for framework in FRAMEWORKS.values() if not framework.unsupported})
 
 

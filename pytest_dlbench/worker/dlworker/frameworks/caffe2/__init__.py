@@ -15,8 +15,8 @@ from dlworker.frameworks.caffe2.optimizers import OPTIMIZERS, add_update, add_we
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
-# Left out are sequences: a recurrent layer of rnn_cell is a step net inside an operator, and to hold its parts to the
-# canonical ones would need much code.
+# No sequences: a recurrent layer of rnn_cell is a step net inside an operator, and to hold its parts to the canonical
+# ones would need much code.
 SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "pipeline"}
 
 
