@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pytest_dlbench import judging, records
 from pytest_dlbench.cli import main
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric
+from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.options import OPTIONS
 from pytest_dlbench.options.parsers import flag
 from pytest_dlbench.planning import hookspecs
@@ -132,17 +133,25 @@ def metrics() -> Iterator[str]:
     """Every metric, and the formats that they are exported in."""
     yield "# Metrics and formats"
     yield ""
-    yield from _row("metric", "unit", "better", "compared as", "default tolerance")
-    yield from _row(*["---"] * 5)
+    yield "The smallest spread is the least standard deviation of a difference that is believed."
+    yield ""
+    headings = ("metric", "heading", "of", "unit", "better", "compared as", "default tolerance", "smallest spread")
+    yield from _row(*headings, "shown by default in")
+    yield from _row(*["---"] * (len(headings) + 1))
     for metric in METRICS.values():
-        amount = metric.tolerance
-        shown = "not judged" if amount is None else f"{amount:g}pp" if metric.kind == "points" else f"{100 * amount:g}%"
-        yield from _row(f"`{metric.name}`", metric.unit, metric.better, metric.kind, shown)
+        known = (f"`{metric.name}`", metric.heading, metric.purpose or "both", metric.unit, metric.better, metric.kind)
+        judged = "not judged" if metric.tolerance is None else _amount(metric, metric.tolerance)
+        views = ", ".join(view.replace("_", " ") for view in metric.default_views)
+        yield from _row(*known, judged, _amount(metric, smallest_spread(metric)), views)
     yield from ("", "## Formats of `dlbench export`", "")
     yield from _row("format", "what it is for")
     yield from _row("---", "---")
     for row in FORMATS.values():
         yield from _row(f"`{row.name}`", row.help)
+
+
+def _amount(metric: Metric, amount: float) -> str:
+    return f"{amount:g}pp" if metric.kind == "points" else f"{100 * amount:g}%"
 
 
 def record_fields() -> Iterator[str]:

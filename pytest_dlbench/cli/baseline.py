@@ -18,7 +18,6 @@ from pytest_dlbench.storing.baselines import read_file
 from pytest_dlbench.storing.recorded import read
 
 FOLDER = Path("baselines")
-SHOWN = ("step_time", "latency", "throughput", "accuracy", "peak_rss")
 LIST = """
 One line a case; with CASE one line for each of its sessions, the anchor marked with *.
 
@@ -150,7 +149,8 @@ def _cases(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _sessions(baselines: Iterable[Baseline]) -> list[str]:
     lines: list[str] = []
     for baseline in baselines:
-        names = [name for name in SHOWN if any(name in session.medians for session in baseline.sessions)]
+        shown = [metric.name for metric in judging.shown_in("baseline", judging.METRICS)]
+        names = [name for name in shown if any(name in session.medians for session in baseline.sessions)]
         grid = terminal.grid("", "session", right=("runs", *names))
         for heading in ("commit", "accepted", "reason"):
             grid.add_column(heading, no_wrap=True)
@@ -202,7 +202,9 @@ def _accept(asked: argparse.Namespace) -> int:
             refused.append(f"refused: {case.record.case.id}: {why}")
         else:
             before = baseline_gate.usable(store, case.record.case, case.record.context)
-            baseline = baseline_gate.accepted(before, case.record, store, asked.reason, case.result)
+            baseline = baseline_gate.accepted(
+                before, case.record, store, asked.reason, case.result, metrics=judging.METRICS
+            )
             accepted.append(str(store.write(baseline)))
     answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])
     return complain([*refused, *found.damages])

@@ -119,7 +119,7 @@ def _question(asked: argparse.Namespace, options: Options, versions: int) -> "Qu
     from pytest_dlbench.workflows.bisect import Question  # noqa: PLC0415 - as above
 
     texts = [f"{asked.metric}:{asked.tolerance}"] if asked.tolerance else []
-    tolerances = judging.parse_tolerances(texts, "--tolerance")
+    tolerances = judging.parse_tolerances(texts, "--tolerance", judging.METRICS)
     if asked.metric not in judging.METRICS:
         raise OptionError(unknown_name("metric", asked.metric, "--metric", judging.METRICS))
     if asked.metric not in tolerances:

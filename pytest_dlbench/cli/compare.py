@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import parse_tolerances
+from pytest_dlbench.judging import METRICS, parse_tolerances
 from pytest_dlbench.records import CaseOutcome, Record, codec
 from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.storing import pytest_benchmark
@@ -58,7 +58,7 @@ def _compare_records(asked: argparse.Namespace) -> int:
     # Late: NumPy is slow to load.
     from pytest_dlbench.judging.sides import compare_sides  # noqa: PLC0415
 
-    tolerances = parse_tolerances(asked.tolerance, "--tolerance")
+    tolerances = parse_tolerances(asked.tolerance, "--tolerance", METRICS)
     sides = [read([path]) for path in (asked.old, asked.new)]
     old, new = map(_newest, sides)
     common = [name for name in old if name in new]
@@ -67,7 +67,7 @@ def _compare_records(asked: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for name in common:
-        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances)
+        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances, METRICS)
         rows.append({"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": reasons})
         lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict)}" for verdict in verdicts)]
         lines += [f"  {reason}" for reason in reasons]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = "history"
-METRICS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
+SHOWN = tuple(metric.name for metric in judging.shown_in("history", judging.METRICS))
 MORE = """
 A history is what pytest --dlbench-history ADDRESS adds its sessions to: a folder, or any address that fsspec knows.
 Each line is one session of one case on one machine class: medians over its runs, and what changed since the one before.
@@ -99,7 +99,7 @@ def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
     groups = sorted(rows.groupby("session"), key=lambda item: item[1]["began"].min())
     for session, group in groups:
         versions = of_framework(json.loads(group["versions"].iloc[0]))
-        shown = {name: group[name].median() for name in METRICS if name in group and group[name].notna().any()}
+        shown = {name: group[name].median() for name in SHOWN if name in group and group[name].notna().any()}
         yield {
             "session": session,
             "began": group["began"].min(),
@@ -118,7 +118,7 @@ def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     from pytest_dlbench.judging.sessions import change_points  # noqa: PLC0415
 
     changes: list[list[dict[str, Any]]] = [[] for _ in sessions]
-    for name in METRICS:
+    for name in SHOWN:
         metric = judging.METRICS[name]
         values = [badness(metric, row["figures"].get(name, nan)) for row in sessions]
         places = [place for place, value in enumerate(values) if isfinite(value)]
@@ -144,11 +144,11 @@ def _changes(sessions: list[dict[str, Any]]) -> list[str]:
 
 
 def _table(sessions: list[dict[str, Any]]) -> list[str]:
-    grid = terminal.grid("began", right=("runs", *METRICS))
+    grid = terminal.grid("began", right=("runs", *SHOWN))
     grid.add_column("outcome", no_wrap=True)
     grid.add_column("changed", no_wrap=True)
     for row in sessions:
         values = row["figures"]
-        shown = [figures.figure(name, values[name]) if name in values else "–" for name in METRICS]
+        shown = [figures.figure(name, values[name]) if name in values else "–" for name in SHOWN]
         grid.add_row(row["began"][:19], str(row["runs"]), *shown, row["outcome"], ", ".join(row["changed"]))
     return terminal.lines(grid)

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-Parse = Callable[[str, str], Any]
+from pytest_dlbench.judging import Metrics
+
+Parse = Callable[..., Any]
 """From the text and the place it stands in to a value; raises OptionError."""
 
 
@@ -20,6 +22,12 @@ class Option:
     repeats: bool = False
     spelled: str = ""
     """As it is typed, where that differs from the name."""
+    names_metrics: bool = False
+    """Whether ``parse`` takes the metrics of the session, too."""
+
+    def read(self, text: str, where: str, metrics: Metrics) -> Any:
+        """The value of a text that stands at a place; raises OptionError."""
+        return self.parse(text, where, metrics) if self.names_metrics else self.parse(text, where)
 
     @property
     def flag(self) -> str:

@@ -44,13 +44,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    added = _flat(config.hook.pytest_dlbench_record(config=config))
     try:
-        # Before the options, which may give one of them a tolerance.
-        judging.add_metrics(added)
-        config.add_cleanup(lambda: judging.remove_metrics(added))
-        asked = options.read(config.getoption, config.getini, config.rootpath)
-        registry = hooked(KNOWN, config.hook, config)
+        # Before the options, which may name a metric of a hook.
+        registry = KNOWN.measuring(_flat(config.hook.pytest_dlbench_record(config=config)))
+        asked = options.read(config.getoption, config.getini, config.rootpath, metrics=registry.metrics)
+        registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
         config.stash[ARMS] = arms(asked.ab, asked.frameworks, registry)
     except OptionError as error:
@@ -83,6 +81,7 @@ def session_of(config: pytest.Config) -> "Session":
             worker.get("workerid", ""),
             reporter.progress if reporter else Silent(),
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
+            metrics=config.stash[REGISTRY].metrics,
             workers=worker.get("workercount", 1),
         )
     return config.stash[SESSION]
@@ -121,7 +120,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         parametrize.parametrize_points(metafunc, config.stash[OPTIONS])
         if hasattr(config, "workerinput"):
             # A usage error later would be a crash of the worker to pytest-xdist.
-            markers.tolerances(metafunc.definition, config.stash[OPTIONS])
+            markers.tolerances(metafunc.definition, stash[OPTIONS], stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrize.SKIPPED].extend(left_out)
@@ -130,7 +129,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
         for item in items:
-            markers.tolerances(item, config.stash[OPTIONS])
+            markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -231,7 +230,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
-        tolerance=markers.tolerances(node, session.options),
+        tolerance=markers.tolerances(node, session.options, session.settings.metrics),
         tell=tell,
         settle=settle,
         skip=pytest.skip,

@@ -39,8 +39,8 @@ def test_sessions_are_in_the_order_of_time_with_what_changed(history, capsys):
     assert main(["history", CASE]) == 0
     title, _, first, second, *_ = capsys.readouterr().out.splitlines()
     assert title == f"{CASE} on {records.machine().name}"
-    assert first.split()[:4] == ["2026-11-11T02:14:05", "3", "10.0", "ms"]
-    assert second.split()[:4] == ["2026-11-12T02:14:05", "3", "20.0", "ms"]
+    assert first.split()[:6] == ["2026-11-11T02:14:05", "3", "6,400", "samples/s", "10.0", "ms"]
+    assert second.split()[:6] == ["2026-11-12T02:14:05", "3", "3,200", "samples/s", "20.0", "ms"]
     assert second.endswith("torch 2.12.0 → 2.13.0")
 
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from pytest_dlbench import options
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
+from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import USUAL
 
 ROOT = Path("/repository")
 
@@ -37,7 +36,7 @@ def complaint(command_line=None, ini=None):
         ("compare", False),
         ("allow", frozenset()),
         ("strict", False),
-        ("tolerance", parse_tolerances([], "")),
+        ("tolerance", parse_tolerances([], "", METRICS)),
         ("runs", 3),
         ("scale", "quick"),
         ("allocator", "tuned"),
@@ -50,7 +49,7 @@ def complaint(command_line=None, ini=None):
         ("json", None),
         ("history", ""),
         ("group_by", ()),
-        ("columns", USUAL),
+        ("columns", ()),
         ("sort", ""),
         ("timeout", 600.0),
         ("seed", 1),

@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 
 from pytest_dlbench import options
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS, Options
 from pytest_dlbench.options.parsers import flag
 
@@ -78,4 +79,4 @@ def test_every_option_that_takes_a_value_says_of_what_kind(option):
 
 @rows
 def test_every_default_can_be_read(option):
-    option.parse(option.default, option.flag)
+    option.read(option.default, option.flag, METRICS)
