@@ -4,7 +4,7 @@ Declarations only: NumPy is loaded when a data set is made (``preparation``), no
 """
 
 from pytest_dlbench.data import chestxray, cifar, digits, imagenet, imdb, manythings, mnist, ptb, pydoc, svhn, voc
-from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared
+from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared, Rows
 from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.synthetic import ANY_SHAPE, SyntheticData, synthetic
 
@@ -25,6 +25,7 @@ __all__ = [
     "Dataset",
     "File",
     "Prepared",
+    "Rows",
     "Source",
     "SyntheticData",
     "synthetic",
