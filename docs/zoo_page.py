@@ -13,7 +13,7 @@ The models of five studies, each written once in the [neutral vocabulary](vocabu
 `pytest_dlbench/zoo/`. Parameters are those that are trained; multiply-adds are of one example, forward. Both
 are held against the layers of the sources by `tests/test_zoo.py`. Batch, length and optimiser are the
 source's own, which scale `full` trains: epochs, or steps where the source counts those. Data sets are those that fit a
-model as it stands, and `synthetic` fits all. `dlbench layers MODEL` shows a model layer by layer.
+model as it stands, and `synthetic` fits all. `dlbench models NAME` shows a model layer by layer.
 
 Golden losses are ten losses in float64 on which PyTorch and JAX agree to 1e-11. Dozens of batch normalisations amplify
 rounding about tenfold a step at the usual rate of 0.01 (hkbu-resnet-56: PyTorch and JAX differ by 5e-2 in one of ten
