@@ -108,7 +108,8 @@ def options() -> Iterator[str]:
     """Every row of the table of options."""
     yield "# Options of pytest"
     yield ""
-    yield "Each is a flag of `pytest` and a key of its ini file; the command line comes before the ini file."
+    yield "Each is a flag of `pytest` and a key of its ini file, there with underscores. The command line comes before"
+    yield "the ini file."
     yield ""
     yield from _row("flag", "ini key", "default", "meaning")
     yield from _row(*["---"] * 4)
