@@ -1,6 +1,7 @@
 """Data sets: one file for each family, prepared once as .npy for all frameworks.
 
-Declarations only: NumPy is loaded when a data set is made (``preparation``), not when it is named.
+NumPy is imported by the functions that make arrays (``preparation`` calls them), so that a session which only collects
+does not load it.
 """
 
 from pytest_dlbench.data import chestxray, cifar, digits, imagenet, imdb, manythings, mnist, ptb, pydoc, svhn, voc
