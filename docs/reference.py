@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import EnumMeta
-from inspect import cleandoc, getmembers, getmodule, isfunction, signature
+from inspect import cleandoc, getmembers, isclass, isfunction, isroutine, signature, unwrap
 from pathlib import Path
 
+import pytest_dlbench as dlb
 from pytest_dlbench import judging, records
 from pytest_dlbench.cli import main
 from pytest_dlbench.judging import METRICS, Metric
@@ -24,12 +25,55 @@ from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing import recorded
 
 OF_THE_FORMAT = {"Document": recorded.Document, "Recorded": recorded.Recorded}
+API = """# The Python API
+
+    import pytest_dlbench as dlb
+
+Everything below is `dlb.NAME`, loaded when it is first used: `import pytest_dlbench` alone imports no NumPy and no
+framework. These names are the public API; all others, and all modules of the package, are private and may change in any
+release.
+"""
+API_HEADINGS = {
+    "model": "Models",
+    "zoo": "The zoo",
+    "environments": "Frameworks and devices",
+    "data": "Data sets",
+    "planning.matrix": "What fits",
+    "judging": "Metrics",
+    "judging.equivalence": "Equivalence",
+    "sampling.sampler": "Samplers",
+    "plugin.fixture": "Tests",
+    "records": "Results and records",
+    "storing": "Baselines",
+    "storing.calibrations": "Calibrations",
+    "storing.history": "History",
+    "storing.recorded": "Reading journals and documents",
+    "errors": "Errors",
+}
+# What has no docstring of its own.
+VALUES = {
+    "Shape": "The shape of one example, without the batch.",
+    "Purpose": "What a network is run for: `training` or `inference`.",
+    "Branch": "The layers of one branch of `Add` or `Concat`, in order.",
+    "Head": "Any of the heads below.",
+    "Optimizer": "Any of the optimizers below.",
+    "Schedule": "Any of the learning-rate schedules below.",
+    "MODELS": "The models of the zoo, by name.",
+    "RECIPES": "Recipes that are a framework's own, by name; any other framework can be trained by them.",
+    "FRAMEWORKS": "The built-in frameworks, by name.",
+    "DEVICES": "The devices, by name.",
+    "DATASETS": "The built-in data sets, by name.",
+    "ANY_SHAPE": "The data set `synthetic`, which fits every model.",
+    "METRICS": "The metrics, by name.",
+    "MakeSampler": "What `pytest_dlbench_samplers` returns: from the worker's process id to its `Sampler`.",
+}
 
 
 def write(folder: Path) -> None:
     """Write all pages; a page that is as it was keeps its time, so that Sphinx does not read it again."""
     folder.mkdir(exist_ok=True)
     pages = {
+        "api": api,
         "options": options,
         "commands": commands,
         "plugin": plugin_parts,
@@ -43,11 +87,30 @@ def write(folder: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def api() -> Iterator[str]:
+    """Every public name with the first sentence of what it says of itself."""
+    yield API
+    for module, names in dlb.PUBLIC.items():
+        yield from ("", f"## {API_HEADINGS[module]}", "")
+        yield from _row("name", "what it is")
+        yield from _row("---", "---")
+        for name in names:
+            yield from _row(f"`{name}`", VALUES.get(name) or _summary(getattr(dlb, name)))
+
+
+def _summary(value: object) -> str:
+    """The first paragraph of a class's or a function's own docstring."""
+    own = unwrap(value) if callable(value) else value
+    text = own.__doc__ if isclass(own) or isroutine(own) else None
+    return cleandoc(text or "").split("\n\n")[0].replace("``", "`")
+
+
 def options() -> Iterator[str]:
     """Every row of the table of options."""
     yield "# Options of pytest"
     yield ""
-    yield "Each is a flag of `pytest` and a key of its ini file; the command line comes before the ini file."
+    yield "Each is a flag of `pytest` and a key of its ini file, there with underscores. The command line comes before"
+    yield "the ini file."
     yield ""
     yield from _row("flag", "ini key", "default", "meaning")
     yield from _row(*["---"] * 4)
@@ -160,7 +223,7 @@ def record_fields() -> Iterator[str]:
     yield ""
     yield "Journals hold `Run` and `CaseResult`, `--dlbench-json` a `Document`, baselines a `Baseline`."
     yield "`dlbench export schema` prints the JSON schema of a `Document`."
-    own = {name: kind for name, kind in getmembers(records, is_dataclass) if getmodule(kind) is records}
+    own = dict(getmembers(records, is_dataclass))
     for name, kind in {**OF_THE_FORMAT, **own}.items():
         yield from ("", f"## {name}", "", cleandoc(kind.__doc__ or ""), "")
         yield from _row("field", "type", "default")
@@ -169,7 +232,7 @@ def record_fields() -> Iterator[str]:
             default = "" if field.default is MISSING else f"`{field.default!r}`"
             type_name = field.type if isinstance(field.type, str) else _type_name(field.type)
             yield from _row(f"`{field.name}`", f"`{type_name}`", default or _made(field))
-    for name, kind in getmembers(records, lambda value: isinstance(value, EnumMeta) and getmodule(value) is records):
+    for name, kind in getmembers(records, lambda value: isinstance(value, EnumMeta)):
         yield from ("", f"## {name}", "", cleandoc(kind.__doc__ or ""), "", ", ".join(f"`{value}`" for value in kind))
 
 

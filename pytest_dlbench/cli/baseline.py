@@ -1,4 +1,4 @@
-"""``dlbench baseline``: look at accepted figures, accept recorded ones, choose anchors, and take away what is stale."""
+"""``dlbench baseline``: list baselines, accept recorded sessions, choose anchors, and remove what is stale."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,40 +26,40 @@ examples:
   dlbench baseline list '*pytorch-gatech-lenet*'
   dlbench baseline list --baselines bench/baselines --json
 
-exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 a wrong call
+exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 usage error
 """
 ACCEPT = """
 What pytest --dlbench-save does, for sessions that were run already: the newest recording of each case becomes one more
-session of its baseline. Cases that did not finish, with fewer than three runs, or that measured their neighbours are
+session of its baseline. Cases that did not finish, have fewer than three runs, or were disturbed by other load are
 refused.
 
 examples:
   dlbench baseline accept .dlbench/20261121T021405-4711.jsonl --reason "PyTorch 2.13"
   dlbench baseline accept nightly.json --case '*pytorch*' --reason "PyTorch 2.13"
 
-exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 a wrong call
+exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 usage error
 """
 ANCHOR = """
-Every later session is also held against the anchor of its case, so that slips which were accepted one by one are told
-as what they add up to. It is the first session that was saved, until another one is chosen here: a release, or the
-present state once all that has added up is accepted. The anchor is kept however many sessions are saved.
+Every later session is also compared with the anchor of its case, so that many small regressions, accepted one by one,
+are reported as their sum. The anchor is the first session that was saved, until another one is chosen here: a release,
+or the present state once its drift is accepted. It is kept however many sessions are saved.
 
 examples:
   dlbench baseline anchor training-pytorch-gatech-lenet-digits28-cpu-quick --last
   dlbench baseline anchor '*pytorch*' --session 20261121T101500
   dlbench baseline anchor --all --last
 
-exit status: 0 all done, 1 a baseline is damaged or has no such session (named; the others are done), 2 a wrong call
+exit status: 0 all done, 1 a baseline is damaged or has no such session (named; the others are done), 2 usage error
 """
 PRUNE = """
-Says what it would take away; --yes does it.
+Lists what it would remove; --yes removes it.
 
 examples:
   dlbench baseline prune --not-in .dlbench        cases that no recorded session has measured
   dlbench baseline prune --older-than 365 --yes   not saved again for a year
   dlbench baseline prune --damaged --yes
 
-exit status: 0 done, 2 a wrong call
+exit status: 0 done, 2 usage error
 """
 
 
@@ -70,13 +70,15 @@ def declare(commands: Commands) -> None:
         required=True, metavar="ACTION"
     )
     listing = command(actions, "list", help_text="List all baselines: sessions, anchor, when saved and why.", more=LIST)
-    listing.add_argument("case", metavar="CASE", nargs="?", help="Sessions of this case, or a pattern with * [cases].")
-    accepting = command(actions, "accept", help_text="Make recorded figures the baselines.", more=ACCEPT)
+    listing.add_argument(
+        "case", metavar="CASE", nargs="?", help="List the sessions of this case, or of a pattern with *."
+    )
+    accepting = command(actions, "accept", help_text="Add recorded sessions to the baselines.", more=ACCEPT)
     accepting.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
-    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that fit it [*].")
+    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match it [*].")
     accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; kept in them.")
     anchoring = command(
-        actions, "anchor", help_text="Choose the session that all later ones are held against.", more=ANCHOR
+        actions, "anchor", help_text="Choose the session that all later ones are compared with.", more=ANCHOR
     )
     anchoring.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with *.")
     anchoring.add_argument("--all", action="store_true", help="Every case.")
@@ -84,11 +86,11 @@ def declare(commands: Commands) -> None:
     which.add_argument("--session", metavar="ID", help="This one; dlbench baseline list CASE shows them.")
     which.add_argument("--first", action="store_true", help="The oldest one that is kept.")
     which.add_argument("--last", action="store_true", help="The newest one.")
-    pruning = command(actions, "prune", help_text="Take baselines away that nothing measures any more.", more=PRUNE)
+    pruning = command(actions, "prune", help_text="Remove baselines that nothing measures any more.", more=PRUNE)
     pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded in these.")
-    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Saved so many days ago, or more.")
+    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved so many days ago, or more.")
     pruning.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
-    pruning.add_argument("--yes", action="store_true", help="Do it.")
+    pruning.add_argument("--yes", action="store_true", help="Remove them.")
     for parser, run in ((listing, _list), (accepting, _accept), (anchoring, _anchor), (pruning, _prune)):
         parser.add_argument(
             "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where they are kept [{FOLDER}]."

@@ -12,7 +12,7 @@ Parse = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME, and what its text means."""
+    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME with underscores, and what its text means."""
 
     name: str
     parse: Parse
@@ -36,5 +36,5 @@ class Option:
 
     @property
     def key(self) -> str:
-        """As it stands in an ini file, and as pytest keeps it."""
-        return f"dlbench_{self.spelled or self.name}"
+        """As it is written in an ini file, always with underscores, and as pytest keeps it."""
+        return self.flag.removeprefix("--").replace("-", "_")

@@ -1,6 +1,6 @@
 """What the user asked for: from the command line, else from the ini file, else the default."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,15 @@ def read(
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
     )
+
+
+def check_keys(written: Iterable[str]) -> None:
+    """Refuse ini keys with hyphens, which pytest would ignore with a warning; OptionError names the right key."""
+    known = {option.key for option in OPTIONS}
+    for key in written:
+        right = key.replace("-", "_")
+        if right != key and right in known:
+            raise OptionError(f"ini key {key}: ini keys are written with underscores: {right}")
 
 
 def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: bool) -> None:

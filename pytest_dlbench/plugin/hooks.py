@@ -1,6 +1,7 @@
 """The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
 
-from collections.abc import Generator, Iterable, Sequence
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         # Before the options, which may name a metric of a hook.
         registry = KNOWN.measuring(_flat(config.hook.pytest_dlbench_record(config=config)))
+        options.check_keys(_written_keys(config))
         asked = options.read(config.getoption, config.getini, config.rootpath, metrics=registry.metrics)
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
@@ -61,6 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in parametrize.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("markers", markers.LINE)
+
+
+def _written_keys(config: pytest.Config) -> Iterator[str]:
+    """Our keys in the ini file and in -o, also those that pytest does not know: getini gives only declared ones."""
+    text = config.inipath.read_text(encoding="utf-8") if config.inipath else ""
+    # At the start of a line, for what is indented continues a value.
+    yield from re.findall(r'^"?(dlbench[-_][\w-]*)"?\s*[=:]', text, re.MULTILINE)
+    yield from (text.partition("=")[0].strip() for text in config.getoption("override_ini") or ())
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:

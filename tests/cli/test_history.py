@@ -111,4 +111,4 @@ def test_a_change_of_level_is_in_the_session_that_it_begins_with(nightly, capsys
 
 def test_too_few_sessions_for_a_change_of_level_are_told(history, capsys):
     assert main(["history", CASE]) == 0
-    assert "2 sessions: changes of level are looked for behind the first 30" in capsys.readouterr().out
+    assert "2 sessions: changes of level are looked for after the first 30" in capsys.readouterr().out

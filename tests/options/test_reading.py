@@ -251,8 +251,8 @@ def test_three_runs_with_a_reason_can_be_saved():
     ("key", "flag", "value"),
     [
         ("budget", "--dlbench-budget", "5m"),
-        ("max-runs", "--dlbench-max-runs", "6"),
-        ("false-alarms", "--dlbench-false-alarms", "5%"),
+        ("max_runs", "--dlbench-max-runs", "6"),
+        ("false_alarms", "--dlbench-false-alarms", "5%"),
     ],
 )
 def test_what_is_for_pairs_is_refused_where_there_are_none(key, flag, value):
@@ -291,7 +291,7 @@ def test_a_case_is_repeated_without_what_the_ini_file_says_again():
 # Tables and files
 
 
-@pytest.mark.parametrize(("name", "value"), [("group-by", "modle"), ("columns", "accurcy"), ("sort", "step_tme")])
+@pytest.mark.parametrize(("name", "value"), [("group_by", "modle"), ("columns", "accurcy"), ("sort", "step_tme")])
 def test_a_wish_for_tables_that_nobody_knows_is_refused_with_the_nearest(name, value):
     assert "did you mean" in complaint({name: value})
 

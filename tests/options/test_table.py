@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 
 from pytest_dlbench import options
+from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS, Options
 from pytest_dlbench.options.parsers import flag
@@ -46,6 +47,21 @@ def test_every_row_is_a_flag_and_an_ini_key(option):
 @rows
 def test_every_flag_is_kept_under_its_ini_key(option):
     assert Declared().flags[option.flag]["dest"] == option.key
+
+
+@rows
+def test_every_ini_key_is_written_with_underscores(option):
+    assert option.key == option.flag.removeprefix("--").replace("-", "_")
+
+
+@pytest.mark.parametrize("key", ["dlbench_max-runs", "dlbench-max-runs"])
+def test_an_ini_key_with_hyphens_is_refused_with_the_right_one(key):
+    with pytest.raises(OptionError, match=f"ini key {key}: .* underscores: dlbench_max_runs$"):
+        options.check_keys(["addopts", key])
+
+
+def test_ini_keys_of_others_may_have_hyphens():
+    options.check_keys(["some-plugins-key", "dlbench_max_runs"])
 
 
 @rows

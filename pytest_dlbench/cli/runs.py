@@ -1,4 +1,4 @@
-"""``dlbench list`` and ``dlbench show``: the sessions there are, what they say of a case, how a model is built."""
+"""``dlbench runs``: what sessions have recorded, listed, run by run, side by side, or journal by journal."""
 
 import argparse
 from collections import Counter
@@ -8,46 +8,69 @@ from typing import Any
 
 from pytest_dlbench import judging
 from pytest_dlbench.cli.output import JOURNALS, Commands, answer, command, complain
-from pytest_dlbench.environments import FRAMEWORKS, Framework
-from pytest_dlbench.environments.placing import Absent, Places
-from pytest_dlbench.environments.specification import is_specification, specified
-from pytest_dlbench.errors import DlbenchError, FileFormatError, OptionError, unknown_name
-from pytest_dlbench.model import infer
+from pytest_dlbench.errors import FileFormatError, OptionError, unknown_name
 from pytest_dlbench.records import codec
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import figures, listings, side_by_side, terminal
+from pytest_dlbench.storing import Damage, Entry, read_journal
 from pytest_dlbench.storing.recorded import Recorded, files_of, read
-from pytest_dlbench.zoo import MODELS
 
 LIST = """
 examples:
-  dlbench list                     the sessions of this folder's .dlbench
-  dlbench list nightly/*.json      files of --dlbench-json
+  dlbench runs list                     the sessions in .dlbench of this folder
+  dlbench runs list nightly/*.json      files written by --dlbench-json
 
-exit status: 0 all read, 1 something is damaged (the rest is listed), 2 a wrong call
+exit status: 0 all read, 1 a file is damaged (the rest is listed), 2 usage error
 """
 SHOW = """
-CASE is a case's id, a part of it, or with --native also the name of a model of the zoo.
+CASE is the id of a case, or a part of it.
 
 examples:
-  dlbench show pytorch-mnist-cnn           every recorded session of it, run by run
-  dlbench show gatech-lenet --native jax   what JAX's builder makes of LeNet
+  dlbench runs show pytorch-mnist-cnn           every recorded session of it, run by run
+  dlbench runs show pytorch-mnist-cnn --records nightly.json
 
-exit status: 0 all read, 1 something is damaged (the rest is shown), 2 a wrong call or nothing of that name
+exit status: 0 all read, 1 a file is damaged (the rest is shown), 2 usage error, or no such case
+"""
+TABLE = """
+Frameworks are the columns of cases that differ in nothing else, numbers of threads the rows. --json prints the cases.
+
+examples:
+  dlbench runs table .dlbench/*.jsonl
+  dlbench runs table nightly.json > frameworks.md
+
+exit status: 0 shown, 1 there is no finished case, or a file is damaged (the rest is shown), 2 usage error
+"""
+JOURNAL = """
+The journal of a session that was killed has the runs that finished, and names the cases that were not judged.
+
+examples:
+  dlbench runs journal .dlbench/20261121T021405-4711.jsonl
+
+exit status: 0 all read, 1 a line is damaged (named; the rest is shown), 2 usage error
 """
 
 
 def declare(commands: Commands) -> None:
-    """Add ``list`` and ``show``."""
-    listing = command(commands, "list", help_text="List recorded sessions: when, where, what became of it.", more=LIST)
+    """Add ``runs`` and its actions."""
+    text = "List and show recorded runs."
+    actions = commands.add_parser("runs", help=text, description=text).add_subparsers(required=True, metavar="ACTION")
+    listing = command(actions, "list", help_text="List recorded sessions: when, where, and their outcomes.", more=LIST)
     listing.add_argument("paths", metavar="RECORDS", nargs="*", type=Path, help=f"Files or folders [{JOURNALS}].")
     listing.set_defaults(run=_list)
-    showing = command(commands, "show", help_text="Show what was recorded of a case, run by run.", more=SHOW)
+    showing = command(actions, "show", help_text="Show what was recorded of a case, run by run.", more=SHOW)
     showing.add_argument("case", metavar="CASE")
     showing.add_argument(
         "--records", metavar="PATH", nargs="+", type=Path, default=[JOURNALS], help=f"Files or folders [{JOURNALS}]."
     )
-    showing.add_argument("--native", metavar="FRAMEWORK", help="Print the model that this framework's builder makes.")
     showing.set_defaults(run=_show)
+    table = command(actions, "table", help_text="Show frameworks side by side, as Markdown.", more=TABLE)
+    table.add_argument(
+        "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders of them."
+    )
+    table.set_defaults(run=_table)
+    text = "Show what sessions have recorded, even if damaged or truncated."
+    journal = command(actions, "journal", help_text=text, more=JOURNAL)
+    journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
+    journal.set_defaults(run=_journal)
 
 
 def _list(asked: argparse.Namespace) -> int:
@@ -79,13 +102,11 @@ def _session(path: Path, cases: Sequence[Recorded]) -> dict[str, Any]:
 
 
 def _show(asked: argparse.Namespace) -> int:
-    if asked.native:
-        return _native(asked)
     found = read(asked.records)
     cases = [case for case in found.cases if asked.case in case.record.case.id]
     if not cases:
         known = {case.record.case.id for case in found.cases}
-        raise OptionError(unknown_name("case", asked.case, "dlbench show", known))
+        raise OptionError(unknown_name("case", asked.case, "dlbench runs show", known))
     answer(asked, codec.builtins(cases), [line for case in cases for line in _lines(case)])
     return complain(found.damages)
 
@@ -108,36 +129,21 @@ def _lines(case: Recorded) -> list[str]:
     ]
 
 
-def _native(asked: argparse.Namespace) -> int:
-    # Late: NumPy and psutil are slow to load, and needed for this alone.
-    from pytest_dlbench.running.native_model import describe  # noqa: PLC0415
-
-    name = asked.case if asked.case in MODELS else _model_of(asked)
-    model, framework = MODELS[name], _framework(asked.native)
-    place = Places().find(framework)
-    if isinstance(place, Absent):
-        raise DlbenchError(place.reason)
-    shown = describe(framework, place, infer(model), model.recipe)
-    answer(asked, {"model": name, "framework": framework.name, "description": shown}, [shown])
-    return 0
+def _table(asked: argparse.Namespace) -> int:
+    found = read(asked.paths)
+    results = [case.result for case in found.cases]
+    answer(asked, codec.builtins(results), side_by_side.markdown(results))
+    return complain(found.damages) if results else 1
 
 
-def _model_of(asked: argparse.Namespace) -> str:
-    """The model of a recorded case; records are looked at only where no model has the name."""
-    try:
-        names = {case.record.case.model for case in read(asked.records).cases if asked.case in case.record.case.id}
-    except FileFormatError:
-        names = set()
-    if len(known := names & MODELS.keys()) == 1:
-        return known.pop()
-    if len(names) > 1:
-        raise OptionError(f"dlbench show: {asked.case!r} are cases of {', '.join(sorted(names))}; name one")
-    raise OptionError(unknown_name("model", asked.case, "dlbench show --native", MODELS))
+def _journal(asked: argparse.Namespace) -> int:
+    entries = [entry for path in asked.paths for entry in read_journal(path)]
+    lines, damages = listings.journal(entries)
+    sound = [entry for entry in entries if not isinstance(entry, Damage)]
+    answer(asked, [_as_json(entry) for entry in sound], lines)
+    return complain(damages)
 
 
-def _framework(name: str) -> Framework:
-    if is_specification(name):
-        return specified(name, FRAMEWORKS, "dlbench show --native")
-    if name not in FRAMEWORKS:
-        raise OptionError(unknown_name("framework", name, "dlbench show --native", FRAMEWORKS))
-    return FRAMEWORKS[name]
+def _as_json(entry: Entry) -> dict[str, object]:
+    found: dict[str, object] = codec.builtins(entry)
+    return {name: value for name, value in found.items() if value is not None}
