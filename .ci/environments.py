@@ -1,6 +1,6 @@
-"""Which frameworks can be trained here: all whose environment is built; ``--left-out`` names the others instead.
+"""Which frameworks can be trained here: all whose environment is built; ``--skipped`` names the others instead.
 
-Ends with 1 if an environment is not built though its Python is here: that is no reason to leave a framework out.
+Ends with 1 if an environment is not built though its Python is installed: that is no reason to skip a framework.
 """
 
 import sys
@@ -13,9 +13,9 @@ def main() -> int:
     """Print the names, with commas between them."""
     places = {name: Places().find(framework) for name, framework in FRAMEWORKS.items()}
     absent = {name: place for name, place in places.items() if isinstance(place, Absent)}
-    if "--left-out" in sys.argv[1:]:
+    if "--skipped" in sys.argv[1:]:
         for name, place in absent.items():
-            print(f"left out: {name}: {place.reason.splitlines()[0]}")
+            print(f"skipped: {name}: {place.reason.splitlines()[0]}")
         return 0
     print(",".join(name for name in places if name not in absent))
     unbuilt = [name for name, place in absent.items() if place.lack not in (Lack.NO_PYTHON, Lack.UNSUPPORTED)]

@@ -5,8 +5,8 @@ Certificates of those that do lie in .dlbench/certificates/; the records of late
 
 import pytest
 
+import pytest_dlbench as dlb
 from fixtures import golden_losses
-from pytest_dlbench.judging.equivalence import is_equal
 
 pytestmark = pytest.mark.equivalence
 
@@ -45,7 +45,7 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
         bound=LOOSER.get(model.name, {}).get(framework.name, golden_losses.bound_of(model)),
     )
     found = f"losses {certificate.deviation:.1e}, evaluation {certificate.evaluation_deviation:.1e}"
-    assert is_equal(certificate), f"{found}; the bound is {certificate.bound:.0e}"
+    assert dlb.is_equal(certificate), f"{found}; the bound is {certificate.bound:.0e}"
     if model.without_dropout() != model:
         # Certificates are of networks without dropout; that it is off in evaluation shows when that is repeated.
         run = dlbench.run(framework, model, dataset, device, steps=2, evaluations=2, label="evaluation", is_timed=False)

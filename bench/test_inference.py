@@ -5,12 +5,12 @@ By default those that are never trained; ``-m inference --dlbench-models NAMES``
 
 import pytest
 
-from pytest_dlbench.zoo import MODELS
+import pytest_dlbench as dlb
 
 pytestmark = pytest.mark.inference
 
 
-@pytest.fixture(params=[name for name, model in MODELS.items() if not model.head.is_trained])
+@pytest.fixture(params=[name for name, model in dlb.MODELS.items() if not model.head.is_trained])
 def model(request):
     return request.param
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import EnumMeta
-from inspect import cleandoc, getmembers, getmodule, isfunction, signature
+from inspect import cleandoc, getmembers, isclass, isfunction, isroutine, signature, unwrap
 from pathlib import Path
 
+import pytest_dlbench as dlb
 from pytest_dlbench import judging, records
 from pytest_dlbench.cli import main
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric
+from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.options import OPTIONS
 from pytest_dlbench.options.parsers import flag
 from pytest_dlbench.planning import hookspecs
@@ -23,12 +25,55 @@ from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing import recorded
 
 OF_THE_FORMAT = {"Document": recorded.Document, "Recorded": recorded.Recorded}
+API = """# The Python API
+
+    import pytest_dlbench as dlb
+
+Everything below is `dlb.NAME`, loaded when it is first used: `import pytest_dlbench` alone imports no NumPy and no
+framework. These names are the public API; all others, and all modules of the package, are private and may change in any
+release.
+"""
+API_HEADINGS = {
+    "model": "Models",
+    "zoo": "The zoo",
+    "environments": "Frameworks and devices",
+    "data": "Data sets",
+    "planning.matrix": "What fits",
+    "judging": "Metrics",
+    "judging.equivalence": "Equivalence",
+    "sampling.sampler": "Samplers",
+    "plugin.fixture": "Tests",
+    "records": "Results and records",
+    "storing": "Baselines",
+    "storing.calibrations": "Calibrations",
+    "storing.history": "History",
+    "storing.recorded": "Reading journals and documents",
+    "errors": "Errors",
+}
+# What has no docstring of its own.
+VALUES = {
+    "Shape": "The shape of one example, without the batch.",
+    "Purpose": "What a network is run for: `training` or `inference`.",
+    "Branch": "The layers of one branch of `Add` or `Concat`, in order.",
+    "Head": "Any of the heads below.",
+    "Optimizer": "Any of the optimizers below.",
+    "Schedule": "Any of the learning-rate schedules below.",
+    "MODELS": "The models of the zoo, by name.",
+    "RECIPES": "Recipes that are a framework's own, by name; any other framework can be trained by them.",
+    "FRAMEWORKS": "The built-in frameworks, by name.",
+    "DEVICES": "The devices, by name.",
+    "DATASETS": "The built-in data sets, by name.",
+    "ANY_SHAPE": "The data set `synthetic`, which fits every model.",
+    "METRICS": "The metrics, by name.",
+    "MakeSampler": "What `pytest_dlbench_samplers` returns: from the worker's process id to its `Sampler`.",
+}
 
 
 def write(folder: Path) -> None:
     """Write all pages; a page that did not change keeps its time, so that Sphinx does not read it again."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {
+        "api": api,
         "options": options,
         "commands": commands,
         "plugin": plugin_parts,
@@ -42,11 +87,30 @@ def write(folder: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def api() -> Iterator[str]:
+    """Every public name with the first sentence of its docstring."""
+    yield API
+    for module, names in dlb.PUBLIC.items():
+        yield from ("", f"## {API_HEADINGS[module]}", "")
+        yield from _row("name", "what it is")
+        yield from _row("---", "---")
+        for name in names:
+            yield from _row(f"`{name}`", VALUES.get(name) or _summary(getattr(dlb, name)))
+
+
+def _summary(value: object) -> str:
+    """The first paragraph of a class's or a function's own docstring."""
+    own = unwrap(value) if callable(value) else value
+    text = own.__doc__ if isclass(own) or isroutine(own) else None
+    return cleandoc(text or "").split("\n\n")[0].replace("``", "`")
+
+
 def options() -> Iterator[str]:
     """Every row of the table of options."""
     yield "# Options of pytest"
     yield ""
-    yield "Each option is a flag of `pytest` and a key of its ini file; the command line takes precedence."
+    yield "Each option is a flag of `pytest` and, with underscores, a key of its ini file. The command line takes"
+    yield "precedence."
     yield ""
     yield from _row("flag", "ini key", "default", "meaning")
     yield from _row(*["---"] * 4)
@@ -132,17 +196,25 @@ def metrics() -> Iterator[str]:
     """Every metric, and the formats that they are exported in."""
     yield "# Metrics and formats"
     yield ""
-    yield from _row("metric", "unit", "better", "compared as", "default tolerance")
-    yield from _row(*["---"] * 5)
+    yield "The smallest spread is a lower limit for the standard deviation of a difference."
+    yield ""
+    headings = ("metric", "heading", "of", "unit", "better", "compared as", "default tolerance", "smallest spread")
+    yield from _row(*headings, "shown by default in")
+    yield from _row(*["---"] * (len(headings) + 1))
     for metric in METRICS.values():
-        amount = metric.tolerance
-        shown = "not judged" if amount is None else f"{amount:g}pp" if metric.kind == "points" else f"{100 * amount:g}%"
-        yield from _row(f"`{metric.name}`", metric.unit, metric.better, metric.kind, shown)
+        known = (f"`{metric.name}`", metric.heading, metric.purpose or "both", metric.unit, metric.better, metric.kind)
+        judged = "not judged" if metric.tolerance is None else _amount(metric, metric.tolerance)
+        views = ", ".join(view.replace("_", " ") for view in metric.default_views)
+        yield from _row(*known, judged, _amount(metric, smallest_spread(metric)), views)
     yield from ("", "## Formats of `dlbench export`", "")
     yield from _row("format", "what it is for")
     yield from _row("---", "---")
     for row in FORMATS.values():
         yield from _row(f"`{row.name}`", row.help)
+
+
+def _amount(metric: Metric, amount: float) -> str:
+    return f"{amount:g}pp" if metric.kind == "points" else f"{100 * amount:g}%"
 
 
 def record_fields() -> Iterator[str]:
@@ -151,7 +223,7 @@ def record_fields() -> Iterator[str]:
     yield ""
     yield "Journals hold `Run` and `CaseResult`, `--dlbench-json` a `Document`, baselines a `Baseline`."
     yield "`dlbench export schema` prints the JSON schema of a `Document`."
-    own = {name: kind for name, kind in getmembers(records, is_dataclass) if getmodule(kind) is records}
+    own = dict(getmembers(records, is_dataclass))
     for name, kind in {**OF_THE_FORMAT, **own}.items():
         yield from ("", f"## {name}", "", cleandoc(kind.__doc__ or ""), "")
         yield from _row("field", "type", "default")
@@ -160,7 +232,7 @@ def record_fields() -> Iterator[str]:
             default = "" if field.default is MISSING else f"`{field.default!r}`"
             type_name = field.type if isinstance(field.type, str) else _type_name(field.type)
             yield from _row(f"`{field.name}`", f"`{type_name}`", default or _made(field))
-    for name, kind in getmembers(records, lambda value: isinstance(value, EnumMeta) and getmodule(value) is records):
+    for name, kind in getmembers(records, lambda value: isinstance(value, EnumMeta)):
         yield from ("", f"## {name}", "", cleandoc(kind.__doc__ or ""), "", ", ".join(f"`{value}`" for value in kind))
 
 

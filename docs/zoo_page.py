@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_dlbench.data import DATASETS
-from pytest_dlbench.model import Model, Recipe, infer
+import pytest_dlbench as dlb
 from pytest_dlbench.model.shapes import show
-from pytest_dlbench.planning.matrix import misfit
-from pytest_dlbench.zoo import MODELS
 
 PAGE = Path(__file__).parent / "reference" / "zoo.md"
 HEAD = """# The zoo
@@ -57,11 +54,11 @@ def page() -> str:
 def _table() -> Iterator[str]:
     yield _line(COLUMNS)
     yield _line(["---", "---", "---", "--:", "--:", "--:", "---", "---", "---", "---", "---"])
-    yield from (_line(_cells(model)) for model in MODELS.values())
+    yield from (_line(_cells(model)) for model in dlb.MODELS.values())
 
 
-def _cells(model: Model) -> list[str]:
-    network, recipe = infer(model), model.recipe
+def _cells(model: dlb.Model) -> list[str]:
+    network, recipe = dlb.infer(model), model.recipe
     shape = show(model.input_shape) + (f" tokens of {model.vocabulary:,}" if model.vocabulary else "")
     trained = (f"{recipe.batch_size:,}", _length(recipe), type(recipe.optimizer).__name__)
     return [
@@ -71,19 +68,19 @@ def _cells(model: Model) -> list[str]:
         f"{network.parameter_count:,}",
         f"{network.multiply_adds:,}",
         *(trained if model.head.is_trained else ("–", "–", "applied only")),
-        ", ".join(f"`{data.name}`" for data in DATASETS.values() if not misfit(model, data)) or "–",
+        ", ".join(f"`{data.name}`" for data in dlb.DATASETS.values() if not dlb.misfit(model, data)) or "–",
         _golden(model),
         ", ".join(mark for mark in model.marks if mark not in model.sources),
     ]
 
 
-def _length(recipe: Recipe) -> str:
+def _length(recipe: dlb.Recipe) -> str:
     if recipe.steps:
         return f"{recipe.steps:,} steps"
     return f"{recipe.epochs:,} epoch{'s' if recipe.epochs != 1 else ''}"
 
 
-def _golden(model: Model) -> str:
+def _golden(model: dlb.Model) -> str:
     """The data sets on which every framework's losses are compared with an oracle's."""
     return ", ".join(f"`{name}`" for name in GOLDEN.get(model.name, ())) or "–"
 
@@ -92,7 +89,7 @@ def _known_golden() -> dict[str, list[str]]:
     """Data sets by model, from the names of the files: model-dataset.json; a model may be a prefix of another."""
     found: dict[str, list[str]] = {}
     for path in sorted(PAGE.parents[2].glob("fixtures/golden/*.json")):
-        model = max((name for name in MODELS if path.stem.startswith(f"{name}-")), key=len)
+        model = max((name for name in dlb.MODELS if path.stem.startswith(f"{name}-")), key=len)
         found.setdefault(model, []).append(path.stem.removeprefix(f"{model}-"))
     return found
 

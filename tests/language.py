@@ -94,7 +94,7 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
 )
 SUFFIXES = {".py", ".md", ".toml", ".ini", ".yml", ".html", ".js", ".css", ".j2", ".sh"}
 # Written when the site is built, from strings that are checked where they stand in the code.
-GENERATED = {"options.md", "commands.md", "plugin.md", "outcomes.md", "metrics.md", "records.md"}
+GENERATED = {"api.md", "options.md", "commands.md", "plugin.md", "outcomes.md", "metrics.md", "records.md"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

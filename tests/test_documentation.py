@@ -4,11 +4,12 @@ import importlib.util
 import re
 import shlex
 from dataclasses import fields, is_dataclass
-from inspect import getmembers, getmodule
+from inspect import getmembers
 from pathlib import Path
 
 import pytest
 
+import pytest_dlbench as dlb
 from pytest_dlbench import records
 from pytest_dlbench.cli import main
 from pytest_dlbench.data import Dataset
@@ -48,14 +49,19 @@ def test_the_page_of_the_zoo_is_what_its_script_writes():
     assert (DOCS / "reference" / "zoo.md").read_text() == script("zoo_page").page(), "run python docs/zoo_page.py"
 
 
+def test_every_public_name_is_in_the_reference_with_what_it_is(reference):
+    meanings = {cells[1].strip(" `"): cells[2].strip() for cells in _rows(reference["api"])}
+    assert all(meanings[name] for name in dlb.__all__), meanings
+
+
 def test_every_option_is_in_the_reference_with_its_help(reference):
     assert all(f"`{option.flag}" in reference["options"] and option.help in reference["options"] for option in OPTIONS)
 
 
 def test_every_field_of_every_record_is_in_the_reference(reference):
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", reference["records"], re.MULTILINE | re.DOTALL))
-    own = {name: kind for name, kind in getmembers(records, is_dataclass) if getmodule(kind) is records}
-    for name, kind in own.items():
+    assert {"Run", "CaseResult", "Baseline"} <= sections.keys()
+    for name, kind in getmembers(records, is_dataclass):
         assert all(f"| `{field.name}` |" in sections[name] for field in fields(kind)), name
 
 
@@ -130,7 +136,10 @@ def test_the_conftest_and_the_test_of_write_benchmarks_are_collected(pytester):
 
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*DOCS.rglob("*.md"), *ROOT.glob("*.md")))
 GENERATED = {
-    *(f"docs/reference/{name}.md" for name in ("options", "commands", "plugin", "outcomes", "metrics", "records")),
+    *(
+        f"docs/reference/{name}.md"
+        for name in ("api", "options", "commands", "plugin", "outcomes", "metrics", "records")
+    ),
     "docs/explanation/architecture.svg",
 }
 

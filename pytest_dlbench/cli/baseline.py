@@ -1,4 +1,4 @@
-"""``dlbench baseline``: look at accepted figures, accept recorded ones, choose anchors, and take away what is stale."""
+"""``dlbench baseline``: list baselines, accept recorded sessions, choose anchors, and remove what is stale."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,6 @@ from pytest_dlbench.storing.baselines import read_file
 from pytest_dlbench.storing.recorded import read
 
 FOLDER = Path("baselines")
-SHOWN = ("step_time", "latency", "throughput", "accuracy", "peak_rss")
 LIST = """
 One line a case; with CASE one line for each of its sessions, the anchor marked with *.
 
@@ -27,40 +26,40 @@ examples:
   dlbench baseline list '*pytorch-gatech-lenet*'
   dlbench baseline list --baselines bench/baselines --json
 
-exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 a wrong call
+exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 usage error
 """
 ACCEPT = """
 What pytest --dlbench-save does, for sessions that were run already: the newest recording of each case becomes one more
-session of its baseline. Cases that did not finish, with fewer than three runs, or that measured their neighbours are
+session of its baseline. Cases that did not finish, have fewer than three runs, or were disturbed by other load are
 refused.
 
 examples:
   dlbench baseline accept .dlbench/20261121T021405-4711.jsonl --reason "PyTorch 2.13"
   dlbench baseline accept nightly.json --case '*pytorch*' --reason "PyTorch 2.13"
 
-exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 a wrong call
+exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 usage error
 """
 ANCHOR = """
-Every later session is also held against the anchor of its case, so that slips which were accepted one by one are told
-as what they add up to. It is the first session that was saved, until another one is chosen here: a release, or the
-present state once all that has added up is accepted. The anchor is kept however many sessions are saved.
+Every later session is also compared with the anchor of its case, so that many small regressions, accepted one by one,
+are reported as their sum. The anchor is the first session that was saved, until another one is chosen here: a release,
+or the present state once its drift is accepted. It is kept however many sessions are saved.
 
 examples:
   dlbench baseline anchor training-pytorch-gatech-lenet-digits28-cpu-quick --last
   dlbench baseline anchor '*pytorch*' --session 20261121T101500
   dlbench baseline anchor --all --last
 
-exit status: 0 all done, 1 a baseline is damaged or has no such session (named; the others are done), 2 a wrong call
+exit status: 0 all done, 1 a baseline is damaged or has no such session (named; the others are done), 2 usage error
 """
 PRUNE = """
-Says what it would take away; --yes does it.
+Lists what it would remove; --yes removes it.
 
 examples:
   dlbench baseline prune --not-in .dlbench        cases that no recorded session has measured
   dlbench baseline prune --older-than 365 --yes   not saved again for a year
   dlbench baseline prune --damaged --yes
 
-exit status: 0 done, 2 a wrong call
+exit status: 0 done, 2 usage error
 """
 
 
@@ -71,13 +70,15 @@ def declare(commands: Commands) -> None:
         required=True, metavar="ACTION"
     )
     listing = command(actions, "list", help_text="List all baselines: sessions, anchor, when saved and why.", more=LIST)
-    listing.add_argument("case", metavar="CASE", nargs="?", help="Sessions of this case, or a pattern with * [cases].")
-    accepting = command(actions, "accept", help_text="Make recorded figures the baselines.", more=ACCEPT)
+    listing.add_argument(
+        "case", metavar="CASE", nargs="?", help="List the sessions of this case, or of a pattern with *."
+    )
+    accepting = command(actions, "accept", help_text="Add recorded sessions to the baselines.", more=ACCEPT)
     accepting.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
-    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that fit it [*].")
+    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match it [*].")
     accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; kept in them.")
     anchoring = command(
-        actions, "anchor", help_text="Choose the session that all later ones are held against.", more=ANCHOR
+        actions, "anchor", help_text="Choose the session that all later ones are compared with.", more=ANCHOR
     )
     anchoring.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with *.")
     anchoring.add_argument("--all", action="store_true", help="Every case.")
@@ -85,11 +86,11 @@ def declare(commands: Commands) -> None:
     which.add_argument("--session", metavar="ID", help="This one; dlbench baseline list CASE shows them.")
     which.add_argument("--first", action="store_true", help="The oldest one that is kept.")
     which.add_argument("--last", action="store_true", help="The newest one.")
-    pruning = command(actions, "prune", help_text="Take baselines away that nothing measures any more.", more=PRUNE)
+    pruning = command(actions, "prune", help_text="Remove baselines that nothing measures any more.", more=PRUNE)
     pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded in these.")
-    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Saved so many days ago, or more.")
+    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved so many days ago, or more.")
     pruning.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
-    pruning.add_argument("--yes", action="store_true", help="Do it.")
+    pruning.add_argument("--yes", action="store_true", help="Remove them.")
     for parser, run in ((listing, _list), (accepting, _accept), (anchoring, _anchor), (pruning, _prune)):
         parser.add_argument(
             "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where they are kept [{FOLDER}]."
@@ -150,7 +151,8 @@ def _cases(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _sessions(baselines: Iterable[Baseline]) -> list[str]:
     lines: list[str] = []
     for baseline in baselines:
-        names = [name for name in SHOWN if any(name in session.medians for session in baseline.sessions)]
+        shown = [metric.name for metric in judging.shown_in("baseline", judging.METRICS)]
+        names = [name for name in shown if any(name in session.medians for session in baseline.sessions)]
         grid = terminal.grid("", "session", right=("runs", *names))
         for heading in ("commit", "accepted", "reason"):
             grid.add_column(heading, no_wrap=True)
@@ -202,7 +204,9 @@ def _accept(asked: argparse.Namespace) -> int:
             refused.append(f"refused: {case.record.case.id}: {why}")
         else:
             before = baseline_gate.usable(store, case.record.case, case.record.context)
-            baseline = baseline_gate.accepted(before, case.record, store, asked.reason, case.result)
+            baseline = baseline_gate.accepted(
+                before, case.record, store, asked.reason, case.result, metrics=judging.METRICS
+            )
             accepted.append(str(store.write(baseline)))
     answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])
     return complain([*refused, *found.damages])

@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 WHERE = "dlbench bisect"
 INTERRUPTED = 130
 MORE = """
-CASE is what reports name, such as tartu-mnist-cnn-digits28-cpu. Each version in question is run in pairs with the good
-one, back to back in fresh processes, until the gate's rule says whether the metric is worse by more than the tolerance.
-First the bad version: where that is not worse, there is nothing to look for. Versions are those that pip finds with
-your settings; each is built as it is needed. One that cannot be built or run is passed over, and told with the reason;
-so is one of which nothing can be concluded. With --among, environments take the place of versions: requirements files
-or Pythons, the oldest first, such as lock files of a repository's history.
+CASE is a case as reports name it, such as tartu-mnist-cnn-digits28-cpu. Each version is run in pairs with the good one,
+back to back in fresh processes, until the gate's rule says whether the metric is worse by more than the tolerance. The
+bad version comes first: if it is not worse, there is nothing to search for. Versions are those that pip finds with your
+settings; each is built when it is needed. Versions that cannot be built or run, and inconclusive ones, are skipped and
+listed with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest
+first, such as lock files from a repository's history.
 
 examples:
   dlbench bisect pytorch --good 2.9.0 --bad 2.13.0 tartu-mnist-cnn-digits28-cpu
   dlbench bisect jax --good 0.8.0 --bad 0.10.2 tartu-mnist-cnn-digits28-cpu --metric accuracy --tolerance 0.5pp
   dlbench bisect pytorch --good may.txt --bad july.txt --among june-1.txt,june-2.txt tartu-mnist-cnn-digits28-cpu
 
-exit status: 0 the first bad version is found; 1 the bad version is not worse than the good one; 2 a wrong call, or the
-good or the bad version does not run; 3 only narrowed down: versions that could not be asked lie in between, or it could
-not be told whether the bad version is worse; 130 Ctrl-C, what was found by then is told
+exit status: 0 the first bad version is found; 1 the bad version is not worse than the good one; 2 usage error, or the
+good or the bad version does not run; 3 only narrowed down: versions in between could not be tested, or it is
+inconclusive whether the bad version is worse; 130 Ctrl-C: what was found by then is reported
 """
 
 
@@ -54,9 +54,9 @@ def declare(commands: Commands) -> None:
     parser.add_argument("case", metavar="CASE")
     parser.add_argument("--good", metavar="VERSION", required=True)
     parser.add_argument("--bad", metavar="VERSION", required=True)
-    parser.add_argument("--among", metavar="FILES", help="Environments between the two, in the place of versions.")
+    parser.add_argument("--among", metavar="FILES", help="Environments between the two, instead of versions.")
     parser.add_argument("--pre", action="store_true", help="Pre-releases, too.")
-    parser.add_argument("--metric", metavar="METRIC", default="step_time", help="What is to be worse [step_time].")
+    parser.add_argument("--metric", metavar="METRIC", default="step_time", help="The metric that is worse [step_time].")
     parser.add_argument("--tolerance", metavar="AMOUNT", default="", help="How much worse is still good, such as 3%%.")
     declare_settings(parser)
     parser.set_defaults(run=_bisect)
@@ -119,7 +119,7 @@ def _question(asked: argparse.Namespace, options: Options, versions: int) -> "Qu
     from pytest_dlbench.workflows.bisect import Question  # noqa: PLC0415 - as above
 
     texts = [f"{asked.metric}:{asked.tolerance}"] if asked.tolerance else []
-    tolerances = judging.parse_tolerances(texts, "--tolerance")
+    tolerances = judging.parse_tolerances(texts, "--tolerance", judging.METRICS)
     if asked.metric not in judging.METRICS:
         raise OptionError(unknown_name("metric", asked.metric, "--metric", judging.METRICS))
     if asked.metric not in tolerances:

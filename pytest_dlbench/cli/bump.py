@@ -21,9 +21,9 @@ from pytest_dlbench.records import codec
 WHERE = "dlbench bump"
 MORE = """
 OLD and NEW are two states of a lock file: requirements.txt as pip-compile or uv write it, pylock.toml, uv.lock or
-poetry.lock. What differs is told, and pytest runs both states in pairs (--dlbench-ab) for the frameworks that need what
-differs, be it deep below them: NumPy, CUDA's libraries, jaxlib. Where a file does not say which package needs which
-(requirements without "# via"), every difference counts for every framework in it.
+poetry.lock. The differences are listed, and pytest runs both states in pairs (--dlbench-ab) for the frameworks that
+depend on a package that differs, also indirectly: NumPy, CUDA's libraries, jaxlib. Where a file does not say which
+package needs which (requirements without "# via"), every difference counts for every framework in it.
 
 Environments are built as they are needed, from the pinned versions and pip's own settings; hashes are not checked.
 Variants such as pytorch-compile run where --frameworks names them.
@@ -33,24 +33,26 @@ examples:
   dlbench bump before.lock uv.lock --pytest="--dlbench-models tartu-mnist-cnn --dlbench-max-runs 10"
   dlbench bump main/requirements.txt requirements.txt --bench tests/bench --frameworks jax
 
-exit status: 0 nothing changed, or nothing that a framework needs, or every test passed; 1 a test failed: a case
-regressed, did not end, or nothing could be concluded of it (--dlbench-compare); 2 a wrong call, a file that is no lock,
-or Ctrl-C; else as pytest ended (4 a wrong option of its, 5 no test was collected)
+exit status: 0 nothing changed, or nothing that a framework depends on, or all tests passed; 1 a test failed: a case
+regressed, did not finish, or was inconclusive (--dlbench-compare); 2 usage error, a file that is not a lock file, or
+Ctrl-C; else pytest's own (4 usage error of pytest, 5 no test was collected)
 """
 
 
 def declare(commands: Commands) -> None:
     """Add ``bump``."""
-    parser = command(commands, "bump", help_text="Run what an update can change, old against new.", more=MORE)
+    parser = command(commands, "bump", help_text="Benchmark what an update of a lock file can change.", more=MORE)
     parser.add_argument("old", metavar="OLD", type=Path)
     parser.add_argument("new", metavar="NEW", type=Path)
     parser.add_argument(
         "--bench", metavar="PATH", action="append", default=[], help="The tests to run; repeatable [bench]."
     )
-    parser.add_argument("--pytest", metavar="ARGUMENTS", type=shlex.split, default=(), help="What pytest gets, too.")
-    parser.add_argument("--frameworks", metavar="NAMES", default="", help="Look at these only, such as pytorch,jax.")
     parser.add_argument(
-        "--plan", "--dry-run", action="store_true", help="Tell what differs, and the command; run nothing."
+        "--pytest", metavar="ARGUMENTS", type=shlex.split, default=(), help="More arguments for pytest."
+    )
+    parser.add_argument("--frameworks", metavar="NAMES", default="", help="Only these, such as pytorch,jax.")
+    parser.add_argument(
+        "--plan", "--dry-run", action="store_true", help="List the differences and the command; run nothing."
     )
     parser.set_defaults(run=_bump)
 

@@ -1,4 +1,4 @@
-"""``dlbench calibrate``: what the gate can tell on this machine."""
+"""``dlbench calibrate``: what the gate can detect on this machine."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -27,28 +27,28 @@ MODELS = ("tartu-mnist-cnn", "gatech-lenet")
 DATASETS = ("digits28",)
 AXES = ("frameworks", "models", "datasets", "devices")
 MORE = """
-Each case is first run against itself in pairs, as --dlbench-ab would: whatever is called changed is a false alarm, and
-how far its runs lie apart says from which tolerance on the gate can decide at all. Then faults are planted on one side
-and looked for: steps that take 10, 5, 2 and 1 % longer (in the worker, behind every step; each at a tolerance of half
-of it, and no smaller one behind one that was not found), half the learning rate, dropout switched off.
+Each case is first run against itself in pairs, as with --dlbench-ab: any change that is found is a false alarm, and the
+spread of the runs determines the smallest tolerance at which the gate can decide. Then faults are planted on one side:
+steps that take 10, 5, 2 and 1 % longer (the worker spins after every step; the tolerance is half the slowdown, and
+smaller ones are not tried after one that was not found), half the learning rate, and dropout switched off.
 
-What was found is kept for each case and machine class beside the baselines, where the gate reads it. Without names the
-first framework that is here trains two small models on the embedded digits.
+The result is kept for each case and machine class alongside the baselines, where the gate reads it. Without names, the
+first framework that is installed trains two small models on the embedded digits.
 
 examples:
   dlbench calibrate
   dlbench calibrate --frameworks pytorch,jax --models tartu-mnist-cnn --datasets digits28 --pairs 20
   dlbench calibrate --frameworks pytorch --scale full --tolerance step_time:3% --json
 
-exit status: 0 all cases calibrated, no false alarm, and your tolerances can be judged; 1 something was called changed
-though nothing was, or a case could not be run; 2 a wrong call; 3 a tolerance is narrower than can be judged here;
-130 Ctrl-C: what was measured by then is kept and told
+exit status: 0 all cases calibrated, no false alarm, and your tolerances can be judged; 1 there was a false alarm, or a
+case could not be run; 2 usage error; 3 a tolerance is narrower than can be judged on this machine; 130 Ctrl-C: what was
+measured by then is kept and reported
 """
 
 
 def declare(commands: Commands) -> None:
     """Add ``calibrate``."""
-    parser = command(commands, "calibrate", help_text="Find out what the gate can tell on this machine.", more=MORE)
+    parser = command(commands, "calibrate", help_text="Measure what the gate can detect on this machine.", more=MORE)
     parser.add_argument("--pairs", metavar="N", default="10", help="Pairs of each case against itself, 5 or more [10].")
     declare_settings(parser, (*AXES, *SETTINGS, "tolerance", "build", "baselines"))
     parser.set_defaults(run=_calibrate)
@@ -105,7 +105,7 @@ def _first_here(registry: Registry, session: "Session") -> Framework:
     for framework in registry.values["framework"].values():
         if session.settings.places.ready(cast("Framework", framework)):
             return cast("Framework", framework)
-    raise OptionError(f"{WHERE}: no framework is here; to build one: dlbench env build pytorch")
+    raise OptionError(f"{WHERE}: no framework is installed; to build one: dlbench env build pytorch")
 
 
 def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> Iterator[str]:

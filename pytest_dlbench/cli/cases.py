@@ -68,7 +68,7 @@ def declare_settings(parser: argparse.ArgumentParser, names: Sequence[str] = SET
         dest="modules",
         action="append",
         default=[],
-        help="Take what the hooks pytest_dlbench_frameworks, _models and _datasets of this module add; repeatable.",
+        help="Use what this module's hooks pytest_dlbench_frameworks, _models and _datasets add; repeatable.",
     )
 
 
@@ -99,7 +99,7 @@ def options_of(asked: argparse.Namespace, **more: str) -> Options:
 
 
 def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
-    """A session that tells on standard error what it does, and judges each case as if it were the only one."""
+    """A session that reports its progress on standard error, and judges each case as if it were the only one."""
     if any(len(values) > 1 for values in options.settings.values()):
         raise OptionError("--set: one value of each setting: this command has no axes")
     # Late: NumPy and what measures are slow to load.

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import parse_tolerances
+from pytest_dlbench.judging import METRICS, parse_tolerances
 from pytest_dlbench.records import CaseOutcome, Record, codec
 from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.storing import pytest_benchmark
@@ -16,20 +16,20 @@ from pytest_dlbench.storing.recorded import Found, read
 
 CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 MORE = """
-A is the old side, B the new one: journals, files of --dlbench-json, or folders of them, of which the newest recording
-of each case counts. Each case is judged by the rule of a stored baseline of one session, by which time that is worse is
-suspect and no more; both sides need three runs that finished. Where versions are to be told apart, run them in pairs
-instead (--dlbench-ab): two sessions differ by more than their runs do.
+A is the baseline, B the candidate: journals, files of --dlbench-json, or folders of them; the newest recording of each
+case counts. Each case is judged by the rule for a stored baseline of one session, which can call a slowdown suspect but
+not regressed; both sides need three runs that finished. To compare versions, run them in pairs instead (--dlbench-ab):
+two sessions differ by more than their runs do.
 
-Two files (or folders) of pytest-benchmark are compared, too: as ratios without a verdict, for all rounds of a file are
-of one process and say nothing of how processes differ.
+Two files (or folders) of pytest-benchmark are compared, too: as ratios without a verdict, because all rounds of a file
+ran in one process and do not show how much processes differ.
 
 examples:
   dlbench compare monday.json tuesday.json
   dlbench compare .dlbench/20261120T*.jsonl .dlbench/20261121T*.jsonl --tolerance step_time:3%
   dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
 
-exit status: 0 all cases of both sides compared, none worse; 1 at least one regressed or did not finish; 2 a wrong call,
+exit status: 0 all cases of both sides compared, none worse; 1 at least one regressed or did not finish; 2 usage error,
 or no case in common; 3 none regressed, but some are suspect, inconclusive, invalid, incomparable or on one side only
 """
 
@@ -48,7 +48,7 @@ def declare(commands: Commands) -> None:
 def _compare(asked: argparse.Namespace) -> int:
     for path in (asked.old, asked.new):
         if not path.exists():
-            raise OptionError(f"dlbench compare: {path} is not there")
+            raise OptionError(f"dlbench compare: {path} does not exist")
     if pytest_benchmark.is_one(asked.old) and pytest_benchmark.is_one(asked.new):
         return _compare_benchmarks(asked)
     return _compare_records(asked)
@@ -58,7 +58,7 @@ def _compare_records(asked: argparse.Namespace) -> int:
     # Late: NumPy is slow to load.
     from pytest_dlbench.judging.sides import compare_sides  # noqa: PLC0415
 
-    tolerances = parse_tolerances(asked.tolerance, "--tolerance")
+    tolerances = parse_tolerances(asked.tolerance, "--tolerance", METRICS)
     sides = [read([path]) for path in (asked.old, asked.new)]
     old, new = map(_newest, sides)
     common = [name for name in old if name in new]
@@ -67,7 +67,7 @@ def _compare_records(asked: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for name in common:
-        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances)
+        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances, METRICS)
         rows.append({"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": reasons})
         lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict)}" for verdict in verdicts)]
         lines += [f"  {reason}" for reason in reasons]

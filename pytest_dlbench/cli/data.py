@@ -22,7 +22,7 @@ MORE = """
 examples:
   {example}
 
-exit status: 0 done, {failed}2 a wrong call, no such data set, or files that are not the official ones
+exit status: 0 done, {failed}2 usage error, no such data set, or files that are not the official ones
 """
 
 
@@ -32,33 +32,33 @@ def declare(commands: Commands) -> None:
     parser = commands.add_parser("data", help=text, description=text)
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     for name, run, help_text, example in (
-        ("list", _list, "List all data sets: what they are, and whether they are here.", "dlbench data list"),
+        ("list", _list, "List all data sets, and whether their files are available.", "dlbench data list"),
         ("fetch", _fetch, "Download the files of a data set, check and unpack them.", "dlbench data fetch mnist"),
         ("path", _path, "Print the folder that the files of a data set lie in.", "dlbench data path mnist"),
         (
             "verify",
             _verify,
-            "Hash the files of a data set, and compare with what was recorded.",
+            "Hash the files of a data set and compare with what was recorded.",
             "dlbench data verify mnist",
         ),
         (
             "import",
             _import,
-            "Take files that you have: official archives, or what they unpack to.",
+            "Import files that you have: official archives, or their unpacked content.",
             "dlbench data import mnist ~/mnist",
         ),
     ):
-        failed = "1 a file is not as it was recorded (named), " if name == "verify" else ""
+        failed = "1 a file differs from what was recorded (named), " if name == "verify" else ""
         action = command(actions, name, help_text=help_text, more=MORE.format(example=example, failed=failed))
         action.set_defaults(run=run)
         if name != "list":
-            action.add_argument("name", metavar="NAME", help="A data set, or the files that several are made from.")
+            action.add_argument("name", metavar="NAME", help="A data set, or the source that several are made from.")
         if name == "fetch":
-            action.add_argument("--again", action="store_true", help="Even if the files are here.")
+            action.add_argument("--again", action="store_true", help="Even if the files are already there.")
         if name == "import":
             action.add_argument("path", metavar="PATH", type=Path)
             action.add_argument("--link", action="store_true", help="Leave unpacked files where they are.")
-            action.add_argument("--unofficial", action="store_true", help="Take archives of another checksum.")
+            action.add_argument("--unofficial", action="store_true", help="Accept archives with another checksum.")
 
 
 def _list(asked: argparse.Namespace) -> int:
@@ -110,7 +110,7 @@ def _fetch(asked: argparse.Namespace) -> int:
     source = _named(asked.name, "fetch")
     if is_here(source) and not asked.again:
         line = (
-            f"{source.name} is here; dlbench data verify {source.name} tells whether it is sound, --again fetches anew"
+            f"{source.name} is already there; dlbench data verify {source.name} checks it, --again downloads it again"
         )
         answer(asked, {"name": source.name, "folder": str(folder_of(source)), "fetched": False}, [line])
         return 0

@@ -29,7 +29,7 @@ MORE = """
 examples:
   {examples}
 
-exit status: 0 done, {failed}2 a wrong call or no such environment
+exit status: 0 done, {failed}2 usage error or no such environment
 """
 BUILD = """dlbench env build tensorflow mxnet
   dlbench env build pytorch==2.12.0
@@ -44,7 +44,7 @@ def declare(commands: Commands) -> None:
     for name, run, help_text, examples in (
         ("list", _list, "List all environments: which Python, which frameworks, built or not.", "dlbench env list"),
         ("build", _build, "Build environments, by their own name or a framework's, or as NAME==VERSION.", BUILD),
-        ("remove", _remove, "Take environments off the disk.", "dlbench env remove --stale"),
+        ("remove", _remove, "Remove environments from the disk.", "dlbench env remove --stale"),
         ("path", _path, "Print the Python of an environment.", "dlbench env path tensorflow"),
         ("where", _where, "Print the folder that all environments lie in.", "dlbench env where"),
     ):
@@ -53,14 +53,16 @@ def declare(commands: Commands) -> None:
         action.set_defaults(run=run, python=[])
         if name in ("build", "remove"):
             action.add_argument("names", metavar="NAME", nargs="*")
-            action.add_argument("--all", action="store_true", help="All that are declared.")
+            action.add_argument("--all", action="store_true", help="All declared environments.")
         if name == "build":
             action.add_argument("--jobs", type=int, default=2, metavar="N", help="How many at a time [2].")
             action.add_argument(
                 "--python", action="append", default=[], metavar="NAME=PATH", help="Build NAME with this Python."
             )
         if name == "remove":
-            action.add_argument("--stale", action="store_true", help="What is not finished, or has other pins by now.")
+            action.add_argument(
+                "--stale", action="store_true", help="What is unfinished, or was built from other pins."
+            )
         if name == "path":
             action.add_argument("name", metavar="NAME")
 

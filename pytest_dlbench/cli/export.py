@@ -20,7 +20,7 @@ examples:
   dlbench export bencher .dlbench/20261121T*.jsonl | bencher run --adapter json
   dlbench export pytest-benchmark nightly.json -o .benchmarks/0001_nightly.json
 
-exit status: 0 all exported, 1 something that was read is damaged (the rest is exported), 2 a wrong call
+exit status: 0 all exported, 1 a file is damaged (the rest is exported), 2 usage error
 """
 
 
@@ -28,7 +28,7 @@ def declare(commands: Commands) -> None:
     """Add ``export``."""
     listed = "\n".join(f"  {row.name:<24} {row.help}" for row in FORMATS.values())
     listed += f"\n  {'schema':<24} The JSON schema of our own format; takes no records."
-    text = "Write what sessions have recorded in the format of another program."
+    text = "Write recorded sessions in the format of another program."
     parser = plain_command(commands, "export", help_text=text, more=EPILOG.format(formats=listed))
     parser.add_argument("format", metavar="FORMAT", choices=[*FORMATS, "schema"], help="One of those below.")
     parser.add_argument(

@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = "history"
-METRICS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
+SHOWN = tuple(metric.name for metric in judging.shown_in("history", judging.METRICS))
 MORE = """
-A history is what pytest --dlbench-history ADDRESS adds its sessions to: a folder, or any address that fsspec knows.
+A history is what pytest --dlbench-history ADDRESS adds its sessions to: a folder, or an fsspec address.
 Each line is one session of one case on one machine class: medians over its runs, and what changed since the one before.
-Below them is where a figure went to another level, for the worse or the better: a clipped CUSUM, of which the first 30
-sessions, and the first 30 behind each change, are the reference. With --json they are in the session they begin with.
+Below them are changes of level, for the worse or the better, found by a clipped CUSUM. Its reference are the first 30
+sessions, and the first 30 after each change. With --json a change is in the session that it begins with.
 
 examples:
-  dlbench history                              which cases there are, and how many sessions of each
-  dlbench history '*pytorch-mnist-cnn*'        those of a case, or of all that fit the pattern
+  dlbench history                              all cases, and how many sessions of each
+  dlbench history '*pytorch-mnist-cnn*'        the sessions of a case, or of all that match the pattern
   dlbench history --history s3://bucket/dlbench training-jax-mnist-cnn-digits28-cpu-quick --since 2026-10-01
   dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history
 
-exit status: 0 all read, 1 a file of it is damaged (named; the others are shown), 2 a wrong call or no such case
+exit status: 0 all read, 1 a file is damaged (named; the others are shown), 2 usage error or no such case
 """
 
 
 def declare(commands: Commands) -> None:
     """Add ``history``."""
-    parser = command(commands, "history", help_text="Show how a case went, session by session.", more=MORE)
+    parser = command(commands, "history", help_text="Show a case session by session, and where it changed.", more=MORE)
     parser.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with * [list all cases].")
     parser.add_argument("--history", metavar="ADDRESS", default=FOLDER, help=f"Where the history is [{FOLDER}].")
     parser.add_argument("--machine", metavar="NAME", help="Only this machine class.")
-    parser.add_argument("--since", metavar="YYYY-MM-DD", type=date.fromisoformat, help="Only sessions since that day.")
+    parser.add_argument("--since", metavar="YYYY-MM-DD", type=date.fromisoformat, help="Only sessions since this day.")
     parser.add_argument("--add", metavar="RECORDS", nargs="+", type=Path, help="Add these journals, each a session.")
     parser.set_defaults(run=_history)
 
@@ -99,7 +99,7 @@ def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
     groups = sorted(rows.groupby("session"), key=lambda item: item[1]["began"].min())
     for session, group in groups:
         versions = of_framework(json.loads(group["versions"].iloc[0]))
-        shown = {name: group[name].median() for name in METRICS if name in group and group[name].notna().any()}
+        shown = {name: group[name].median() for name in SHOWN if name in group and group[name].notna().any()}
         yield {
             "session": session,
             "began": group["began"].min(),
@@ -118,7 +118,7 @@ def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     from pytest_dlbench.judging.sessions import change_points  # noqa: PLC0415
 
     changes: list[list[dict[str, Any]]] = [[] for _ in sessions]
-    for name in METRICS:
+    for name in SHOWN:
         metric = judging.METRICS[name]
         values = [badness(metric, row["figures"].get(name, nan)) for row in sessions]
         places = [place for place, value in enumerate(values) if isfinite(value)]
@@ -133,7 +133,7 @@ def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _changes(sessions: list[dict[str, Any]]) -> list[str]:
     """Each change of level, a line."""
     if len(sessions) <= CUSUM_REFERENCE:
-        return [f"{len(sessions)} sessions: changes of level are looked for behind the first {CUSUM_REFERENCE}"]
+        return [f"{len(sessions)} sessions: changes of level are looked for after the first {CUSUM_REFERENCE}"]
     began = {row["session"]: row["began"][:19] for row in sessions}
     return [
         f"{point['metric']} is {'worse' if point['is_worse'] else 'better'} from {row['began'][:19]} on,"
@@ -144,11 +144,11 @@ def _changes(sessions: list[dict[str, Any]]) -> list[str]:
 
 
 def _table(sessions: list[dict[str, Any]]) -> list[str]:
-    grid = terminal.grid("began", right=("runs", *METRICS))
+    grid = terminal.grid("began", right=("runs", *SHOWN))
     grid.add_column("outcome", no_wrap=True)
     grid.add_column("changed", no_wrap=True)
     for row in sessions:
         values = row["figures"]
-        shown = [figures.figure(name, values[name]) if name in values else "–" for name in METRICS]
+        shown = [figures.figure(name, values[name]) if name in values else "–" for name in SHOWN]
         grid.add_row(row["began"][:19], str(row["runs"]), *shown, row["outcome"], ", ".join(row["changed"]))
     return terminal.lines(grid)

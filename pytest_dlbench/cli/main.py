@@ -1,4 +1,4 @@
-"""The ``dlbench`` command: look at models and at what sessions have recorded, keep environments and data."""
+"""The ``dlbench`` command: show models and recorded runs, judge them, and manage environments, data and baselines."""
 
 import argparse
 import sys
@@ -17,35 +17,62 @@ from pytest_dlbench.cli import (
     environments,
     export,
     history,
-    journals,
     models,
     published,
-    records,
     report,
+    runs,
 )
 from pytest_dlbench.cli.output import plain_command
 from pytest_dlbench.errors import DlbenchError
 
+# Each has declare(commands); in the order of the help.
+COMMANDS = (
+    models,
+    environments,
+    data,
+    runs,
+    compare,
+    history,
+    export,
+    report,
+    published,
+    baseline,
+    calibrate,
+    bump,
+    bisect,
+    doctor,
+)
+REMOVED = {
+    "list": "dlbench runs list",
+    "show": "dlbench runs show, and with --native: dlbench models NAME --native FRAMEWORK",
+    "table": "dlbench runs table",
+    "journal": "dlbench runs journal",
+    "layers": "dlbench models NAME",
+}
 MORE = """
 exit status of every command:
-  0    done, and all that was read is sound; compare: nothing is worse
+  0    done, and everything that was read is intact; compare: nothing is worse
   1    something is damaged, refused or missing (named; the rest is done); compare, bump: something is worse
-  2    a wrong call: no such command, option, name or file
-  3    compare, bisect: nothing is known to be worse, but not everything could be concluded
-"dlbench COMMAND --help" says what they mean there, with examples. --json answers with one JSON document.
+  2    usage error: no such command, option, name or file
+  3    compare, bisect: nothing is known to be worse, but not everything could be decided
+"dlbench COMMAND --help" says what they mean there, with examples. --json prints one JSON document.
 """
 COMPLETION = """
 examples:
   dlbench completion bash > ~/.local/share/bash-completion/completions/dlbench
   dlbench completion zsh > ~/.zfunc/_dlbench
 
-exit status: 0 printed, 2 a wrong call
+exit status: 0 printed, 2 usage error
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, and give its exit status: ``MORE`` says which there are."""
-    asked = parser().parse_args(arguments)
+    """Run one command and return its exit status, which ``MORE`` documents."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given and given[0] in REMOVED:
+        print(f"dlbench {given[0]} is now: {REMOVED[given[0]]}", file=sys.stderr)
+        return 2
+    asked = parser().parse_args(given)
     try:
         return int(asked.run(asked))
     except BrokenPipeError:
@@ -64,21 +91,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    models.declare(commands)
-    journals.declare(commands)
-    environments.declare(commands)
-    data.declare(commands)
-    export.declare(commands)
-    records.declare(commands)
-    compare.declare(commands)
-    history.declare(commands)
-    baseline.declare(commands)
-    doctor.declare(commands)
-    report.declare(commands)
-    published.declare(commands)
-    bump.declare(commands)
-    bisect.declare(commands)
-    calibrate.declare(commands)
+    for module in COMMANDS:
+        module.declare(commands)
     text = "Print the script that completes this command in a shell."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)

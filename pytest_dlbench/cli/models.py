@@ -1,47 +1,59 @@
-"""``dlbench models`` and ``dlbench layers``: the networks of the zoo."""
+"""``dlbench models``: the networks of the zoo, one of them layer by layer, or as a framework builds it."""
 
 import argparse
 from math import prod
 from typing import Any
 
 from pytest_dlbench.cli.output import Commands, answer, command
-from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.model import Network, infer
+from pytest_dlbench.environments import FRAMEWORKS, Framework
+from pytest_dlbench.environments.placing import Absent, Places
+from pytest_dlbench.environments.specification import is_specification, specified
+from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
+from pytest_dlbench.model import Model, Network, infer
 from pytest_dlbench.reporting import listings
 from pytest_dlbench.zoo import MODELS
 
-LIST = """
+WHERE = "dlbench models"
+MORE = """
+Without NAME: all models. With one: its layers. With --native: what a framework's builder makes of it.
+
 examples:
   dlbench models
+  dlbench models gatech-lenet
+  dlbench models gatech-lenet --native jax
   dlbench models --json | jq '.[] | select(.sources[] == "hkbu") | .name'
 
-exit status: 0 listed, 2 a wrong call
-"""
-LAYERS = """
-examples:
-  dlbench layers gatech-lenet
-  dlbench layers hkbu-resnet-56 --json
-
-exit status: 0 shown, 2 a wrong call or no such model
+exit status: 0 shown, 2 usage error, or no such model or framework
 """
 
 
 def declare(commands: Commands) -> None:
-    """Add ``models`` and ``layers``."""
-    text = "List the models of the zoo with parameters and multiply-adds."
-    command(commands, "models", help_text=text, more=LIST).set_defaults(run=_models)
-    layers = command(commands, "layers", help_text="Show one model layer by layer.", more=LAYERS)
-    layers.add_argument("model", metavar="MODEL")
-    layers.set_defaults(run=_layers)
+    """Add ``models``."""
+    text = "List the models of the zoo with parameters and multiply-adds, or show one layer by layer."
+    parser = command(commands, "models", help_text=text, more=MORE)
+    parser.add_argument("name", metavar="NAME", nargs="?", help="Show the layers of this model.")
+    parser.add_argument("--native", metavar="FRAMEWORK", help="Print the model that this framework's builder makes.")
+    parser.set_defaults(run=_models)
 
 
 def _models(asked: argparse.Namespace) -> int:
+    if not asked.name:
+        if asked.native:
+            raise OptionError(f"{WHERE} --native: name a model, such as {WHERE} gatech-lenet --native {asked.native}")
+        return _list(asked)
+    if asked.name not in MODELS:
+        raise OptionError(unknown_name("model", asked.name, WHERE, MODELS))
+    model = MODELS[asked.name]
+    return _native(asked, model) if asked.native else _layers(asked, infer(model))
+
+
+def _list(asked: argparse.Namespace) -> int:
     networks = [infer(model) for model in MODELS.values()]
-    answer(asked, [_told(network) for network in networks], listings.models(networks))
+    answer(asked, [_as_json(network) for network in networks], listings.models(networks))
     return 0
 
 
-def _told(network: Network) -> dict[str, Any]:
+def _as_json(network: Network) -> dict[str, Any]:
     model = network.model
     return {
         "name": model.name,
@@ -54,10 +66,7 @@ def _told(network: Network) -> dict[str, Any]:
     }
 
 
-def _layers(asked: argparse.Namespace) -> int:
-    if asked.model not in MODELS:
-        raise OptionError(unknown_name("model", asked.model, "dlbench layers", MODELS))
-    network = infer(MODELS[asked.model])
+def _layers(asked: argparse.Namespace, network: Network) -> int:
     layers = [
         {
             "name": placed.name,
@@ -68,5 +77,26 @@ def _layers(asked: argparse.Namespace) -> int:
         }
         for placed in network.layers
     ]
-    answer(asked, {**_told(network), "layers": layers}, listings.layers(network))
+    answer(asked, {**_as_json(network), "layers": layers}, listings.layers(network))
     return 0
+
+
+def _native(asked: argparse.Namespace, model: Model) -> int:
+    # Late: NumPy and psutil are slow to load, and needed for this alone.
+    from pytest_dlbench.running.native_model import describe  # noqa: PLC0415
+
+    framework = _framework(asked.native)
+    place = Places().find(framework)
+    if isinstance(place, Absent):
+        raise DlbenchError(place.reason)
+    shown = describe(framework, place, infer(model), model.recipe)
+    answer(asked, {"model": model.name, "framework": framework.name, "description": shown}, [shown])
+    return 0
+
+
+def _framework(name: str) -> Framework:
+    if is_specification(name):
+        return specified(name, FRAMEWORKS, f"{WHERE} --native")
+    if name not in FRAMEWORKS:
+        raise OptionError(unknown_name("framework", name, f"{WHERE} --native", FRAMEWORKS))
+    return FRAMEWORKS[name]

@@ -1,4 +1,4 @@
-"""How commands explain themselves and answer: lines for people, or one JSON document for programs."""
+"""How commands describe themselves and print answers: lines for people, or one JSON document for programs."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 def command(commands: Commands, name: str, *, help_text: str, more: str) -> argparse.ArgumentParser:
     """A command whose help has examples and exit statuses (``more``), and which takes --json."""
     parser = plain_command(commands, name, help_text=help_text, more=more)
-    parser.add_argument("--json", action="store_true", help="Answer with one JSON document.")
+    parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     return parser
 
 
@@ -41,7 +41,7 @@ def answer(asked: argparse.Namespace, value: Any, lines: Iterable[str]) -> None:
 
 
 def complain(damages: Sequence[str]) -> int:
-    """Tell what could not be read; the exit status for it."""
+    """Print what could not be read, and return the exit status."""
     for damage in damages:
         print(damage, file=sys.stderr)
     return 1 if damages else 0

@@ -13,21 +13,21 @@ from pytest_dlbench.reporting.published import studies, tables
 
 MORE = """
 Without SOURCE: the studies. With one: its figures as they were published, and the known flaws of its cells. With
---beside: ranks and ratios between frameworks, theirs and ours, and which orders held; never seconds, for those are of
-other machines.
+--beside: ranks and ratios between frameworks, theirs and ours, and which orders were reproduced; never seconds, because
+those were measured on other machines.
 
 examples:
   dlbench published
   dlbench published hkbu
   dlbench published tartu --beside .dlbench
 
-exit status: 0 shown, 1 no figure has a fitting record beside it, 2 a wrong call or no such study
+exit status: 0 shown, 1 no record matches a published figure, 2 usage error or no such study
 """
 
 
 def declare(commands: Commands) -> None:
     """Add ``published``."""
-    text = "Show what studies of the field published, and ours beside it."
+    text = "Show the figures that studies published, alone or next to your own."
     parser = command(commands, "published", help_text=text, more=MORE)
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="tartu, hkbu, gatech, rosetta or thesis.")
     parser.add_argument(

@@ -8,29 +8,35 @@ from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.storing.history import History
 
 MORE = """
-report.html is one file, which opens from the disk and needs no network. Beside it every chart is drawn as SVG and PNG.
+report.html is one file that opens from the disk and needs no network. Every chart is also written as SVG and PNG, into
+a folder next to it.
 
 examples:
   dlbench report .dlbench
   dlbench report nightly.json --history history -o nightly
   dlbench report .dlbench/20261121T*.jsonl --no-pictures
 
-exit status: 0 all shown, 1 something is damaged (named; the rest is shown), 2 a wrong call
+exit status: 0 all shown, 1 a file is damaged (named; the rest is shown), 2 usage error
 """
 
 
 def declare(commands: Commands) -> None:
     """Add ``report``."""
-    text = "Write a page of what sessions have recorded, with its charts as SVG and PNG."
+    text = "Write a page of recorded sessions, with its charts as SVG and PNG."
     parser = command(commands, "report", help_text=text, more=MORE)
     parser.add_argument(
         "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders."
     )
     parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, default=Path("dlbench-report"), help="Where to [dlbench-report]."
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path("dlbench-report"),
+        help="The folder to write into [dlbench-report].",
     )
     parser.add_argument(
-        "--history", metavar="ADDRESS", help="Show the sessions of this history, too: a folder, or what fsspec knows."
+        "--history", metavar="ADDRESS", help="Show the sessions of this history, too: a folder, or an fsspec address."
     )
     parser.add_argument("--no-pictures", action="store_true", help="The page alone, without SVG and PNG.")
     parser.set_defaults(run=_report)

@@ -1,10 +1,11 @@
 """Data sets: one file for each family, prepared once as .npy for all frameworks.
 
-Declarations only: NumPy is loaded when a data set is made (``preparation``), not when it is named.
+NumPy is imported by the functions that make arrays (``preparation`` calls them), so that a session which only collects
+does not load it.
 """
 
 from pytest_dlbench.data import chestxray, cifar, digits, imagenet, imdb, manythings, mnist, ptb, pydoc, svhn, voc
-from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared
+from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared, Rows
 from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.synthetic import ANY_SHAPE, SyntheticData, synthetic
 
@@ -25,6 +26,7 @@ __all__ = [
     "Dataset",
     "File",
     "Prepared",
+    "Rows",
     "Source",
     "SyntheticData",
     "synthetic",

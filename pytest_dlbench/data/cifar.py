@@ -5,11 +5,19 @@ image; these are the 100 fine ones. (In tartu's repository one framework trains 
 reads the planes of colours as if they were pixels.)
 """
 
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_dlbench.data.cache import folder_of
 from pytest_dlbench.data.dataset import Arrays, Dataset
 from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _HOST = "https://www.cs.toronto.edu/~kriz/"
@@ -46,11 +54,38 @@ SOURCE_100 = Source(
     ),
 )
 
+SHAPE = (3, 32, 32)
+PIXELS = 3 * 32 * 32
+
+
+def read(train: Sequence[Path], test: Sequence[Path], *, label_bytes: int) -> Arrays:
+    """Both splits; of several label bytes the last is the label. Raises DataError for a file of broken records."""
+    import numpy as np
+
+    from pytest_dlbench.data.pixels import scaled
+
+    train_records, test_records = (
+        np.concatenate([_records(path, label_bytes) for path in paths]) for paths in (train, test)
+    )
+    return Arrays(
+        train_inputs=scaled(train_records[:, label_bytes:].reshape(-1, *SHAPE)),
+        train_labels=train_records[:, label_bytes - 1].astype(np.int64),
+        test_inputs=scaled(test_records[:, label_bytes:].reshape(-1, *SHAPE)),
+        test_labels=test_records[:, label_bytes - 1].astype(np.int64),
+    )
+
+
+def _records(path: Path, label_bytes: int) -> "NDArray[np.uint8]":
+    import numpy as np
+
+    content = np.fromfile(path, dtype=np.uint8)
+    size = label_bytes + PIXELS
+    if not len(content) or len(content) % size:
+        raise DataError(f"{path} has {len(content)} bytes, that is no whole number of records of {size}; get it again")
+    return content.reshape(-1, size)
+
 
 def _make(source: Source, train: tuple[str, ...], test: str, label_bytes: int) -> Arrays:
-    # Late: NumPy is slow to load, and needed once for each cache.
-    from pytest_dlbench.data.cifar_arrays import read  # noqa: PLC0415
-
     folder = folder_of(source)
     return read([folder / name for name in train], [folder / test], label_bytes=label_bytes)
 

@@ -7,10 +7,13 @@ fills the training split from the official test half.) ``text.py`` says what a w
 """
 
 from functools import partial
+from pathlib import Path
 
 from pytest_dlbench.data.cache import folder_of
 from pytest_dlbench.data.dataset import Arrays, Dataset
 from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.data.text import START, vocabulary, words
+from pytest_dlbench.errors import DataError
 
 SOURCE = Source(
     name="imdb",
@@ -26,11 +29,47 @@ SOURCE = Source(
     ),
 )
 
+OPINIONS = ("neg", "pos")
+
+
+def read(folder: Path, *, vocabulary_size: int, steps: int, is_end_kept: bool) -> Arrays:
+    """Both halves as numbers of words; the label is 1 for a good review. Raises DataError for what is no text."""
+    import numpy as np
+
+    from pytest_dlbench.data.sequences import cut, padded
+
+    halves = {split: [_reviews(folder / split / opinion) for opinion in OPINIONS] for split in ("train", "test")}
+    known = vocabulary((review for reviews in halves["train"] for review in reviews), vocabulary_size)
+    inputs = {
+        split: [cut([START, *known.numbers(text)], steps, is_end_kept=is_end_kept) for half in reviews for text in half]
+        for split, reviews in halves.items()
+    }
+    labels = {
+        split: np.repeat(np.arange(2, dtype=np.int64), [len(half) for half in reviews])
+        for split, reviews in halves.items()
+    }
+    return Arrays(
+        train_inputs=padded(inputs["train"], steps),
+        train_labels=labels["train"],
+        test_inputs=padded(inputs["test"], steps),
+        test_labels=labels["test"],
+        extras={"vocabulary.txt": known.lines()},
+    )
+
+
+def _reviews(folder: Path) -> list[list[str]]:
+    """The words of every review, in the order of the files' names."""
+    return [words(_text(path).replace("<br />", " ")) for path in sorted(folder.glob("*.txt"))]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is no UTF-8 text: {error}; get it again") from error
+
 
 def _make(vocabulary: int, steps: int, is_end_kept: bool) -> Arrays:
-    # Late: NumPy is slow to load, and needed once for each cache.
-    from pytest_dlbench.data.imdb_arrays import read  # noqa: PLC0415
-
     return read(folder_of(SOURCE) / "aclImdb", vocabulary_size=vocabulary, steps=steps, is_end_kept=is_end_kept)
 
 

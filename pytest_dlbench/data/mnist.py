@@ -4,9 +4,18 @@ Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database (1998). The first hos
 the files come from a mirror, and their checksums say that they are the same.
 """
 
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from pytest_dlbench.data.cache import folder_of
 from pytest_dlbench.data.dataset import Arrays, Dataset
 from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 _CHECKSUMS = {
@@ -26,11 +35,45 @@ SOURCE = Source(
     ),
 )
 
+# The last byte of a magic number is how many dimensions follow it.
+LABELS_MAGIC = 2049
+IMAGES_MAGIC = 2051
+
+
+def read(folder: Path) -> Arrays:
+    """Both splits; raises DataError for a file that is not what its name says."""
+    import numpy as np
+
+    from pytest_dlbench.data.pixels import scaled
+
+    images, labels = "{}-images-idx3-ubyte", "{}-labels-idx1-ubyte"
+    return Arrays(
+        train_inputs=scaled(read_idx(folder / images.format("train"), IMAGES_MAGIC)[:, None]),
+        train_labels=read_idx(folder / labels.format("train"), LABELS_MAGIC).astype(np.int64),
+        test_inputs=scaled(read_idx(folder / images.format("t10k"), IMAGES_MAGIC)[:, None]),
+        test_labels=read_idx(folder / labels.format("t10k"), LABELS_MAGIC).astype(np.int64),
+    )
+
+
+def read_idx(path: Path, magic: int) -> "NDArray[np.uint8]":
+    """The bytes of an IDX file in the shape that its header tells."""
+    import numpy as np
+
+    content = path.read_bytes()
+    found = int.from_bytes(content[:4])
+    if found != magic:
+        kind = "images" if magic == IMAGES_MAGIC else "labels"
+        raise DataError(f"{path} begins with {found}, IDX files of {kind} begin with {magic}; is it another file?")
+    dimensions = magic % 256
+    header = content[4 : 4 + 4 * dimensions]
+    shape = tuple(int(size) for size in np.frombuffer(header, dtype=">u4", count=len(header) // 4))
+    body = len(content) - 4 - 4 * dimensions
+    if len(shape) != dimensions or body != prod(shape):
+        raise DataError(f"{path} tells of {shape} values and has {max(0, body)}; it is cut short, or not MNIST's")
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape)
+
 
 def _make() -> Arrays:
-    # Late: NumPy is slow to load, and needed once for each cache.
-    from pytest_dlbench.data.mnist_arrays import read  # noqa: PLC0415
-
     return read(folder_of(SOURCE))
 
 

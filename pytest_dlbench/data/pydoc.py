@@ -10,9 +10,16 @@ with another digest, and figures of the two are not compared.
 or of the language's statements and expressions?
 """
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pytest_dlbench.data.dataset import Arrays, Dataset
+from pytest_dlbench.data.text import START, vocabulary, words
+from pytest_dlbench.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 LANGUAGE_VOCABULARY = 10_000
 # Tokens that every release from 3.11 has, and some more that it does not need.
@@ -21,19 +28,96 @@ TEST_TOKENS = 7_680
 TRAIN_PIECES = 1_920
 TEST_PIECES = 480
 
+SEED = 20261121
+# Words of a piece, from a sentence to more than a model of 500 steps takes.
+PIECE_WORDS = (20, 600)
+
+
+def language(*, steps: int, vocabulary_size: int, windows_each: tuple[int, int]) -> Arrays:
+    """Windows of tokens, each labelled by the next one: the first so many of both splits, and all that validate.
+
+    Raises DataError where this Python's text is shorter.
+    """
+    from pytest_dlbench.data.pydoc_text import Split, paragraphs, split_of, tokens
+    from pytest_dlbench.data.sequences import as_file, windows
+
+    texts: dict[Split, list[str]] = {"train": [], "valid": [], "test": []}
+    for topic, found in paragraphs().items():
+        texts[split_of(topic)] += [token for paragraph in found for token in tokens(paragraph)]
+    known = vocabulary([texts["train"]], vocabulary_size)
+    splits = {split: windows(known.numbers(text), steps) for split, text in texts.items()}
+    train, test = (slice(wanted) for wanted in windows_each)
+    _check_enough(f"train windows of {steps} tokens", len(splits["train"][0]), windows_each[0])
+    _check_enough(f"test windows of {steps} tokens", len(splits["test"][0]), windows_each[1])
+    return Arrays(
+        train_inputs=splits["train"][0][train],
+        train_labels=splits["train"][1][train],
+        test_inputs=splits["test"][0][test],
+        test_labels=splits["test"][1][test],
+        extras={
+            "valid_inputs.npy": as_file(splits["valid"][0]),
+            "valid_labels.npy": as_file(splits["valid"][1]),
+            "vocabulary.txt": known.lines(),
+        },
+    )
+
+
+def groups(*, steps: int, vocabulary_size: int, is_end_kept: bool, pieces: tuple[int, int]) -> Arrays:
+    """Pieces of text of varying length from two groups of topics, as many of one as of the other.
+
+    A piece is a run of words, drawn with a seed, from the topics of a group one after the other: of one topic alone
+    its length would betray the group. Pieces of one split may overlap, splits share no topic. The label is 1 where
+    topics are OBJECTS. Raises DataError where this Python's text is shorter than a piece.
+    """
+    import numpy as np
+
+    from pytest_dlbench.data.pydoc_text import ASIDE, OBJECTS, paragraphs, split_of
+    from pytest_dlbench.data.sequences import cut, padded
+
+    texts = {topic: words(" ".join(found)) for topic, found in paragraphs().items() if topic not in ASIDE}
+    # The split that validates a model of language trains here.
+    sides = {side: [topic for topic in texts if (split_of(topic) == "test") == side] for side in (False, True)}
+    known = vocabulary((texts[topic] for topic in sides[False]), vocabulary_size)
+    generator = np.random.default_rng(SEED)
+    made = []
+    for side, count in zip((False, True), pieces, strict=True):
+        labels = generator.permutation(np.arange(count) % 2).astype(np.int64)
+        by_label = [
+            [word for topic in sides[side] if (topic in OBJECTS) == is_object for word in texts[topic]]
+            for is_object in (False, True)
+        ]
+        drawn = [_piece(by_label[label], generator) for label in labels]
+        rows = [cut([START, *known.numbers(piece)], steps, is_end_kept=is_end_kept) for piece in drawn]
+        made.append((padded(rows, steps), labels))
+    (train_inputs, train_labels), (test_inputs, test_labels) = made
+    return Arrays(
+        train_inputs=train_inputs,
+        train_labels=train_labels,
+        test_inputs=test_inputs,
+        test_labels=test_labels,
+        extras={"vocabulary.txt": known.lines()},
+    )
+
+
+def _piece(text: Sequence[str], generator: "np.random.Generator") -> Sequence[str]:
+    _check_enough("words in a group of topics", len(text), PIECE_WORDS[1])
+    length = int(generator.integers(*PIECE_WORDS))
+    first = int(generator.integers(len(text) - length + 1))
+    return text[first : first + length]
+
+
+def _check_enough(what: str, found: int, wanted: int) -> None:
+    if found < wanted:
+        raise DataError(f"the help texts of this Python have {found} {what}, wanted are {wanted}; use a newer release")
+
 
 def _make_language(steps: int) -> Arrays:
-    # Late: NumPy and a megabyte of text are slow to load, and needed once for each cache.
-    from pytest_dlbench.data.pydoc_arrays import language  # noqa: PLC0415
-
     return language(
         steps=steps, vocabulary_size=LANGUAGE_VOCABULARY, windows_each=(TRAIN_TOKENS // steps, TEST_TOKENS // steps)
     )
 
 
 def _make_topics(steps: int, vocabulary: int, is_end_kept: bool) -> Arrays:
-    from pytest_dlbench.data.pydoc_arrays import groups  # noqa: PLC0415
-
     pieces = (TRAIN_PIECES, TEST_PIECES)
     return groups(steps=steps, vocabulary_size=vocabulary, is_end_kept=is_end_kept, pieces=pieces)
 

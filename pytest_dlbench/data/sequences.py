@@ -18,6 +18,11 @@ def padded(texts: Sequence[Sequence[int]], steps: int) -> NDArray[np.int32]:
     return rows
 
 
+def cut(tokens: Sequence[int], steps: int, *, is_end_kept: bool) -> Sequence[int]:
+    """At most ``steps`` tokens: the first ones, or the last ones, as the sources differ in that."""
+    return tokens[-steps:] if is_end_kept else tokens[:steps]
+
+
 def windows(tokens: Sequence[int], steps: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Windows that follow each other without overlap (N×steps), and as labels the token behind each token.
 

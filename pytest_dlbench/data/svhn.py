@@ -5,11 +5,19 @@ speaks of the 73,257 training images (``svhn-train``), its repository trains on 
 (``svhn-extra``); both test on the same 26,032. In the files the label 10 means the digit 0.
 """
 
+import zlib
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_dlbench.data.cache import folder_of
 from pytest_dlbench.data.dataset import Arrays, Dataset
 from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _HOST = "http://ufldl.stanford.edu/housenumbers/"
 _CHECKSUMS = {
@@ -18,11 +26,46 @@ _CHECKSUMS = {
     "extra_32x32.mat": "md5:a93ce644f1a588dc4d68dda5feec44a7",
 }
 
+SHAPE = (32, 32, 3)
+# What SciPy raises, other than its own MatReadError, for files that are no MATLAB files, or are truncated.
+DAMAGES = (zlib.error, ValueError, TypeError, EOFError, OSError, NotImplementedError)
+
+
+def read(train: Path, test: Path) -> Arrays:
+    """Both splits; raises DataError for a file that is none of SVHN's."""
+    from pytest_dlbench.data.pixels import scaled
+
+    train_pixels, train_labels = _read(train)
+    test_pixels, test_labels = _read(test)
+    return Arrays(
+        train_inputs=scaled(train_pixels),
+        train_labels=train_labels,
+        test_inputs=scaled(test_pixels),
+        test_labels=test_labels,
+    )
+
+
+def _read(path: Path) -> "tuple[NDArray[np.uint8], NDArray[np.int64]]":
+    import numpy as np
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        variables = loadmat(path, variable_names=("X", "y"))
+    except (MatReadError, *DAMAGES) as error:
+        raise DataError(f"{path} is no MATLAB file that can be read: {error}\n  get it again") from error
+    pixels, labels = variables.get("X"), variables.get("y")
+    if pixels is None or labels is None or pixels.ndim != 4 or pixels.shape[:3] != SHAPE or pixels.dtype != np.uint8:
+        found = {name: getattr(array, "shape", None) for name, array in (("X", pixels), ("y", labels))}
+        raise DataError(f"{path} has {found}, wanted are X of uint8 32×32×3×N and y of N×1")
+    labels = labels.reshape(-1).astype(np.int64)
+    if labels.min(initial=1) < 1 or labels.max(initial=1) > 10:
+        raise DataError(f"{path} has labels from {labels.min()} to {labels.max()}, wanted are 1 to 10")
+    # The digit 0 has the label 10 there.
+    return pixels.transpose(3, 2, 0, 1), labels % 10
+
 
 def _make(source: Source, train: str) -> Arrays:
-    # Late: SciPy is slow to load, and needed once for each cache.
-    from pytest_dlbench.data.svhn_arrays import read  # noqa: PLC0415
-
     folder = folder_of(source)
     return read(folder / train, folder / "test_32x32.mat")
 

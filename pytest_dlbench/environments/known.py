@@ -21,7 +21,7 @@ _CURRENT = (
     ),
     Framework(
         name="pytorch-compile",
-        builder=_builder("pytorch_compile"),
+        builder=_builder("pytorch.compile"),
         package="torch",
         needs=("torch>=2.1",),
         environments=(declared.PYTORCH,),
@@ -43,7 +43,7 @@ _CURRENT = (
     ),
     Framework(
         name="tensorflow-xla",
-        builder=_builder("tensorflow_xla"),
+        builder=_builder("tensorflow.xla"),
         package="tensorflow-cpu",
         needs=(_TENSORFLOW_2,),
         environments=(declared.TENSORFLOW,),
@@ -155,7 +155,7 @@ _RETIRED = (
     ),
     Framework(
         name="mxnet-imperative",
-        builder=_builder("mxnet_imperative"),
+        builder=_builder("mxnet.imperative"),
         package="mxnet",
         needs=("mxnet>=1.9", "numpy<1.24"),
         environments=(declared.MXNET,),

@@ -1,7 +1,9 @@
-"""What a builder says it can build: the literal SUPPORTS of its file, read without importing a framework."""
+"""What a builder can build: the names in its SUPPORTS, read from its source without importing a framework."""
 
 import ast
+from collections.abc import Iterable
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 from pytest_dlbench.environments.frameworks import Framework
@@ -10,19 +12,58 @@ WORKER = Path(__file__).parents[1] / "worker"
 
 
 def supports(framework: Framework) -> frozenset[str] | None:
-    """The names in SUPPORTS; None where the builder is nowhere to be read, or says nothing."""
-    return _supports(framework.builder, (*framework.folders, WORKER)) if framework.builder else None
+    """The names in SUPPORTS; None where the builder is not found, or where only running it would say."""
+    return _names("SUPPORTS", framework.builder, (*framework.folders, WORKER)) if framework.builder else None
+
+
+def source(module: str, folders: Iterable[Path]) -> Path | None:
+    """The file of a module, or of a package, that lies in one of several folders."""
+    places = [folder.joinpath(*module.split(".")) for folder in folders]
+    files = (file for place in places for file in (place / "__init__.py", place.with_suffix(".py")))
+    return next((file for file in files if file.is_file()), None)
 
 
 @cache
-def _supports(module: str, folders: tuple[Path, ...]) -> frozenset[str] | None:
-    files = (folder.joinpath(*module.split(".")).with_suffix(".py") for folder in folders)
-    file = next((file for file in files if file.is_file()), None)
+def _names(collection: str, module: str, folders: tuple[Path, ...]) -> frozenset[str] | None:
+    """The names in a collection, or the keys of a table, that a module assigns or imports under this name."""
+    file = source(module, folders)
+    package = module if file and file.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.parse(file.read_text()).body if file else ():
         match node:
-            case ast.Assign(targets=[ast.Name(id="SUPPORTS")], value=value):
-                return frozenset(ast.literal_eval(value))
-            case ast.ImportFrom(module=str(other), names=names) if "SUPPORTS" in {name.name for name in names}:
-                # A variant has what the builder has that it varies.
-                return _supports(other, folders)
+            case ast.Assign(targets=[ast.Name(id=assigned)], value=value) if assigned == collection:
+                return _united(_part(part, module, folders) for part in _parts(value))
+            case ast.ImportFrom(module=str(other), names=aliases, level=level):
+                for alias in aliases:
+                    if (alias.asname or alias.name) == collection:
+                        return _names(alias.name, resolve_name("." * level + other, package), folders)
+    return None
+
+
+def _united(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    """All names; None where those of one part are not known."""
+    found: frozenset[str] = frozenset()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return found
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """What a display consists of: of {"a": 1, **b} that is "a" and *b."""
+    match value:
+        case ast.Set(elts=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return parts
+        case ast.Dict(keys=keys, values=values):
+            return [key or ast.Starred(spread) for key, spread in zip(keys, values, strict=True)]
+    return [value]
+
+
+def _part(part: ast.expr, module: str, folders: tuple[Path, ...]) -> frozenset[str] | None:
+    """The names that one part adds; None for what is computed."""
+    match part:
+        case ast.Constant(value=str(name)):
+            return frozenset({name})
+        case ast.Starred(value=ast.Name(id=other)):
+            return _names(other, module, folders)
     return None

@@ -7,13 +7,7 @@ from pytest_dlbench.judging.comparable import changes, obstacles
 from pytest_dlbench.judging.disturbances import disturbances
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import (
-    METRICS,
-    add_metrics,
-    read_all,
-    remove_metrics,
-    summarise,
-)
+from pytest_dlbench.judging.metrics import METRICS, Metrics, extended, read_all, shown_in, summarise
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
 from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy, censored, time_to_accuracy
@@ -24,13 +18,14 @@ __all__ = [
     "METRICS",
     "SKIPPING",
     "Metric",
+    "Metrics",
     "TimeToAccuracy",
-    "add_metrics",
     "asked_for",
     "censored",
     "changes",
     "disturbances",
     "examined",
+    "extended",
     "fails",
     "given_tolerances",
     "obstacles",
@@ -38,7 +33,7 @@ __all__ = [
     "of_verdicts",
     "parse_tolerances",
     "read_all",
-    "remove_metrics",
+    "shown_in",
     "steady_steps",
     "summarise",
     "time_to_accuracy",

@@ -1,12 +1,11 @@
 """What runs of one version say of the gate on this machine: how they spread, and what can be told from that."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import exp
 
 import numpy as np
 
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, difference, reference_spread
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import IMPROVED, REGRESSED, Rule, replay
@@ -24,12 +23,12 @@ def in_order(pairs: Sequence[Pair], new_first: Sequence[bool]) -> tuple[Run, ...
     )
 
 
-def spreads(runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, float]:
+def spreads(runs: Sequence[Run], metrics: Iterable[Metric]) -> dict[str, float]:
     """How far the difference of a pair is expected to lie from 0 (a standard deviation), by metric.
 
     ``runs`` are of one version, one behind the other; of fewer than ten of them what is assumed is the least.
     """
-    return {name: reference_spread(METRICS[name], [METRICS[name].figure(run) for run in runs]) for name in metrics}
+    return {metric.name: reference_spread(metric, [metric.figure(run) for run in runs]) for metric in metrics}
 
 
 def smallest(metric: Metric, spread: float, *, alpha: float, max_pairs: int) -> float:

@@ -8,7 +8,7 @@ from statistics import median
 
 from pytest_dlbench.judging.intervals import MAD_TO_SD
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule, decide
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
@@ -87,22 +87,24 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
     )
 
 
-def rules(tolerances: Mapping[str, float], *, max_pairs: int) -> dict[str, Rule]:
+def rules(tolerances: Mapping[str, float], metrics: Metrics, *, max_pairs: int) -> dict[str, Rule]:
     """The rule of each metric that is judged, at the level of a single comparison."""
     return {
         name: Rule(
-            tolerance=limit(METRICS[name], tolerance),
+            tolerance=limit(metrics[name], tolerance),
             max_pairs=max_pairs,
-            is_one_sided=METRICS[name].kind == "points",
+            is_one_sided=metrics[name].kind == "points",
         )
         for name, tolerance in paired_tolerances(tolerances).items()
     }
 
 
-def decide_all(pairs: Sequence[Pair], rules: Mapping[str, Rule], spreads: Mapping[str, float]) -> dict[str, Decision]:
+def decide_all(
+    pairs: Sequence[Pair], rules: Mapping[str, Rule], spreads: Mapping[str, float], metrics: Metrics
+) -> dict[str, Decision]:
     """What the pairs so far say of each metric; ``spreads`` are the reference spreads."""
     return {
-        name: decide([difference(METRICS[name], pair) for pair in having(METRICS[name], pairs)], spreads[name], rule)
+        name: decide([difference(metrics[name], pair) for pair in having(metrics[name], pairs)], spreads[name], rule)
         for name, rule in rules.items()
     }
 

@@ -10,7 +10,7 @@ from pytest_dlbench.judging.accuracy import repeated
 from pytest_dlbench.judging.alpha_spending import LAST_LOOK, level_of_a_look
 from pytest_dlbench.judging.intervals import PRIOR_FREEDOM, foretold
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.scales import badness, limit, smallest_spread
 from pytest_dlbench.judging.sequential import ALPHA
 from pytest_dlbench.judging.sessions import SessionFigure, SessionSpread, prediction
@@ -34,14 +34,14 @@ def smallest_tolerance(spread: float, *, alpha: float = ALPHA, max_pairs: int = 
 
 
 def too_narrow(
-    tolerances: Mapping[str, float], spreads: Mapping[str, float], max_pairs: int = LAST_LOOK
+    tolerances: Mapping[str, float], spreads: Mapping[str, float], metrics: Metrics, max_pairs: int = LAST_LOOK
 ) -> dict[str, float]:
     """The smallest tolerance of each metric whose own is below it, as given: 0.05 for 5 %, 1.0 for 1 pp."""
     found = {}
     for name, tolerance in tolerances.items():
         smallest = smallest_tolerance(spreads[name], max_pairs=max_pairs)
-        if limit(METRICS[name], tolerance) < smallest:
-            found[name] = as_given(METRICS[name], smallest)
+        if limit(metrics[name], tolerance) < smallest:
+            found[name] = as_given(metrics[name], smallest)
     return found
 
 

@@ -4,9 +4,8 @@ from math import exp, isfinite, log, nan
 
 from pytest_dlbench.judging.metric import Metric
 
-# Runs that agree better than this do so by luck, or by the clock's resolution. Memory is nearly deterministic.
+# Runs that agree better than this do so by luck, or by the clock's resolution.
 SMALLEST_SPREAD = {"ratio": 0.003, "points": 0.05}
-SMALLEST_SPREADS = {"peak_rss": 0.002}
 
 
 def badness(metric: Metric, value: float) -> float:
@@ -27,7 +26,7 @@ def limit(metric: Metric, tolerance: float) -> float:
 
 def smallest_spread(metric: Metric) -> float:
     """The least standard deviation of a difference that is believed."""
-    return SMALLEST_SPREADS.get(metric.name, SMALLEST_SPREAD[metric.kind])
+    return SMALLEST_SPREAD[metric.kind] if metric.smallest_spread is None else metric.smallest_spread
 
 
 def shown(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
+from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
 from pytest_dlbench.judging.stored_baseline import appended, compare, session_of
 from pytest_dlbench.records import CaseOutcome, Record, Verdict
@@ -20,7 +21,7 @@ def refusal(record: Record) -> str:
 
 
 def compare_sides(
-    old: Record, new: Record, tolerances: Mapping[str, float]
+    old: Record, new: Record, tolerances: Mapping[str, float], metrics: Metrics
 ) -> tuple[CaseOutcome, tuple[Verdict, ...], tuple[str, ...]]:
     """The outcome of the new side, a verdict for each metric, and where there are none the reasons."""
     if outcome := of_runs(new.runs):
@@ -29,6 +30,6 @@ def compare_sides(
     reasons = reasons or obstacles(old.context, new.context)
     if reasons:
         return CaseOutcome.INCOMPARABLE, (), reasons
-    session = session_of(old, name="old", saved=old.runs[0].began, reason="")
-    verdicts = compare(appended(None, old, session), new.runs, tolerances).verdicts
+    session = session_of(old, name="old", saved=old.runs[0].began, reason="", metrics=metrics)
+    verdicts = compare(appended(None, old, session), new.runs, tolerances, metrics).verdicts
     return of_verdicts(verdicts), verdicts, ()

@@ -11,7 +11,7 @@ from statistics import fmean, median
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS, read_all
+from pytest_dlbench.judging.metrics import METRICS, Metrics, read_all
 from pytest_dlbench.judging.outcomes import of_verdicts
 from pytest_dlbench.judging.power import as_given, smallest_of_repeated, smallest_of_runs, smallest_of_sessions
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
@@ -72,7 +72,9 @@ def changed(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     return tuple(verdict.metric for verdict in verdicts if verdict.outcome in levels)
 
 
-def session_of(record: Record, *, name: str, saved: str, reason: str, commit: str = "") -> BaselineSession:
+def session_of(
+    record: Record, *, name: str, saved: str, reason: str, metrics: Metrics, commit: str = ""
+) -> BaselineSession:
     """What a baseline keeps of a session whose runs have finished. ``saved`` is a time in ISO 8601."""
     figures = read_all(record.runs)
     return BaselineSession(
@@ -83,7 +85,7 @@ def session_of(record: Record, *, name: str, saved: str, reason: str, commit: st
         versions=record.runs[0].versions,
         seeds=tuple(run.seed for run in record.runs),
         medians={name: _rounded(median(values)) for name, values in figures.items()},
-        values={name: tuple(values) for name, values in figures.items() if METRICS[name].is_exact},
+        values={name: tuple(values) for name, values in figures.items() if name in metrics and metrics[name].is_exact},
     )
 
 
@@ -111,7 +113,11 @@ def seeds(baseline: Baseline) -> frozenset[int]:
 
 
 def compare(
-    baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], history: Series | None = None
+    baseline: Baseline,
+    runs: Sequence[Run],
+    tolerances: Mapping[str, float],
+    metrics: Metrics,
+    history: Series | None = None,
 ) -> Judged:
     """The runs of this session against a baseline of the same case, one verdict for each metric with a tolerance.
 
@@ -121,10 +127,10 @@ def compare(
     """
     figures = read_all(runs)
     # Images have no perplexity; what is absolute is judged without a baseline.
-    metrics = [METRICS[name] for name in tolerances if name in figures and not METRICS[name].is_absolute]
+    judged = [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
     canary = median(figures[CANARY]) if CANARY in figures else None
     verdicts, since_anchor, drifting = [], [], {}
-    for metric in metrics:
+    for metric in judged:
         new = measured(runs, metric, figures)
         stored = _Stored.of(baseline, metric)
         found = stored.verdict(new, canary, tolerances[metric.name])
@@ -137,7 +143,7 @@ def compare(
 
 
 def narrow(
-    baseline: Baseline, tolerances: Mapping[str, float], calibrated: Mapping[str, float], runs: int
+    baseline: Baseline, tolerances: Mapping[str, float], calibrated: Mapping[str, float], runs: int, metrics: Metrics
 ) -> dict[str, float]:
     """The least tolerance that a session of so many runs can be cleared at, of each metric whose own is below it.
 
@@ -148,7 +154,7 @@ def narrow(
     """
     found = {}
     for name, tolerance in tolerances.items():
-        metric = METRICS[name]
+        metric = metrics[name]
         if metric.is_absolute or name not in baseline.sessions[-1].medians:
             continue
         least = _Stored.of(baseline, metric).smallest(runs, calibrated.get(name, 0.0))

@@ -4,34 +4,34 @@ import re
 from collections.abc import Iterable, Mapping
 
 from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.metrics import Metrics
 
 UNITS = {"ratio": "%", "points": "pp"}
 
 
-def parse_tolerances(texts: Iterable[str], where: str) -> Mapping[str, float]:
+def parse_tolerances(texts: Iterable[str], where: str, metrics: Metrics) -> Mapping[str, float]:
     """Tolerances by metric: the defaults, and what the texts set. 0.05 stands for 5 %, 1.0 for 1 pp."""
-    defaults = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
-    return {**defaults, **given_tolerances(texts, where)}
+    defaults = {name: metric.tolerance for name, metric in metrics.items() if metric.tolerance is not None}
+    return {**defaults, **given_tolerances(texts, where, metrics)}
 
 
-def given_tolerances(texts: Iterable[str], where: str) -> Mapping[str, float]:
+def given_tolerances(texts: Iterable[str], where: str, metrics: Metrics) -> Mapping[str, float]:
     """Only what the texts set. Raises OptionError."""
-    return dict(_parse(text, where) for text in texts)
+    return dict(_parse(text, where, metrics) for text in texts)
 
 
-def asked_for(tolerances: Mapping[str, float]) -> Mapping[str, float]:
+def asked_for(tolerances: Mapping[str, float], metrics: Metrics) -> Mapping[str, float]:
     """Those that are not the defaults."""
-    return {name: amount for name, amount in tolerances.items() if amount != METRICS[name].tolerance}
+    return {name: amount for name, amount in tolerances.items() if amount != metrics[name].tolerance}
 
 
-def _parse(text: str, where: str) -> tuple[str, float]:
+def _parse(text: str, where: str, metrics: Metrics) -> tuple[str, float]:
     name, colon, amount = text.partition(":")
     if not colon:
         raise OptionError(f"{where}: expected METRIC:AMOUNT such as step_time:5%, got {text!r}")
-    if name not in METRICS:
-        raise OptionError(unknown_name("metric", name, where, METRICS))
-    unit = UNITS[METRICS[name].kind]
+    if name not in metrics:
+        raise OptionError(unknown_name("metric", name, where, metrics))
+    unit = UNITS[metrics[name].kind]
     number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(.*)", amount.strip())
     if not number:
         raise OptionError(f"{where}: expected an amount such as {name}:5{unit}, got {text!r}")

@@ -1,11 +1,10 @@
 """One case pair by pair: all metrics are screened, then what may have regressed is confirmed on fresh pairs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_dlbench.judging import multiple_testing
-from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.multiple_testing import CaseMetric, Standing
 from pytest_dlbench.judging.pairs import Pair, decide_all, is_told, reference_spread, rules, verdict, wants_more
 from pytest_dlbench.judging.power import too_narrow
@@ -22,11 +21,14 @@ NextLevel = Callable[[], float | None]
 class Terms:
     """What is judged, and by how many pairs a pass at most: tolerances and reference spreads by metric.
 
+    ``metrics`` are all that the session knows.
+
     The spreads are of ``reference_runs`` in a row; with none of them they are assumed, and no less than those that
     ``dlbench calibrate`` found, which are ``calibrated``.
     """
 
     tolerances: Mapping[str, float]
+    metrics: Metrics
     max_pairs: int
     spreads: Mapping[str, float]
     reference_runs: int = 0
@@ -51,6 +53,7 @@ def terms_of(
     tolerances: Mapping[str, float],
     max_pairs: int,
     reference: Sequence[Run],
+    metrics: Metrics,
     calibrated: Mapping[str, float] | None = None,
 ) -> Terms:
     """The terms, with spreads measured in the reference where it has so many runs of a metric as that takes.
@@ -59,11 +62,12 @@ def terms_of(
     """
     known = {} if reference or not calibrated else calibrated
     spreads = {
-        name: max(reference_spread(metric, metric.told(reference)), known.get(name, 0.0))
-        for name, metric in _metrics(tolerances).items()
+        name: max(reference_spread(metrics[name], metrics[name].told(reference)), known.get(name, 0.0))
+        for name in tolerances
     }
     return Terms(
         tolerances=tolerances,
+        metrics=metrics,
         max_pairs=max_pairs,
         spreads=spreads,
         reference_runs=len(reference),
@@ -77,13 +81,9 @@ def narrow(terms: Terms) -> dict[str, float]:
     What is only assumed of this machine makes none too narrow: then what was calibrated counts, or else the least
     spread that is ever believed.
     """
-    least = {name: smallest_spread(metric) for name, metric in _metrics(terms.tolerances).items()}
+    least = {name: smallest_spread(terms.metrics[name]) for name in terms.tolerances}
     spreads = terms.spreads if terms.reference_runs else {**least, **terms.calibrated}
-    return too_narrow(terms.tolerances, spreads, terms.max_pairs)
-
-
-def _metrics(names: Iterable[str]) -> Mapping[str, Metric]:
-    return {name: METRICS[name] for name in names}
+    return too_narrow(terms.tolerances, spreads, terms.metrics, terms.max_pairs)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,16 +92,17 @@ class Pass:
 
     rules: Mapping[str, Rule]
     spreads: Mapping[str, float]
+    metrics: Metrics
     pairs: list[Pair] = field(default_factory=list, init=False)
     _decisions: Mapping[str, Decision] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._decisions = decide_all([], self.rules, self.spreads)
+        self._decisions = decide_all([], self.rules, self.spreads, self.metrics)
 
     def add(self, pair: Pair) -> None:
         """One more pair."""
         self.pairs.append(pair)
-        self._decisions = decide_all(self.pairs, self.rules, self.spreads)
+        self._decisions = decide_all(self.pairs, self.rules, self.spreads, self.metrics)
 
     @property
     def is_open(self) -> bool:
@@ -148,16 +149,19 @@ class Passes:
             return True
         if self._second is None:
             again = _confirming(multiple_testing.candidates(self._first.standings), self._full, self.next_level)
-            self._second = Pass(rules=again, spreads=self.terms.spreads)
+            self._second = self._pass(again)
         return self._second.is_open
 
     def add(self, pair: Pair) -> None:
         """One more pair of the pass that goes on."""
         if self._first is None:
-            self._full = rules(_told(self.terms.tolerances, pair), max_pairs=self.terms.max_pairs)
+            self._full = rules(_told(self.terms, pair), self.terms.metrics, max_pairs=self.terms.max_pairs)
             screening = {name: multiple_testing.screening(rule) for name, rule in self._full.items()}
-            self._first = Pass(rules=screening, spreads=self.terms.spreads)
+            self._first = self._pass(screening)
         (self._second or self._first).add(pair)
+
+    def _pass(self, rules: Mapping[str, Rule]) -> Pass:
+        return Pass(rules=rules, spreads=self.terms.spreads, metrics=self.terms.metrics)
 
     def found(self) -> Found:
         """What is reported, after one pair or more."""
@@ -169,7 +173,7 @@ class Passes:
         standings = multiple_testing.settled(self._first.standings, again)
         verdicts = tuple(
             verdict(
-                METRICS[key.metric],
+                self.terms.metrics[key.metric],
                 confirmed if key in again else screened,
                 standing.decision,
                 self.terms.tolerances[key.metric],
@@ -194,21 +198,21 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_
 
 
 def until_decided(
-    next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool]
+    next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool], metrics: Metrics
 ) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
     """One pass of its own: pairs, until each metric is decided by its rule or no time is left; spreads are assumed."""
-    asked = Pass(rules=wanted, spreads={name: reference_spread(METRICS[name]) for name in wanted})
+    asked = Pass(rules=wanted, spreads={name: reference_spread(metrics[name]) for name in wanted}, metrics=metrics)
     asked.add(next_pair())
     while asked.is_open and has_time():
         asked.add(next_pair())
     return asked.pairs, asked.standings
 
 
-def _told(tolerances: Mapping[str, float], pair: Pair) -> Mapping[str, float]:
+def _told(terms: Terms, pair: Pair) -> Mapping[str, float]:
     """Those of metrics that such runs have: images have no perplexity, and a short run tells no leak."""
-    found = {name: amount for name, amount in tolerances.items() if is_told(METRICS[name], pair)}
+    found = {name: amount for name, amount in terms.tolerances.items() if is_told(terms.metrics[name], pair)}
     # With nothing to judge there would be nothing to fail.
-    return found or tolerances
+    return found or terms.tolerances
 
 
 def _confirming(

@@ -4,13 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-Parse = Callable[[str, str], Any]
+from pytest_dlbench.judging import Metrics
+
+Parse = Callable[..., Any]
 """From the text and the place it stands in to a value; raises OptionError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME, and what its text means."""
+    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME with underscores, and what its text means."""
 
     name: str
     parse: Parse
@@ -20,6 +22,12 @@ class Option:
     repeats: bool = False
     spelled: str = ""
     """As it is typed, where that differs from the name."""
+    names_metrics: bool = False
+    """Whether ``parse`` takes the metrics of the session, too."""
+
+    def read(self, text: str, where: str, metrics: Metrics) -> Any:
+        """The value of a text that stands at a place; raises OptionError."""
+        return self.parse(text, where, metrics) if self.names_metrics else self.parse(text, where)
 
     @property
     def flag(self) -> str:
@@ -28,5 +36,5 @@ class Option:
 
     @property
     def key(self) -> str:
-        """As it stands in an ini file, and as pytest keeps it."""
-        return f"dlbench_{self.spelled or self.name}"
+        """As it is written in an ini file, always with underscores, and as pytest keeps it."""
+        return self.flag.removeprefix("--").replace("-", "_")

@@ -7,11 +7,11 @@ from math import inf
 from pathlib import Path
 
 from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
+from pytest_dlbench.judging import GATE_FAILING, Metrics, parse_tolerances
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.planning.matrix import SCALES
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import GROUPS, HEADINGS, USUAL
+from pytest_dlbench.reporting.columns import GROUPS, OWN
 from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.running.launch import ALLOCATORS
 
@@ -154,9 +154,9 @@ def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
     return frozenset(known[name] for name in names(value, where))
 
 
-def tolerances(value: str, where: str) -> Mapping[str, float]:
+def tolerances(value: str, where: str, metrics: Metrics) -> Mapping[str, float]:
     """METRIC:AMOUNT with commas between them."""
-    return parse_tolerances(names(value, where), where)
+    return parse_tolerances(names(value, where), where, metrics)
 
 
 def groups(value: str, where: str) -> tuple[str, ...]:
@@ -164,14 +164,14 @@ def groups(value: str, where: str) -> tuple[str, ...]:
     return _known(names(value, where), "group", where, GROUPS)
 
 
-def columns(value: str, where: str) -> tuple[str, ...]:
-    """Columns of tables, with commas between them."""
-    return _known(names(value, where), "column", where, tuple({**METRICS, **HEADINGS})) or USUAL
+def columns(value: str, where: str, metrics: Metrics) -> tuple[str, ...]:
+    """Columns of tables, with commas between them; none for the usual ones."""
+    return _known(names(value, where), "column", where, (*metrics, *OWN))
 
 
-def sort(value: str, where: str) -> str:
+def sort(value: str, where: str, metrics: Metrics) -> str:
     """A metric, ``name``, or nothing for the order of the tests."""
-    return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, ("name", *METRICS))), "")
+    return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, ("name", *metrics))), "")
 
 
 def _known(given: tuple[str, ...], kind: str, where: str, known: tuple[str, ...]) -> tuple[str, ...]:

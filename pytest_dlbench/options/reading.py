@@ -1,12 +1,12 @@
 """What the user asked for: from the command line, else from the ini file, else the default."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import given_tolerances
+from pytest_dlbench.judging import METRICS, Metrics, given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options.option import Option
 from pytest_dlbench.options.parsers import flag, names
@@ -72,16 +72,22 @@ class Options:
 
 
 def read(
-    command_line: Callable[[str], Any], ini: Callable[[str], Any], root: Path, *, has_pairs: bool = False
+    command_line: Callable[[str], Any],
+    ini: Callable[[str], Any],
+    root: Path,
+    *,
+    metrics: Metrics = METRICS,
+    has_pairs: bool = False,
 ) -> Options:
     """Options from the command line, else from the ini file, else the default. Raises OptionError.
 
-    Both callables give the text of a key or None. ``has_pairs``: whatever is asked for, it is done in pairs.
+    Both callables give the text of a key or None. ``metrics`` are those that options may name. ``has_pairs``: whatever
+    is asked for, it is done in pairs.
     """
-    values = {option.name: _value(option, command_line, ini) for option in OPTIONS}
-    typed = _typed_tolerance(command_line)
+    values = {option.name: _value(option, command_line, ini, metrics) for option in OPTIONS}
+    typed = _typed_tolerance(command_line, metrics)
     # One metric on the command line leaves the ini file's others as they are.
-    values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini), **typed}
+    values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini, metrics), **typed}
     options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
     _check(options, command_line, has_pairs=has_pairs or bool(options.ab))
     return replace(
@@ -92,6 +98,15 @@ def read(
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
     )
+
+
+def check_keys(written: Iterable[str]) -> None:
+    """Refuse ini keys with hyphens, which pytest would ignore with a warning; OptionError names the right key."""
+    known = {option.key for option in OPTIONS}
+    for key in written:
+        right = key.replace("-", "_")
+        if right != key and right in known:
+            raise OptionError(f"ini key {key}: ini keys are written with underscores: {right}")
 
 
 def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: bool) -> None:
@@ -113,8 +128,9 @@ def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: b
         )
 
 
-def _typed_tolerance(command_line: Callable[[str], Any]) -> Mapping[str, float]:
-    return given_tolerances(names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag), TOLERANCE.flag)
+def _typed_tolerance(command_line: Callable[[str], Any], metrics: Metrics) -> Mapping[str, float]:
+    texts = names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag)
+    return given_tolerances(texts, TOLERANCE.flag, metrics)
 
 
 def _is_folder(address: str) -> bool:
@@ -131,10 +147,10 @@ def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
             yield from [option.flag] if option.parse is flag else [f"{option.flag}={value}" for value in values]
 
 
-def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any]) -> Any:
+def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[str], Any], metrics: Metrics) -> Any:
     if (given := command_line(option.key)) is not None:
         joined = ",".join(given) if option.repeats else given
-        return option.parse(joined, option.flag)
+        return option.read(joined, option.flag, metrics)
     if (written := ini(option.key)) is not None:
-        return option.parse(written, f"ini key {option.key}")
-    return option.parse(option.default, option.flag)
+        return option.read(written, f"ini key {option.key}", metrics)
+    return option.read(option.default, option.flag, metrics)

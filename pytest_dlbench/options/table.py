@@ -97,6 +97,7 @@ OPTIONS = (
     Option(
         name="tolerance",
         parse=tolerances,
+        names_metrics=True,
         default="",
         metavar="METRIC:AMOUNT",
         repeats=True,
@@ -232,6 +233,7 @@ OPTIONS = (
     Option(
         name="columns",
         parse=columns,
+        names_metrics=True,
         default="",
         metavar="NAMES",
         help="Columns of the tables, such as throughput,accuracy,peak_rss,verdict; all metrics have their names.",
@@ -239,6 +241,7 @@ OPTIONS = (
     Option(
         name="sort",
         parse=sort,
+        names_metrics=True,
         default="",
         metavar="METRIC",
         help="Sort the tables by this metric, the best first, or by name; otherwise in the order of the tests.",

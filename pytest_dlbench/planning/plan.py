@@ -10,6 +10,7 @@ from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.errors import DataMissingError, ModelError
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning import sweep
@@ -54,6 +55,8 @@ class Settings:
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
     allocator: str = TUNED
+    metrics: Metrics = field(default_factory=lambda: METRICS)
+    """All that is read off a run: the built-in metrics and those of hooks."""
 
     def plan(
         self,

@@ -1,13 +1,14 @@
-"""Everything that has a name, by axis."""
+"""Everything that has a name: the values of the axes, and metrics."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pytest_dlbench.data import ANY_SHAPE, DATASETS, Dataset, SyntheticData
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device, Framework
 from pytest_dlbench.environments.specification import is_specification, specified
 from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging import METRICS, Metric, Metrics, extended
 from pytest_dlbench.model import Model
 from pytest_dlbench.planning.matrix import Value
 from pytest_dlbench.zoo import MODELS
@@ -22,9 +23,10 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """Values by axis and name."""
+    """Values by axis and name, and metrics by name."""
 
     values: Mapping[str, Mapping[str, Value]]
+    metrics: Metrics = field(default_factory=lambda: METRICS)
 
     def find(self, axis: str, value: Any, where: str) -> Value:
         """The value of a name; a value that is no name is taken as it is. Raises OptionError."""
@@ -44,6 +46,10 @@ class Registry:
     def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
         """The same with more values; one of a known name takes its place."""
         return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
+
+    def measuring(self, added: Iterable[Metric]) -> "Registry":
+        """The same with more metrics; raises OptionError for a name that is taken."""
+        return replace(self, metrics=extended(self.metrics, added))
 
 
 KNOWN = Registry(

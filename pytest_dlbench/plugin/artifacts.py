@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import Metrics
 from pytest_dlbench.options import Options
 from pytest_dlbench.records import CaseResult, SkippedCell
 from pytest_dlbench.reporting import annotations, markdown
@@ -28,6 +29,7 @@ class Ended:
     left_out: Sequence[SkippedCell]
     failures: Sequence[Failure]
     heading: str
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
 
     history = History(address=ended.options.history) if ended.options.history else None
-    page.write(path, gather((journal for journal in ended.journals if journal.exists()), history))
+    page.write(path, gather((journal for journal in ended.journals if journal.exists()), history, ended.metrics))
     return [f"report: {path}"]
 
 
@@ -84,7 +86,7 @@ def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
     if not (path := environment.get("GITHUB_STEP_SUMMARY")):
         return []
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write(markdown.summary(ended.results, ended.left_out, ended.heading))
+        file.write(markdown.summary(ended.results, ended.left_out, ended.heading, ended.metrics))
     return [f"GitHub's summary: {path}"]
 
 

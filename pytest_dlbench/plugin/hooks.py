@@ -1,6 +1,7 @@
 """The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
 
-from collections.abc import Generator, Iterable, Sequence
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +45,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    added = _flat(config.hook.pytest_dlbench_record(config=config))
     try:
-        # Before the options, which may give one of them a tolerance.
-        judging.add_metrics(added)
-        config.add_cleanup(lambda: judging.remove_metrics(added))
-        asked = options.read(config.getoption, config.getini, config.rootpath)
-        registry = hooked(KNOWN, config.hook, config)
+        # Before the options, which may name a metric of a hook.
+        registry = KNOWN.measuring(_flat(config.hook.pytest_dlbench_record(config=config)))
+        options.check_keys(_written_keys(config))
+        asked = options.read(config.getoption, config.getini, config.rootpath, metrics=registry.metrics)
+        registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
         config.stash[ARMS] = arms(asked.ab, asked.frameworks, registry)
     except OptionError as error:
@@ -63,6 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in parametrize.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("markers", markers.LINE)
+
+
+def _written_keys(config: pytest.Config) -> Iterator[str]:
+    """Our keys in the ini file and in -o, also those that pytest does not know: getini gives only declared ones."""
+    text = config.inipath.read_text(encoding="utf-8") if config.inipath else ""
+    # At the start of a line, for what is indented continues a value.
+    yield from re.findall(r'^"?(dlbench[-_][\w-]*)"?\s*[=:]', text, re.MULTILINE)
+    yield from (text.partition("=")[0].strip() for text in config.getoption("override_ini") or ())
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
@@ -83,6 +91,7 @@ def session_of(config: pytest.Config) -> "Session":
             worker.get("workerid", ""),
             reporter.progress if reporter else Silent(),
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
+            metrics=config.stash[REGISTRY].metrics,
             workers=worker.get("workercount", 1),
         )
     return config.stash[SESSION]
@@ -121,7 +130,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         parametrize.parametrize_points(metafunc, config.stash[OPTIONS])
         if hasattr(config, "workerinput"):
             # A usage error later would be a crash of the worker to pytest-xdist.
-            markers.tolerances(metafunc.definition, config.stash[OPTIONS])
+            markers.tolerances(metafunc.definition, stash[OPTIONS], stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
     config.stash[parametrize.SKIPPED].extend(left_out)
@@ -130,7 +139,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
         for item in items:
-            markers.tolerances(item, config.stash[OPTIONS])
+            markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -231,7 +240,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
-        tolerance=markers.tolerances(node, session.options),
+        tolerance=markers.tolerances(node, session.options, session.settings.metrics),
         tell=tell,
         settle=settle,
         skip=pytest.skip,

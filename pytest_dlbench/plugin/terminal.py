@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dlbench.judging import SKIPPING
+from pytest_dlbench.judging import SKIPPING, Metrics
 from pytest_dlbench.plugin.parametrize import SKIPPED
 from pytest_dlbench.records import CaseResult, SkippedCell, codec
 from pytest_dlbench.reporting.annotations import Failure
@@ -116,7 +116,7 @@ class Reporter:
             from pytest_dlbench.reporting import last_line  # noqa: PLC0415 - as below
 
             budget = self._session().options.false_alarms
-            self._terminal.write_line(last_line.line(self._results, budget, self._repeated))
+            self._terminal.write_line(last_line.line(self._results, budget, self._repeated, self._metrics))
         return finished
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -154,7 +154,12 @@ class Reporter:
             left_out=self._left_out,
             failures=self._failures,
             heading=self._heading(),
+            metrics=self._metrics,
         )
+
+    @property
+    def _metrics(self) -> Metrics:
+        return self._session().settings.metrics
 
     def _written(self) -> list[str]:
         return sorted(self._journals | {str(self._session().journal.path)})
@@ -169,12 +174,12 @@ class Reporter:
         from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
 
         asked = self._session().options
-        layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort)
+        layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort, metrics=self._metrics)
         rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
         lines += ranking.lines(self._results)
-        lines += terminal.notes(self._results)
+        lines += terminal.notes(self._results, self._metrics)
         asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)
         return [*lines, *terminal.journals(self._written())]

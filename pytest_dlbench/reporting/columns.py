@@ -1,65 +1,43 @@
 """What the tables of a session may have: their columns, their order, and what they are grouped by."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 
 GROUPS = ("framework", "model", "dataset", "device", "mark")
-# Metrics without a heading here have their name.
-HEADINGS: Mapping[str, str] = {
-    "runs": "runs",
-    "throughput": "samples/s",
-    "step_time_median": "step median",
-    "step_time": "step 10 %",
-    "import_time": "import",
-    "build_time": "build",
-    "first_step": "first step",
-    "latency_median": "latency median",
-    "latency": "latency 10 %",
-    "latency_p90": "latency 90 %",
-    "accuracy": "accuracy",
-    "best_accuracy": "best accuracy",
-    "time_to_accuracy": "to accuracy",
-    "epochs_to_accuracy": "epochs to it",
-    "reached_accuracy": "reached",
-    "training_time": "training",
-    "top5_accuracy": "top 5",
-    "perplexity": "perplexity",
-    "peak_rss": "peak RSS",
-    "leak": "leak",
-    "cpu_use": "CPUs",
-    "equal_to": "equal to",
-    "verdict": "verdict",
-}
-USUAL = (
-    *("runs", "throughput", "step_time_median", "step_time", "latency_median", "latency", "latency_p90"),
-    *("import_time", "build_time", "first_step", "accuracy", "top5_accuracy", "perplexity"),
-    *("time_to_accuracy", "epochs_to_accuracy", "reached_accuracy"),
-    *("peak_rss", "leak", "cpu_use", "equal_to", "verdict"),
-)
-# Of inference or of training, or of some models: a table where no case has them does without.
-OF_SOME = frozenset(column for column in USUAL if column in METRICS and METRICS[column].purpose)
-OF_FEW = {"top5_accuracy", "perplexity", "time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "leak"}
-USUAL_FIGURES = OF_SOME - OF_FEW - {"latency", "latency_median", "latency_p90"}
+# Columns that are no metrics, and their headings.
+OWN: Mapping[str, str] = {"runs": "runs", "equal_to": "equal to", "verdict": "verdict"}
+
+
+def heading(column: str, metrics: Metrics = METRICS) -> str:
+    """What stands above a column; of a metric that a hook brought elsewhere only the name is known."""
+    return metrics[column].heading if column in metrics else OWN.get(column, column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What was asked for; ``sort`` is empty for the order of the tests."""
+    """What was asked for: without ``columns`` the usual ones, with an empty ``sort`` the order of the tests.
 
-    columns: tuple[str, ...] = USUAL
+    ``metrics`` are all that the session knows.
+    """
+
+    columns: tuple[str, ...] = ()
     group_by: tuple[str, ...] = ()
     sort: str = ""
+    metrics: Metrics = field(default_factory=lambda: METRICS)
 
     def shown(self, figures: Collection[str] = ()) -> tuple[str, ...]:
-        """The columns: those that were asked for, else the usual ones and what hooks have added, before the verdict.
+        """The columns: those that were asked for, else the usual ones of cases that have these figures."""
+        usual = (metric for metric in shown_in("table", self.metrics) if is_shown(metric, figures))
+        return self.columns or ("runs", *(metric.name for metric in usual), "equal_to", "verdict")
 
-        Of the usual ones those are left out that no case of a table has, whose ``figures`` these are, if it has any.
-        """
-        if self.columns != USUAL:
-            return self.columns
-        added = (metric.name for metric in METRICS.values() if metric.is_shown)
-        columns = (*USUAL[:-1], *added, USUAL[-1])
-        kept = figures or USUAL_FIGURES
-        return tuple(column for column in columns if column not in OF_SOME or column in kept)
+
+def is_shown(metric: Metric, figures: Collection[str]) -> bool:
+    """Whether a table of cases that have these figures shows a metric of its view: not one that none of them has.
+
+    Where no case finished, the table is that of a training.
+    """
+    if metric.purpose is None or metric.name in figures:
+        return True
+    return not figures and metric.purpose == "training" and not metric.is_optional

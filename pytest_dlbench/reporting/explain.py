@@ -6,7 +6,7 @@ from math import expm1
 from typing import TYPE_CHECKING
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import TimeToAccuracy
+from pytest_dlbench.judging import METRICS, Metrics, TimeToAccuracy
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.phases import Growth, growths
 from pytest_dlbench.records import (
@@ -96,7 +96,9 @@ def incomparable(baseline: Baseline, obstacles: Sequence[str], again: str) -> st
     )
 
 
-def compared(baseline: Baseline, record: Record, judged: "Judged", commands: Commands) -> str:
+def compared(
+    baseline: Baseline, record: Record, judged: "Judged", commands: Commands, metrics: Metrics = METRICS
+) -> str:
     """Every metric against its baseline and its anchor, what changed in between, and what to do."""
     newest, verdicts = baseline.sessions[-1], judged.verdicts
     changes = [
@@ -106,8 +108,8 @@ def compared(baseline: Baseline, record: Record, judged: "Judged", commands: Com
     behind = f" and {sessions(len(baseline.sessions) - 1)} before it" if len(baseline.sessions) > 1 else ""
     lines = [
         f"against the baseline of {newest.saved} ({newest.reason}){behind}:",
-        *(f"  {line(verdict)}" for verdict in verdicts),
-        *_since_anchor(baseline, judged.since_anchor, commands.anchor),
+        *(f"  {line(verdict, metrics)}" for verdict in verdicts),
+        *_since_anchor(baseline, judged.since_anchor, commands.anchor, metrics),
         *drifted(judged.drifting),
     ]
     lines += ["what changed in between:", *(f"  {change}" for change in changes or ["no version, no recipe setting"])]
@@ -126,28 +128,31 @@ def sessions(count: int) -> str:
     return f"{count} session{'' if count == 1 else 's'}"
 
 
-def _since_anchor(baseline: Baseline, verdicts: Sequence[Verdict], command: str) -> list[str]:
+def _since_anchor(baseline: Baseline, verdicts: Sequence[Verdict], command: str, metrics: Metrics) -> list[str]:
     if not verdicts:
         return []
     anchor = next(session for session in baseline.sessions if session.id == baseline.anchor)
-    lines = [f"since the anchor of {anchor.saved} ({anchor.reason}):", *(f"  {line(verdict)}" for verdict in verdicts)]
+    lines = [
+        f"since the anchor of {anchor.saved} ({anchor.reason}):",
+        *(f"  {line(verdict, metrics)}" for verdict in verdicts),
+    ]
     if any(verdict.outcome is VerdictOutcome.SUSPECT for verdict in verdicts):
         lines.append(f"  to accept what has added up: {command}")
     return lines
 
 
-def deciding(result: CaseResult) -> list[str]:
+def deciding(result: CaseResult, metrics: Metrics = METRICS) -> list[str]:
     """What made the outcome of a case, a line each; nothing where it was not compared."""
-    told = [line(verdict) for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    told = [line(verdict, metrics) for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
     if result.outcome is CaseOutcome.SUSPECT:
-        told += [*added_up(result.since_anchor), *drifted(result.drifting)]
+        told += [*added_up(result.since_anchor, metrics), *drifted(result.drifting)]
     return told
 
 
-def added_up(since_anchor: Sequence[Verdict]) -> list[str]:
+def added_up(since_anchor: Sequence[Verdict], metrics: Metrics = METRICS) -> list[str]:
     """Metrics that are worse than at the anchor, a line each."""
     found = [verdict for verdict in since_anchor if verdict.outcome is VerdictOutcome.SUSPECT]
-    return [f"since the anchor: {line(verdict)}" for verdict in found]
+    return [f"since the anchor: {line(verdict, metrics)}" for verdict in found]
 
 
 def drifted(drifting: Mapping[str, int]) -> list[str]:
@@ -171,7 +176,13 @@ def _suspected(judged: "Judged") -> str:
 
 
 def paired(
-    pairing: Pairing, verdicts: Sequence[Verdict], told: Sequence[str], runs: Mapping[str, Sequence[Run]], again: str
+    pairing: Pairing,
+    verdicts: Sequence[Verdict],
+    told: Sequence[str],
+    runs: Mapping[str, Sequence[Run]],
+    again: str,
+    *,
+    metrics: Metrics = METRICS,
 ) -> str:
     """A new side against an old one: every metric, which part of a run changed, and how the two sides differ.
 
@@ -183,7 +194,7 @@ def paired(
         passes += f", and {pairing.confirmed} fresh ones for what those did not clear"
     lines = [
         f"against {pairing.old.framework} in {passes}{_reference(pairing)}:",
-        *(f"  {line(verdict)}" for verdict in verdicts),
+        *(f"  {line(verdict, metrics)}" for verdict in verdicts),
     ]
     lines += [f"  {line}" for line in told]
     if undecided := [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]:
@@ -223,7 +234,13 @@ def _reference(pairing: Pairing) -> str:
 
 
 def too_narrow(
-    case: str, tolerances: Mapping[str, float], smallest: Mapping[str, float], tellers: str, seen: str
+    case: str,
+    tolerances: Mapping[str, float],
+    smallest: Mapping[str, float],
+    tellers: str,
+    seen: str,
+    *,
+    metrics: Metrics = METRICS,
 ) -> str:
     """Tolerances that cannot be told from no change, and the smallest that can.
 
@@ -231,16 +248,18 @@ def too_narrow(
     """
     lines = [f"{case}: {tellers} cannot tell so little from no change:"]
     for name, least in smallest.items():
-        given, needed = figures.amount(name, tolerances[name]), figures.enough(name, least)
+        given, needed = figures.amount(name, tolerances[name], metrics), figures.enough(name, least, metrics)
         lines.append(f"  {name}: {given} is asked for, {needed} is the least that is found in 90% of cases, {seen}")
-    wider = " ".join(f"--dlbench-tolerance={name}:{figures.enough(name, least)}" for name, least in smallest.items())
+    enough = {name: figures.enough(name, least, metrics) for name, least in smallest.items()}
+    wider = " ".join(f"--dlbench-tolerance={name}:{amount}" for name, amount in enough.items())
     return "\n".join([*lines, f"  tolerate more: {wider}"])
 
 
-def narrow(smallest: Mapping[str, float], tellers: str) -> list[str]:
+def narrow(smallest: Mapping[str, float], tellers: str, metrics: Metrics = METRICS) -> list[str]:
     """The same of tolerances that nobody asked for: those metrics may stay inconclusive."""
     return [
-        f"{name}: {tellers} on this machine tell no less than {figures.enough(name, least)}, more than its tolerance"
+        f"{name}: {tellers} on this machine tell no less than {figures.enough(name, least, metrics)}, more than its"
+        " tolerance"
         for name, least in smallest.items()
     ]
 
@@ -266,10 +285,10 @@ def _growth(growth: Growth) -> str:
     return f"{growth.phase:<10} {old} → {new}, {figures.seconds(abs(growth.new - growth.old))} {growth.direction}"
 
 
-def line(verdict: Verdict) -> str:
+def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     """One metric: verdict, old and new figure, change with its interval, tolerance."""
-    old, new = (figures.figure(verdict.metric, value) for value in (verdict.old, verdict.new))
-    change, tolerance = figures.change(verdict), figures.tolerance(verdict)
+    old, new = (figures.figure(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
+    change, tolerance = figures.change(verdict, metrics), figures.tolerance(verdict, metrics)
     return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 

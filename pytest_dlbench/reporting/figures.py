@@ -2,7 +2,7 @@
 
 import math
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Verdict
 
 
@@ -25,9 +25,9 @@ def seconds(value: float) -> str:
     return f"{significant(value)} s"
 
 
-def figure(metric: str, value: float) -> str:
+def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
     """A metric's value with its unit; of a metric that a hook brought elsewhere the unit is not known."""
-    match METRICS[metric].unit if metric in METRICS else "":
+    match metrics[metric].unit if metric in metrics else "":
         case "s":
             return seconds(value)
         case "bytes":
@@ -38,36 +38,42 @@ def figure(metric: str, value: float) -> str:
             return f"{significant(value)} {unit}".rstrip()
 
 
-def change(verdict: Verdict) -> str:
+def cell(metric: str, value: float, metrics: Metrics = METRICS) -> str:
+    """The same below the metric's heading: without the unit where that has it."""
+    form = metrics[metric].cell if metric in metrics else ""
+    return format(value, form) if form else figure(metric, value, metrics)
+
+
+def change(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     """A change with its interval: ``ratio 1.083 [1.061, 1.106]``, ``-2.31 pp [-2.90, -1.72]``."""
-    shown = size(verdict.metric, verdict.change)
+    shown = size(verdict.metric, verdict.change, metrics)
     if verdict.lower is None or verdict.upper is None:
         return f"{shown} [no interval]"
-    if METRICS[verdict.metric].kind == "points":
+    if metrics[verdict.metric].kind == "points":
         return f"{shown} [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
     return f"{shown} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
 
 
-def size(metric: str, change: float | None) -> str:
+def size(metric: str, change: float | None, metrics: Metrics = METRICS) -> str:
     """A change alone: ``ratio 1.083``, ``-2.31 pp``."""
     if change is None:
         return "no change known"
-    return f"{change:+.2f} pp" if METRICS[metric].kind == "points" else f"ratio {change:.3f}"
+    return f"{change:+.2f} pp" if metrics[metric].kind == "points" else f"ratio {change:.3f}"
 
 
-def tolerance(verdict: Verdict) -> str:
+def tolerance(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     """A tolerance as it is typed: ``5%``, ``1pp``."""
-    return amount(verdict.metric, verdict.tolerance)
+    return amount(verdict.metric, verdict.tolerance, metrics)
 
 
-def amount(metric: str, tolerance: float) -> str:
+def amount(metric: str, tolerance: float, metrics: Metrics = METRICS) -> str:
     """The same of a metric that is not judged yet."""
-    return f"{tolerance:g}pp" if METRICS[metric].kind == "points" else f"{100 * tolerance:g}%"
+    return f"{tolerance:g}pp" if metrics[metric].kind == "points" else f"{100 * tolerance:g}%"
 
 
-def enough(metric: str, value: float) -> str:
+def enough(metric: str, value: float, metrics: Metrics = METRICS) -> str:
     """A tolerance with two digits, rounded up so that it is enough: ``1.3%``, ``0.41pp``."""
-    is_points = METRICS[metric].kind == "points"
+    is_points = metrics[metric].kind == "points"
     shown = value if is_points else 100 * value
     step = 10.0 ** (math.floor(math.log10(shown)) - 1)
     # What has two digits already stays as it is, in spite of binary fractions.

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseOutcome, CaseResult
 
 # What a reader must see first.
@@ -20,7 +20,12 @@ def counts(results: Sequence[CaseResult]) -> str:
     return ", ".join(f"{found[outcome]} {outcome}" for outcome in WORST_FIRST if found[outcome]) or "no case was run"
 
 
-def line(results: Sequence[CaseResult], budget: float, repeated: Sequence[CaseResult] = ()) -> str:
+def line(
+    results: Sequence[CaseResult],
+    budget: float,
+    repeated: Sequence[CaseResult] = (),
+    metrics: Metrics = METRICS,
+) -> str:
     """The counts, and what may be a false alarm: ``budget`` is the share of sessions that --dlbench-false-alarms has.
 
     Pairs spend of it what their confirmations may err with. What was compared with a stored baseline is judged each by
@@ -31,13 +36,13 @@ def line(results: Sequence[CaseResult], budget: float, repeated: Sequence[CaseRe
     judged = (*results, *repeated)
     spent = sum(result.pairing.alpha for result in judged if result.pairing)
     told = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
-    if stored := sum(_held(result) for result in judged if not result.pairing):
+    if stored := sum(_held(result, metrics) for result in judged if not result.pairing):
         told += f", {stored} figures held against baselines at {_percent(ALPHA)} or less each"
     return f"dlbench: {counts(results)}; {told}"
 
 
-def _held(result: CaseResult) -> int:
-    return sum(not METRICS[verdict.metric].is_absolute for verdict in result.verdicts)
+def _held(result: CaseResult, metrics: Metrics) -> int:
+    return sum(not metrics[verdict.metric].is_absolute for verdict in result.verdicts)
 
 
 def _percent(share: float) -> str:

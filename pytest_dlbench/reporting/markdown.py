@@ -2,42 +2,45 @@
 
 from collections.abc import Iterable, Sequence
 
+from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.records import CaseOutcome, CaseResult, SkippedCell
 from pytest_dlbench.reporting import explain, figures, last_line, terminal
 
 # GitHub refuses a summary of more than 1 MiB, whole.
 MOST_ROWS = 500
-COLUMNS = ("step_time", "throughput", "first_step", "accuracy", "peak_rss")
 
 
-def summary(results: Sequence[CaseResult], left_out: Iterable[SkippedCell], heading: str) -> str:
+def summary(
+    results: Sequence[CaseResult], left_out: Iterable[SkippedCell], heading: str, metrics: Metrics = METRICS
+) -> str:
     """The step summary. ``heading`` says where and how it was measured."""
     lines = [f"## dlbench: {last_line.counts(results)}", "", _text(heading), ""]
-    lines += _findings(results)
-    lines += _table(results)
+    lines += _findings(results, metrics)
+    lines += _table(results, metrics)
     lines += [f"- {_text(line)}" for line in terminal.left_out(left_out, is_listed=True)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _findings(results: Sequence[CaseResult]) -> list[str]:
+def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
     """Regressions with the metrics that make them, then whatever else did not end well, with its first line."""
     lines: list[str] = []
     for outcome in last_line.WORST_FIRST:
         for result in results:
             if result.outcome is outcome and outcome is not CaseOutcome.PASSED:
-                lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result), ""]
+                lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result, metrics), ""]
     # A thousand missing baselines have one reason.
     return lines if len(lines) <= MOST_ROWS else [*lines[:MOST_ROWS], "", "… and more: see the log", ""]
 
 
-def _reasons(result: CaseResult) -> list[str]:
-    told = explain.deciding(result) or result.message.splitlines()[:1]
+def _reasons(result: CaseResult, metrics: Metrics) -> list[str]:
+    told = explain.deciding(result, metrics) or result.message.splitlines()[:1]
     return [f"- {_text(' '.join(line.split()))}" for line in told]
 
 
-def _table(results: Sequence[CaseResult]) -> list[str]:
-    headings = ("case", "outcome", "runs", "step", "throughput", "first step", "accuracy", "peak RSS")
-    rows = [_row(result) for result in results[:MOST_ROWS]]
+def _table(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
+    columns = shown_in("summary", metrics)
+    headings = ("case", "outcome", "runs", *(metric.heading for metric in columns))
+    rows = [_row(result, columns) for result in results[:MOST_ROWS]]
     bars = ("---", "---", *["---:"] * (len(headings) - 2))
     lines = ["<details><summary>all cases</summary>", ""]
     lines += [f"| {' | '.join(row)} |" for row in (headings, bars, *rows)]
@@ -46,9 +49,9 @@ def _table(results: Sequence[CaseResult]) -> list[str]:
     return [*lines, "", "</details>", ""] if results else []
 
 
-def _row(result: CaseResult) -> Sequence[str]:
+def _row(result: CaseResult, columns: Sequence[Metric]) -> Sequence[str]:
     found = result.figures
-    shown = [figures.figure(name, found[name]) if name in found else "–" for name in COLUMNS]
+    shown = [figures.cell(metric.name, found[metric.name]) if metric.name in found else "–" for metric in columns]
     return (_text(terminal.name(result.case)), result.outcome.value, str(result.runs), *shown)
 
 

@@ -160,5 +160,5 @@ def _summary(run: Run) -> str:
     if run.outcome is not RunOutcome.FINISHED:
         return f"{run.outcome} ({run.message.partition(chr(10))[0]})"
     values = judging.summarise([run])
-    shown = ("throughput", "step_time_median", "latency_median", "accuracy")
+    shown = [metric.name for metric in judging.shown_in("progress", judging.METRICS)]
     return ", ".join(figures.figure(name, values[name]) for name in shown if name in values)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from pytest_dlbench.judging import METRICS, Metric, shown_in
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
-from pytest_dlbench.reporting.columns import HEADINGS
+from pytest_dlbench.reporting.columns import OWN
 
 Row = list[str]
-# Of some models only.
-SHOWN = ("top5_accuracy", "perplexity")
+COLUMNS = shown_in("side_by_side", METRICS)
 
 
 def tables(results: Iterable[CaseResult]) -> list[str]:
@@ -40,23 +40,18 @@ def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row
     for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
-        some = [name for name in SHOWN if any(name in result.figures for result in group)]
-        times = ["first step", "build", "import"]
-        headings = [
-            "framework",
-            *speeds,
-            *times,
-            "accuracy",
-            *(HEADINGS[name] for name in some),
-            "peak RSS",
-            "equal to",
-        ]
+        columns = [metric for metric in COLUMNS if not metric.is_optional or _has(group, metric)]
+        headings = ["framework", *speeds, *(metric.heading for metric in columns), OWN["equal_to"]]
         title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
-        yield title, headings, _rows(group, threads, some)
+        yield title, headings, _rows(group, threads, columns)
 
 
 def _is_trained(result: CaseResult) -> bool:
     return bool(result.figures) and "latency" not in result.figures
+
+
+def _has(group: Sequence[CaseResult], metric: Metric) -> bool:
+    return any(metric.name in result.figures for result in group)
 
 
 def _cell(result: CaseResult) -> tuple[str, ...]:
@@ -68,18 +63,18 @@ def _settings(result: CaseResult) -> Iterable[str]:
     return [f"{name} {show(value)}" for name, value in result.case.settings.items()]
 
 
-def _rows(group: Sequence[CaseResult], threads: Sequence[int], some: Row) -> list[Row]:
+def _rows(group: Sequence[CaseResult], threads: Sequence[int], columns: Sequence[Metric]) -> list[Row]:
     by_framework: dict[str, dict[int, CaseResult]] = {}
     for result in group:
         by_framework.setdefault(result.case.framework, {})[result.case.threads] = result
     ranked = sorted(by_framework.items(), key=lambda item: -max(r.figures["throughput"] for r in item[1].values()))
-    return [_row(framework, by_threads, threads, some) for framework, by_threads in ranked]
+    return [_row(framework, by_threads, threads, columns) for framework, by_threads in ranked]
 
 
-def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int], some: Row) -> Row:
+def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int], columns: Sequence[Metric]) -> Row:
     """Speeds at each number of threads; the other figures at the largest."""
     result = by_threads[max(by_threads)]
     speeds = [f"{by_threads[count].figures['throughput']:,.0f}" if count in by_threads else "–" for count in threads]
-    metrics = ("first_step", "build_time", "import_time", "accuracy", *some, "peak_rss")
-    shown = [figures.figure(name, result.figures[name]) if name in result.figures else "–" for name in metrics]
+    names = [metric.name for metric in columns]
+    shown = [figures.figure(name, result.figures[name]) if name in result.figures else "–" for name in names]
     return [framework, *speeds, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import Metrics
 from pytest_dlbench.judging.best import best
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
-from pytest_dlbench.reporting.columns import HEADINGS, Layout
+from pytest_dlbench.reporting.columns import Layout, heading
 
 BEST = "*"
 RULE = (
@@ -32,7 +32,8 @@ def row(result: CaseResult, told: Mapping[str, Any]) -> Row:
     """A row from what a test's report tells beside its result: plain data, wherever the test ran."""
     runs = told["runs"]
     # A figure that some runs lack, such as the time to an accuracy that they did not reach, is no figure of the others.
-    values = {name: [run[name] for run in runs] for name in METRICS if all(name in run for run in runs)}
+    common = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
+    values = {name: [run[name] for run in runs] for name in common}
     return Row(result=result, test=told["test"], marks=tuple(told["marks"]), values=values)
 
 
@@ -61,24 +62,27 @@ def _labels(row: Row, layout: Layout) -> Iterator[str]:
 
 def _table(rows: Sequence[Row], layout: Layout, marked: frozenset[tuple[str, str]]) -> list[str]:
     columns = layout.shown({name for row in rows for name in row.result.figures})
-    grid = terminal.grid("case", right=[HEADINGS.get(column, column) for column in columns])
-    for row in sorted(rows, key=lambda row: _rank(row, layout.sort)):
-        shown = [_cell(row.result, column, (row.result.case.id, column) in marked) for column in columns]
+    grid = terminal.grid("case", right=[heading(column, layout.metrics) for column in columns])
+    for row in sorted(rows, key=lambda row: _rank(row, layout)):
+        shown = [
+            _cell(row.result, column, layout.metrics, (row.result.case.id, column) in marked) for column in columns
+        ]
         grid.add_row(terminal.name(row.result.case), *shown)
     return terminal.lines(grid)
 
 
-def _rank(row: Row, sort: str) -> tuple[bool, float, str]:
+def _rank(row: Row, layout: Layout) -> tuple[bool, float, str]:
     """Best first; cases without the figure last. Without a wish they stay in the order of the tests."""
+    sort = layout.sort
     if sort in ("", "name"):
         return (False, 0.0, row.result.case.id if sort else "")
     found = row.result.figures.get(sort)
     if found is None:
         return (True, 0.0, "")
-    return (False, -found if METRICS[sort].better == "higher" else found, "")
+    return (False, -found if layout.metrics[sort].better == "higher" else found, "")
 
 
-def _cell(result: CaseResult, column: str, is_best: bool) -> str:
+def _cell(result: CaseResult, column: str, metrics: Metrics, is_best: bool) -> str:
     if column == "verdict":
         return "saved" if result.saved else result.outcome.value
     if column == "runs":
@@ -87,10 +91,7 @@ def _cell(result: CaseResult, column: str, is_best: bool) -> str:
         return f"{result.certificate.deviation:.0e}" if result.certificate else "–"
     if column not in result.figures:
         return "–"
-    value = result.figures[column]
-    # Their headings have the unit.
-    bare = {"throughput": f"{value:,.0f}", "cpu_use": f"{value:.2f}"}
-    return f"{BEST if is_best else ''}{bare.get(column) or figures.figure(column, value)}"
+    return f"{BEST if is_best else ''}{figures.cell(column, result.figures[column], metrics)}"
 
 
 def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
@@ -103,8 +104,8 @@ def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
         rivals.setdefault(place, []).append(row)
     found = set()
     for group in rivals.values():
-        for column in layout.shown(METRICS):
-            if column in METRICS:
-                first = best(METRICS[column], [row.values.get(column, ()) for row in group])
+        for column in layout.shown(layout.metrics):
+            if column in layout.metrics:
+                first = best(layout.metrics[column], [row.values.get(column, ()) for row in group])
                 found |= {(group[first].result.case.id, column)} if first is not None else set()
     return frozenset(found)

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, SkippedCell, VerdictOutcome
 from pytest_dlbench.reporting import explain
 
@@ -47,14 +48,14 @@ def name(case: Case) -> str:
     return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
 
 
-def notes(results: Sequence[CaseResult]) -> list[str]:
+def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str]:
     """What stands behind outcomes that need not fail a test; cases with one reason share its lines."""
-    shown = _by_metric(results)
+    shown = _by_metric(results, metrics)
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
     shown += _cut_short(results)
     shown += [f"warning: {name(result.case)}: {warning}" for result in results for warning in result.warnings]
-    shown += [line for result in results if result.saved for line in _accepted(result)]
+    shown += [line for result in results if result.saved for line in _accepted(result, metrics)]
     for outcome in EXPLAINED:
         cases: dict[str, list[str]] = {}
         for result in results:
@@ -65,12 +66,12 @@ def notes(results: Sequence[CaseResult]) -> list[str]:
     return shown
 
 
-def _by_metric(results: Sequence[CaseResult]) -> list[str]:
+def _by_metric(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
     """Regressions first: they are what a reader came for."""
     lines: list[str] = []
     for outcome, meaning in BY_METRIC.items():
         found = [result for result in results if result.outcome is outcome]
-        told = [line for result in found for line in _deciding(result)]
+        told = [line for result in found for line in _deciding(result, metrics)]
         more = _ways_out(found) if outcome is CaseOutcome.INCONCLUSIVE else ""
         lines += [f"{outcome}: {meaning}{more}", *told] if told else []
     return lines
@@ -97,16 +98,17 @@ def _cut_short(results: Sequence[CaseResult]) -> list[str]:
     ]
 
 
-def _accepted(result: CaseResult) -> list[str]:
+def _accepted(result: CaseResult, metrics: Metrics) -> list[str]:
     """What a saved session differs by from its baseline and anchor: whoever accepts a slip should see it."""
     changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
-    told = [*map(explain.line, changed), *explain.added_up(result.since_anchor), *explain.drifted(result.drifting)]
+    told = [explain.line(verdict, metrics) for verdict in changed]
+    told += [*explain.added_up(result.since_anchor, metrics), *explain.drifted(result.drifting)]
     return [f"saved: {name(result.case)}: {line}" for line in told]
 
 
-def _deciding(result: CaseResult) -> list[str]:
+def _deciding(result: CaseResult, metrics: Metrics) -> list[str]:
     """The metrics behind an outcome; its message where there are none."""
-    told = explain.deciding(result)
+    told = explain.deciding(result, metrics)
     told += [f"to tell: {result.settled_by}"] if result.settled_by else []
     return [f"  {name(result.case)}: {line}" for line in told or [result.message]]
 

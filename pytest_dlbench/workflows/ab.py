@@ -46,9 +46,9 @@ def train(
             pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
             beside = _told_beside(found, pairs.runs, has_time=session.has_time)
-            message = explain.paired(pairing, found.verdicts, beside, pairs.runs, again)
+            message = explain.paired(pairing, found.verdicts, beside, pairs.runs, again, metrics=terms.metrics)
             result = _judged(record, pairing, found, pairs.runs, message)
-            warned = (*result.warnings, *explain.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
+            warned = (*result.warnings, *explain.narrow(narrow(terms), f"{terms.max_pairs} pairs", terms.metrics))
             result = replace(result, warnings=warned)
     if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
         result = profiled(session, old, new, result)
@@ -58,13 +58,15 @@ def train(
 
 def _series(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, float]) -> Series:
     """A case before its first pair; raises OptionError for a tolerance that pairs cannot tell from no change."""
-    asked = of_purpose(tolerance, new.purpose)
+    metrics = session.settings.metrics
+    asked = of_purpose(tolerance, new.purpose, metrics)
     calibrated = session.calibrated(old, new)
-    terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old), calibrated)
+    terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old), metrics, calibrated)
     # What nobody asked for is told, and is judged as well as that goes; so is everything in the shadow.
-    typed = {} if session.options.shadow else judging.asked_for(asked)
+    typed = {} if session.options.shadow else judging.asked_for(asked, metrics)
     if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
-        raise OptionError(explain.too_narrow(new.case.id, asked, refused, f"{terms.max_pairs} pairs", _seen(terms)))
+        tellers = f"{terms.max_pairs} pairs"
+        raise OptionError(explain.too_narrow(new.case.id, asked, refused, tellers, _seen(terms), metrics=metrics))
     pairs = pairs_of(session, old, new, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
     return Series(pairs=pairs, passes=Passes(terms=terms, next_level=session.level))
 

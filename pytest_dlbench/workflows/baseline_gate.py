@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_dlbench import judging
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
-from pytest_dlbench.judging import stored_baseline
+from pytest_dlbench.judging import Metrics, stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options import Options
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
@@ -34,6 +34,7 @@ class Comparer:
 
     options: Options
     baselines: BaselineStore
+    metrics: Metrics
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
@@ -56,7 +57,9 @@ class Comparer:
         """
         baseline = usable(self.baselines, case, context)
         try:
-            return stored_baseline.narrow(baseline, tolerances, calibrated, self.options.runs) if baseline else {}
+            if baseline is None:
+                return {}
+            return stored_baseline.narrow(baseline, tolerances, calibrated, self.options.runs, self.metrics)
         except FileFormatError:
             return {}
 
@@ -68,7 +71,8 @@ class Comparer:
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""
         before = usable(self.baselines, record.case, record.context)
-        path = self.baselines.write(accepted(before, record, self.baselines, self.options.reason, compared))
+        found = accepted(before, record, self.baselines, self.options.reason, compared, metrics=self.metrics)
+        path = self.baselines.write(found)
         sessions = f"session {len(before.sessions) + 1}" if before else "the first session"
         message = f"saved as {sessions} of the baseline {path} ({self.options.reason})\n{compared.message}"
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
@@ -87,10 +91,10 @@ class Comparer:
             return result(record, CaseOutcome.INCOMPARABLE, explain.incomparable(baseline, obstacles, again))
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, explain.too_few(len(record.runs), FEWEST_RUNS))
-        judged = stored_baseline.compare(baseline, record.runs, tolerance, self._series(record))
+        judged = stored_baseline.compare(baseline, record.runs, tolerance, self.metrics, self._series(record))
         pairs = self._pairs(baseline, record, framework, node, tolerance)
         commands = explain.Commands(again=again, pairs=pairs, anchor=self._anchor(record))
-        found = result(record, judged.outcome, explain.compared(baseline, record, judged, commands))
+        found = result(record, judged.outcome, explain.compared(baseline, record, judged, commands, self.metrics))
         return replace(
             found,
             verdicts=judged.verdicts,
@@ -116,9 +120,9 @@ class Comparer:
         # Requirements files may pin further frameworks.
         narrowed += [] if is_released else [f"--dlbench-frameworks={name}"]
         narrowed += [
-            f"--dlbench-tolerance={metric}:{figures.amount(metric, tolerance)}"
+            f"--dlbench-tolerance={metric}:{figures.amount(metric, tolerance, self.metrics)}"
             for metric, tolerance in tolerances.items()
-            if tolerance != judging.METRICS[metric].tolerance
+            if tolerance != self.metrics[metric].tolerance
         ]
         return shlex.join(
             ["pytest", node.partition("[")[0], *narrowed, *given, "--dlbench-build", f"--dlbench-ab={sides}"]
@@ -135,8 +139,8 @@ class Comparer:
         if not self.options.history:
             return {}
         if self._rows is None:
-            self._rows = _remembered(self.options.history, record.context.machine.name)
-        return series_of(self._rows, record)
+            self._rows = _remembered(self.options.history, record.context.machine.name, self.metrics)
+        return series_of(self._rows, record, self.metrics)
 
 
 def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline | None:
@@ -149,7 +153,13 @@ def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline |
 
 
 def accepted(
-    before: Baseline | None, record: Record, baselines: BaselineStore, reason: str, compared: CaseResult | None = None
+    before: Baseline | None,
+    record: Record,
+    baselines: BaselineStore,
+    reason: str,
+    compared: CaseResult | None = None,
+    *,
+    metrics: Metrics,
 ) -> Baseline:
     """The baseline with the record as its newest session; metrics that had changed begin a new level."""
     saved = datetime.now(UTC).isoformat(timespec="seconds")
@@ -158,17 +168,18 @@ def accepted(
         name=session_name(saved, before),
         saved=saved,
         reason=reason,
+        metrics=metrics,
         commit=commit_of(baselines.folder if baselines.folder.is_dir() else baselines.folder.parent),
     )
     changed = stored_baseline.changed(compared.verdicts) if compared and before else ()
     return stored_baseline.appended(before, record, replace(session, accepted=changed))
 
 
-def _remembered(address: str, machine: str) -> "pd.DataFrame":
+def _remembered(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":
     """All runs of a machine class in a history; none of one that is not there, or not in reach."""
     columns = ["case", "began", "network_digest", "dataset_digest", "steps", "run_outcome", "invalid"]
     try:
-        return History(address=address).read(machine=machine, columns=[*columns, *judging.METRICS]).rows
+        return History(address=address).read(machine=machine, columns=[*columns, *metrics]).rows
     except (DlbenchError, OSError):
         # The end of the session will tell, when it cannot be written either.
         import pandas as pd  # noqa: PLC0415 - slow to load
@@ -176,7 +187,7 @@ def _remembered(address: str, machine: str) -> "pd.DataFrame":
         return pd.DataFrame()
 
 
-def series_of(rows: "pd.DataFrame", record: Record) -> Mapping[str, Sequence[float]]:
+def series_of(rows: "pd.DataFrame", record: Record, metrics: Metrics) -> Mapping[str, Sequence[float]]:
     """Each metric's medians over the valid runs of every session of the same case and context, oldest first."""
     context = record.context
     if rows.empty:
@@ -190,7 +201,7 @@ def series_of(rows: "pd.DataFrame", record: Record) -> Mapping[str, Sequence[flo
         & (rows["invalid"].fillna("") == "")
     ]
     sessions = sorted((group for _, group in mine.groupby("session")), key=lambda group: group["began"].min())
-    names = [name for name in judging.METRICS if name in mine]
+    names = [name for name in metrics if name in mine]
     return {name: [median(values) for group in sessions if len(values := group[name].dropna())] for name in names}
 
 

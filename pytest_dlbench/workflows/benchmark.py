@@ -8,7 +8,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError, OptionError
-from pytest_dlbench.judging import equivalence, leaks, multiple_testing
+from pytest_dlbench.judging import METRICS, Metrics, equivalence, leaks, multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences, more_divergences
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.judging.sanity import suspicion
@@ -149,7 +149,7 @@ class Session:
             certificate=self.certificate_of(plan, runs[0]),
         )
         judged = self._judge(record, plan, node, tolerance)
-        judged = replace(judged, warnings=(*judged.warnings, *explain.narrow(narrow, STORED)))
+        judged = replace(judged, warnings=(*judged.warnings, *explain.narrow(narrow, STORED, self.settings.metrics)))
         self.conclude(record, judged)
         return record, judged
 
@@ -175,11 +175,12 @@ class Session:
 
         Saving and the shadow fail nothing, and are told as well.
         """
+        metrics = self.settings.metrics
         narrow = self.comparer.narrow(plan.case, context, tolerance, self.calibrated(plan))
-        refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
+        refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance, metrics)}
         if refused and not self.options.save and not self.options.shadow:
             seen = "as sessions and runs differ here; --dlbench-ab or more runs may find less"
-            raise OptionError(explain.too_narrow(plan.case.id, tolerance, refused, STORED, seen))
+            raise OptionError(explain.too_narrow(plan.case.id, tolerance, refused, STORED, seen, metrics=metrics))
         return narrow
 
     def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
@@ -242,7 +243,13 @@ class Session:
 
 
 def open_session(
-    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), workers: int = 1
+    options: Options,
+    worker: str,
+    progress: Progress,
+    *,
+    samplers: Sequence[MakeSampler] = (),
+    metrics: Metrics = METRICS,
+    workers: int = 1,
 ) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
     settings = Settings(
@@ -253,16 +260,18 @@ def open_session(
         timeout_seconds=options.timeout,
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
+        metrics=metrics,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
     return Session(
         options=options,
         settings=settings,
         journal=Journal(options.journals, worker),
-        comparer=Comparer(options=options, baselines=BaselineStore(folder=options.baselines)),
+        comparer=Comparer(options=options, baselines=BaselineStore(folder=options.baselines), metrics=metrics),
         certificates=CertificateStore(folder=options.journals / "certificates"),
         progress=progress,
         samplers=tuple(samplers),
+        examiner=Examiner(metrics=metrics),
         workers=workers,
     )
 

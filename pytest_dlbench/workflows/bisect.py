@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.bisection import Answer, next_place
 from pytest_dlbench.judging.multiple_testing import CaseMetric
 from pytest_dlbench.judging.pairs import verdict
@@ -88,12 +87,14 @@ def compare(session: Session, good: Plan, plan_of: Callable[[], Plan], question:
 
 
 def _compared(session: Session, good: Plan, plan: Plan, question: Question) -> Comparison:
-    metric = METRICS[question.metric]
+    metrics = session.settings.metrics
+    metric = metrics[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
     pairs = pairs_of(session, good, plan, question.max_pairs)
     with pairs.alone():
         try:
-            used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule}, lambda: session.has_time)
+            wanted = {metric.name: rule}
+            used, standings = until_decided(lambda: next_of(pairs), wanted, lambda: session.has_time, metrics)
         except UnfinishedError as error:
             message = explain.unfinished(error.run)
             if error.run.case == good.case.id:

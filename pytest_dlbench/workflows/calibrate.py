@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import METRICS, calibration
+from pytest_dlbench.judging import calibration
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
 from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
@@ -45,9 +45,10 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
             both.next()
     used = [Pair(old=old, new=new) for old, new in zip(both.runs["old"], both.runs["new"], strict=True)]
     full = {
-        name: replace(rule, alpha=alpha) for name, rule in rules(terms.tolerances, max_pairs=terms.max_pairs).items()
+        name: replace(rule, alpha=alpha)
+        for name, rule in rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs).items()
     }
-    spreads = calibration.spreads(calibration.in_order(used, both.new_first), tuple(full))
+    spreads = calibration.spreads(calibration.in_order(used, both.new_first), [terms.metrics[name] for name in full])
     return Calibration(
         case=_plain(plan),
         context=session.settings.context(plan),
@@ -58,13 +59,13 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
         pairs=len(used),
         spreads=spreads,
         smallest={
-            name: calibration.smallest(METRICS[name], spread, alpha=alpha, max_pairs=terms.max_pairs)
+            name: calibration.smallest(terms.metrics[name], spread, alpha=alpha, max_pairs=terms.max_pairs)
             for name, spread in spreads.items()
         },
         verdicts=found.verdicts,
         exchanged={
             name: calibration.false_alarms(
-                calibration.differences(METRICS[name], used), spreads[name], rule, session.settings.seed
+                calibration.differences(terms.metrics[name], used), spreads[name], rule, session.settings.seed
             )
             for name, rule in full.items()
         },
@@ -161,8 +162,9 @@ def attempt(session: Session, plan_of: Callable[[], Plan], pairs: int, keep: Cal
         plan = plan_of()
         if isinstance(plan.place, Absent):
             return plan.place.reason
-        tolerances = paired_tolerances(of_purpose(session.options.tolerance, plan.purpose))
-        terms = terms_of(tolerances, session.options.max_runs, session.reference(plan))
+        metrics = session.settings.metrics
+        tolerances = paired_tolerances(of_purpose(session.options.tolerance, plan.purpose, metrics))
+        terms = terms_of(tolerances, session.options.max_runs, session.reference(plan), metrics)
         calibrate(session, plan, terms, pairs, keep)
     except UnfinishedError as error:
         return explain.unfinished(error.run)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging.invalid import examined
-from pytest_dlbench.judging.metrics import hooked
+from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
 from pytest_dlbench.judging.sanity import MOST_OF_PEAK, impossible, unchecked
 from pytest_dlbench.judging.utilisation import has_convolutions, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
@@ -21,6 +21,7 @@ class Examiner:
     """Examines the runs of a session. The machine's speed is measured once for each number of threads and precision."""
 
     probe: Callable[[int, str], MachineSpeed | None] = machine_speed
+    metrics: Metrics = field(default_factory=lambda: METRICS)
     _speeds: dict[tuple[int, str], MachineSpeed | None] = field(default_factory=dict)
 
     def examine(self, plan: Plan, run: Run) -> Run:
@@ -31,13 +32,14 @@ class Examiner:
         if run.outcome is not RunOutcome.FINISHED:
             return run
         if not plan.is_timed:
-            return replace(run, invalid=(NOT_TIMED,))
+            return replace(run, invalid=(NOT_TIMED,), hooked=hooked(run, self.metrics))
         work = step_work(plan.network, plan.recipe) if run.training else None
         measured = self._placed(plan, replace(run, work=work))
+        measured = replace(measured, hooked=hooked(measured, self.metrics))
         reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)
         if reason:
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)
-        found = replace(examined(measured), hooked=hooked(measured))
+        found = examined(measured)
         unclear = unchecked(measured, plan.case.device)
         return replace(found, invalid=(*found.invalid, unclear)) if unclear else found
 

@@ -37,8 +37,8 @@ def test_the_sessions_of_a_case_are_listed_with_the_anchor_marked(store, capsys)
     store.write(records.baseline_of(records.runs(), records.runs(steps=(0.02,) * 3)))
     assert main(["baseline", "list", CASE]) == 0
     _, _, first, second, *_ = capsys.readouterr().out.splitlines()
-    assert first.split()[:5] == ["*", "20261101T100000", "3", "10.0", "ms"]
-    assert second.split()[:4] == ["20261102T100000", "3", "20.0", "ms"]
+    assert first.split()[:7] == ["*", "20261101T100000", "3", "6,400", "samples/s", "10.0", "ms"]
+    assert second.split()[:6] == ["20261102T100000", "3", "3,200", "samples/s", "20.0", "ms"]
 
 
 def test_baselines_are_listed_as_json(store, capsys):

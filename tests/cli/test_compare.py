@@ -111,7 +111,7 @@ def test_verdicts_are_told_as_json(compare):
 
 def test_a_path_that_is_not_there_is_named(tmp_path, capsys):
     assert main(["compare", str(tmp_path / "none"), str(tmp_path)]) == 2
-    assert "none is not there" in capsys.readouterr().err
+    assert "none does not exist" in capsys.readouterr().err
 
 
 # pytest-benchmark's own files

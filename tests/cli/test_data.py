@@ -79,7 +79,7 @@ def test_what_is_here_is_not_fetched_again(served, capsys):
     asked = len(served.asked)
     assert main(["data", "fetch", "mnist"]) == 0
     assert len(served.asked) == asked
-    told = "mnist is here; dlbench data verify mnist tells whether it is sound, --again fetches anew"
+    told = "mnist is already there; dlbench data verify mnist checks it, --again downloads it again"
     assert told in capsys.readouterr().out
 
 

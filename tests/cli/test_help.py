@@ -60,7 +60,7 @@ def test_help_of_the_whole_command_documents_every_exit_status(capsys):
     assert re.findall(r"^  (\d)    ", capsys.readouterr().out, re.MULTILINE) == ["0", "1", "2", "3"]
 
 
-ANSWERS = ("models", "layers gatech-lenet", "env list", "env where", "data list", "published hkbu")
+ANSWERS = ("models", "models gatech-lenet", "env list", "env where", "data list", "published hkbu")
 
 
 @pytest.mark.parametrize("call", ANSWERS)
@@ -76,10 +76,13 @@ def test_a_completion_names_every_command(shell, capsys):
     assert all(words[0] in out for words in COMMANDS)
 
 
-def test_bash_completes_a_command(capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "place", "completed"), [("hist", 1, "history"), ("run", 1, "runs"), ("runs jo", 2, "journal")]
+)
+def test_bash_completes_a_command(words, place, completed, capsys, tmp_path):
     main(["completion", "bash"])
     script = tmp_path / "completion.bash"
     script.write_text(capsys.readouterr().out)
-    ask = f'source {script}; COMP_WORDS=(dlbench hist); COMP_CWORD=1; _shtab_dlbench; echo "${{COMPREPLY[@]}}"'
+    ask = f'source {script}; COMP_WORDS=(dlbench {words}); COMP_CWORD={place}; _shtab_dlbench; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["history"]
+    assert done.stdout.split() == [completed]

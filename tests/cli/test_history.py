@@ -39,8 +39,8 @@ def test_sessions_are_in_the_order_of_time_with_what_changed(history, capsys):
     assert main(["history", CASE]) == 0
     title, _, first, second, *_ = capsys.readouterr().out.splitlines()
     assert title == f"{CASE} on {records.machine().name}"
-    assert first.split()[:4] == ["2026-11-11T02:14:05", "3", "10.0", "ms"]
-    assert second.split()[:4] == ["2026-11-12T02:14:05", "3", "20.0", "ms"]
+    assert first.split()[:6] == ["2026-11-11T02:14:05", "3", "6,400", "samples/s", "10.0", "ms"]
+    assert second.split()[:6] == ["2026-11-12T02:14:05", "3", "3,200", "samples/s", "20.0", "ms"]
     assert second.endswith("torch 2.12.0 → 2.13.0")
 
 
@@ -111,4 +111,4 @@ def test_a_change_of_level_is_in_the_session_that_it_begins_with(nightly, capsys
 
 def test_too_few_sessions_for_a_change_of_level_are_told(history, capsys):
     assert main(["history", CASE]) == 0
-    assert "2 sessions: changes of level are looked for behind the first 30" in capsys.readouterr().out
+    assert "2 sessions: changes of level are looked for after the first 30" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from pytest_dlbench.data import DATASETS, digits
-from pytest_dlbench.data.digits_arrays import held_out_index
+from pytest_dlbench.data.digits import held_out_index
 from pytest_dlbench.errors import DataError
 
 every_dataset = pytest.mark.parametrize("name", ["digits", "digits28", "digits32"])

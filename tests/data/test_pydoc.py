@@ -9,7 +9,7 @@ import pytest
 
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.data.preparation import prepare
-from pytest_dlbench.data.pydoc_arrays import language
+from pytest_dlbench.data.pydoc import language
 from pytest_dlbench.data.pydoc_text import OBJECTS, paragraphs, split_of, tokens
 from pytest_dlbench.errors import DataError
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.data import manythings as pairs
-from pytest_dlbench.data.manythings_arrays import read as read_pairs
-from pytest_dlbench.data.manythings_arrays import sentence
-from pytest_dlbench.data.ptb_arrays import read as read_ptb
+from pytest_dlbench.data.manythings import read as read_pairs
+from pytest_dlbench.data.manythings import sentence
+from pytest_dlbench.data.ptb import read as read_ptb
 from pytest_dlbench.data.sequences import windows
 from pytest_dlbench.data.text import UNKNOWN, vocabulary, words
 from pytest_dlbench.errors import DataError

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_dlbench.judging import stored_baseline
+from pytest_dlbench.judging import METRICS, stored_baseline
 from pytest_dlbench.records import (
     Baseline,
     BaselineSession,
@@ -145,7 +145,7 @@ def record(of: Sequence[Run] = (), **changes: Any) -> Record:
 
 def baseline_session(of: Sequence[Run] = (), name: str = "20261120T100000", **changes: Any) -> BaselineSession:
     usual = stored_baseline.session_of(
-        record(of), name=name, saved="2026-11-20T10:00:00+00:00", reason="first baseline"
+        record(of), name=name, saved="2026-11-20T10:00:00+00:00", reason="first baseline", metrics=METRICS
     )
     return replace(usual, **changes)
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.supports import source
 from pytest_dlbench.running import launch
 
 TRAINED = [framework for framework in FRAMEWORKS.values() if not framework.unsupported]
@@ -18,7 +19,7 @@ def test_frameworks_are_known_by_their_names():
 
 @pytest.mark.parametrize("framework", TRAINED, ids=lambda framework: framework.name)
 def test_a_framework_has_a_builder_needs_and_an_environment(framework):
-    assert launch.WORKER_FOLDER.joinpath(*framework.builder.split(".")).with_suffix(".py").is_file()
+    assert source(framework.builder, [launch.WORKER_FOLDER])
     assert framework.needs
     assert framework.environments
     assert any(pin.split("==")[0] == framework.package for pin in framework.environments[0].requirements)

@@ -1,4 +1,4 @@
-"""What builders say they can build, read from their files."""
+"""What builders say they can build, read from their source."""
 
 from pathlib import Path
 
@@ -6,22 +6,52 @@ import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS, Framework
 from pytest_dlbench.environments.supports import supports
+from pytest_dlbench.model import (
+    SGD,
+    Adadelta,
+    Adam,
+    Conv2D,
+    RMSprop,
+    SequenceCrossEntropy,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
+    layers,
+)
+from pytest_dlbench.model.recipe import MIXED
 
 DOUBLES = Path(__file__).parents[1] / "doubles" / "builders"
-CHAIN = {"conv2d", "dense", "max_pool", "avg_pool", "batch_norm", "dropout", "flatten", "relu", "tanh", "sigmoid"}
+TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
+# A Conditioned is made of recurrent layers; the kind of a Conv2D depends on its groups.
+LAYERS = [getattr(layers, name) for name in layers.__all__]
+KINDS = {layer.kind for layer in LAYERS if isinstance(getattr(layer, "kind", None), str)} - {"conditioned"}
+KINDS |= {Conv2D(1, 1).kind, Conv2D(2, 1, groups=2).kind}
+LOSSES = {head.loss for head in (SoftmaxCrossEntropy, SequenceCrossEntropy, SigmoidCrossEntropy)}
+OPTIMIZERS = {optimizer.kind for optimizer in (SGD, Adam, Adadelta, RMSprop)}
+FEATURES = {"clip_norm", "lengths", "pipeline", "schedule", "start"}
+VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED
+# What a framework of that folder has not, and why. All others have the whole vocabulary.
+SEQUENCES = {"cut", "embedding", "gru", "lengths", "lstm", "sequence_cross_entropy", "start"}
+LACKS = {
+    "caffe2": MIXED | SEQUENCES,  # a recurrent layer of rnn_cell is a step net inside an operator
+    "chainer": {"bfloat16"},  # NumPy computes, which has none
+    "cntk": MIXED,
+    "jax": {"float16"},  # neither JAX nor optax scales a loss
+    "keras2": MIXED,
+    "lasagne": MIXED,
+    "mxnet": {"float16"},  # not on a CPU
+    "tensorflow1": MIXED,
+    "theano": MIXED,
+}
 
 
-def double(builder):
-    return Framework(name="double", builder=builder, folders=(DOUBLES,))
+def double(builder, folder=DOUBLES):
+    return Framework(name="double", builder=builder, folders=(folder,))
 
 
-@pytest.mark.parametrize("name", [name for name, framework in FRAMEWORKS.items() if not framework.unsupported])
-def test_every_builder_has_at_least_a_chain_of_layers_over_images_and_both_kinds_of_input(name):
-    assert CHAIN | {"pipeline", "sgd", "softmax_cross_entropy"} <= supports(FRAMEWORKS[name])
-
-
-def test_a_variant_has_what_its_builder_has():
-    assert supports(FRAMEWORKS["pytorch-compile"]) == supports(FRAMEWORKS["pytorch"])
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_framework_has_the_whole_vocabulary_but_for_what_it_is_known_to_lack(name):
+    folder = FRAMEWORKS[name].builder.split(".")[2]
+    assert supports(FRAMEWORKS[name]) == VOCABULARY - LACKS.get(folder, set())
 
 
 def test_a_variant_may_lie_in_another_folder_than_its_builder():
@@ -30,6 +60,37 @@ def test_a_variant_may_lie_in_another_folder_than_its_builder():
 
 def test_a_variant_of_a_variant_has_it_too():
     assert supports(double("slowed")) == {"dense", "flatten", "pipeline", "sgd", "softmax_cross_entropy"}
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A builder of a user's own that is a folder: a function that writes its modules."""
+
+    def write(**modules):
+        folder = tmp_path / "own"
+        folder.mkdir()
+        for name, text in modules.items():
+            (folder / f"{name}.py").write_text(text)
+        return double("own", tmp_path)
+
+    return write
+
+
+@pytest.mark.parametrize("imported", ["from own.layers import LAYERS as KINDS", "from .layers import LAYERS as KINDS"])
+def test_the_keys_of_tables_are_what_a_folder_has(own, imported):
+    layers = "import missing\nLAYERS = {'dense': missing.Dense, 'relu': lambda layer: missing.ReLU()}"
+    builder = f"{imported}\nMIXED = {{}}\nLOSSES = ('softmax_cross_entropy',)\nSUPPORTS = {{*KINDS, *LOSSES, *MIXED}}"
+    assert supports(own(__init__=builder, layers=layers)) == {"dense", "relu", "softmax_cross_entropy"}
+
+
+def test_a_table_may_be_made_of_others(own):
+    builder = "FEW = {'dense': 1}\nLAYERS = {**FEW, 'relu': 2}\nKINDS = [*LAYERS, 'tanh']\nSUPPORTS = {*KINDS}"
+    assert supports(own(__init__=builder)) == {"dense", "relu", "tanh"}
+
+
+@pytest.mark.parametrize("computed", ["set(KINDS)", "{*names()}", "{*KINDS, *ELSEWHERE}", "KINDS | {'relu'}"])
+def test_of_what_is_computed_nothing_is_known(own, computed):
+    assert supports(own(__init__=f"KINDS = {{'dense'}}\nSUPPORTS = {computed}")) is None
 
 
 @pytest.mark.parametrize("builder", ["nowhere_to_be_found", "needs_what_is_missing", ""])

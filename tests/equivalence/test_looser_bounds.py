@@ -1,6 +1,5 @@
 """Where bench/test_equivalence.py has a looser bound, the reason beside it is the whole reason."""
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +10,13 @@ from bench.test_equivalence import LOOSER
 from fixtures import golden_losses, make_golden
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.placing import CURRENT, Absent, Place
+from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import infer
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.training import train_once
+from tests.worker.places import place_of
 from tests.worker.test_builders_agree import PADDINGS, PRECISE
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
@@ -25,10 +25,6 @@ ROUNDED = sorted({name for bounds in LOOSER.values() for name in bounds} - {"caf
 
 def figures(plan: Plan) -> list[float]:
     """Ten losses and that of the test split after them."""
-    if isinstance(plan.place, Absent):
-        if plan.framework.name in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
-            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {plan.place.reason}")
-        pytest.skip(plan.place.reason)
     run = train_once(plan, 0)
     assert run.training, run.message
     assert run.evaluation, run.message
@@ -37,6 +33,7 @@ def figures(plan: Plan) -> list[float]:
 
 def golden(model: str, framework: str) -> Plan:
     """What golden losses are of, in float64."""
+    place_of(framework, "bounds")
     return make_golden.plan(framework, model, "digits28")
 
 
@@ -66,17 +63,19 @@ def test_without_the_rounding_of_single_precision_the_golden_losses_are_met(fram
     assert figures(golden("gatech-lenet", framework)) == pytest.approx(expected, rel=1e-12, abs=0)
 
 
-def test_caffe2_trains_as_pytorch_does_with_its_gradient_of_max_pooling(tmp_path):
-    caffe2 = figures(single(golden("gatech-lenet", "caffe2")))
+@pytest.mark.parametrize("framework", ["caffe2"])
+def test_caffe2_trains_as_pytorch_does_with_its_gradient_of_max_pooling(framework, tmp_path):
+    caffe2 = figures(single(golden("gatech-lenet", framework)))
     expected = figures(with_every_maximum(golden("gatech-lenet", "pytorch"), tmp_path))
     # Measured: 2e-7 here, 7e-7 with tartu-mnist-cnn, 2.4e-5 with tartu-cifar10-cnn, where other frameworks' float32 is
     # up to 2.1e-5 off the golden figures, too. Those two would take a minute.
     assert caffe2 == pytest.approx(expected, rel=BOUND, abs=0)
 
 
-def test_caffe2_pads_as_pytorch_does_with_its_gradient_of_max_pooling(tmp_path):
+@pytest.mark.parametrize("framework", ["caffe2"])
+def test_caffe2_pads_as_pytorch_does_with_its_gradient_of_max_pooling(framework, tmp_path):
     data = prepare(synthetic_for(PADDINGS), tmp_path)
     changes = {"network": infer(PADDINGS), "recipe": PRECISE, "data": data}
-    caffe2, pytorch = (replace(golden("gatech-lenet", name), **changes) for name in ("caffe2", "pytorch"))
+    caffe2, pytorch = (replace(golden("gatech-lenet", name), **changes) for name in (framework, "pytorch"))
     expected = figures(with_every_maximum(pytorch, tmp_path))
     assert figures(single(caffe2)) == pytest.approx(expected, rel=BOUND, abs=0)

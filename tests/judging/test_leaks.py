@@ -132,5 +132,6 @@ def test_a_leak_of_both_sides_is_still_one():
 
 def test_pairs_that_tell_no_leak_are_left_out_of_it():
     told, silent = Pair(old=run(FLAT), new=run(FLAT)), Pair(old=records.run(), new=records.run())
-    found = decide_all([told, silent, told, told], rules({"leak": 2.0}, max_pairs=10), {"leak": 0.5})["leak"]
+    given = rules({"leak": 2.0}, METRICS, max_pairs=10)
+    found = decide_all([told, silent, told, told], given, {"leak": 0.5}, METRICS)["leak"]
     assert (found.outcome, found.pairs) == (VerdictOutcome.EQUIVALENT, 3)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import METRICS, Metric, add_metrics, read_all, remove_metrics, steady_steps, summarise
+from pytest_dlbench.judging import METRICS, Metric, extended, read_all, steady_steps, summarise
+from pytest_dlbench.judging.metrics import hooked
 from pytest_dlbench.records import GpuUsage, RunOutcome
 from tests.doubles import records
 
@@ -178,20 +179,27 @@ def test_a_metric_that_one_run_lacks_is_left_out_of_all():
     assert "load_time" not in read_all([*records.runs(), lacking])
 
 
-class TestAdded:
+class TestExtended:
     OWN = Metric(name="own", unit="J", better="lower", kind="ratio", value=lambda run: float(run.seed))
 
-    def test_metrics_are_known_until_they_are_removed(self):
-        add_metrics([self.OWN])
-        try:
-            assert read_all(records.runs())["own"] == (1.0, 2.0, 3.0)
-        finally:
-            remove_metrics([self.OWN])
+    def test_metrics_of_hooks_come_last_and_leave_the_built_in_ones_as_they_are(self):
+        assert list(extended(METRICS, [self.OWN])) == [*METRICS, "own"]
         assert "own" not in METRICS
+
+    def test_neither_can_be_changed(self):
+        for metrics in (METRICS, extended(METRICS, [self.OWN])):
+            with pytest.raises(TypeError):
+                metrics["other"] = self.OWN
+
+    def test_only_what_hooks_measure_is_kept_with_a_run(self):
+        assert hooked(records.run(7), extended(METRICS, [self.OWN])) == {"own": 7.0}
+
+    def test_what_was_kept_with_the_runs_is_read_without_the_hook(self):
+        assert read_all([replace(records.run(), hooked={"own": value}) for value in (1.0, 2.0)])["own"] == (1.0, 2.0)
 
     def test_a_known_name_is_refused(self):
         with pytest.raises(OptionError, match="there is a metric 'accuracy' already"):
-            add_metrics([replace(self.OWN, name="accuracy")])
+            extended(METRICS, [replace(self.OWN, name="accuracy")])
 
 
 def test_five_metrics_are_judged():

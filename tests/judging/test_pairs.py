@@ -132,9 +132,9 @@ def test_pairs_behind_the_decision_are_not_in_its_figures():
 
 
 def test_each_metric_is_decided_by_its_own_rule():
-    given = rules({"step_time": 0.05, "peak_rss": 0.02}, max_pairs=10)
+    given = rules({"step_time": 0.05, "peak_rss": 0.02}, METRICS, max_pairs=10)
     pairs = [Pair(old=records.run(step=0.01), new=records.run(step=0.01, peak_mib=600))] * 3
-    found = decide_all(pairs, given, dict.fromkeys(given, 0.003))
+    found = decide_all(pairs, given, dict.fromkeys(given, 0.003), METRICS)
     assert {name: str(decision.outcome) for name, decision in found.items()} == {
         "step_time": "equivalent",
         "step_time_median": "equivalent",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging import stored_baseline
+from pytest_dlbench.judging import METRICS, stored_baseline
 from pytest_dlbench.records import CaseOutcome, MachineSpeed, VerdictOutcome
 from tests.doubles import records
 
@@ -30,7 +30,7 @@ def on_machine(factor, speed):
 
 def judged(factors, new, tolerances=TIME, make=slower, history=None):
     baseline = records.baseline_of(*(make(factor) for factor in factors))
-    return stored_baseline.compare(baseline, make(new), tolerances, history)
+    return stored_baseline.compare(baseline, make(new), tolerances, METRICS, history)
 
 
 def verdict(factors, new, tolerances=TIME, make=slower):
@@ -43,7 +43,7 @@ def verdict(factors, new, tolerances=TIME, make=slower):
 
 def narrow(factors, tolerances, **calibrated):
     stored = records.baseline_of(*(slower(factor) for factor in factors))
-    return stored_baseline.narrow(stored, tolerances, calibrated, 3)
+    return stored_baseline.narrow(stored, tolerances, calibrated, 3, METRICS)
 
 
 def test_sessions_that_lie_apart_tell_the_least_tolerance_that_they_can_keep():
@@ -73,14 +73,14 @@ def test_what_is_judged_run_by_run_has_a_least_tolerance_too():
 def test_memory_that_lies_apart_makes_a_tolerance_too_narrow_once_five_sessions_say_so():
     apart = records.runs(peaks_mib=(400, 500, 600))
     baselines = [records.baseline_of(*(apart,) * count) for count in (4, 5)]
-    least = [stored_baseline.narrow(baseline, {"peak_rss": 0.1}, {}, 3) for baseline in baselines]
+    least = [stored_baseline.narrow(baseline, {"peak_rss": 0.1}, {}, 3, METRICS) for baseline in baselines]
     assert least[0] == {}
     assert least[1]["peak_rss"] > 0.1
 
 
 def test_runs_that_are_too_few_to_be_judged_make_no_tolerance_too_narrow():
     baseline = records.baseline_of(slower(1.0))
-    least = [stored_baseline.narrow(baseline, {"peak_rss": 0.0001}, {}, runs) for runs in (1, 3)]
+    least = [stored_baseline.narrow(baseline, {"peak_rss": 0.0001}, {}, runs, METRICS) for runs in (1, 3)]
     assert least[0] == least[1]
 
 
@@ -118,7 +118,7 @@ def test_both_figures_have_the_ratio_that_is_shown():
 
 def test_the_median_of_the_runs_is_the_session():
     baseline = records.baseline_of(*[records.runs()] * 8)
-    found = stored_baseline.compare(baseline, records.runs(steps=(0.01, 0.01, 5.0)), TIME)
+    found = stored_baseline.compare(baseline, records.runs(steps=(0.01, 0.01, 5.0)), TIME, METRICS)
     assert found.verdicts[0].change == pytest.approx(1.0)
 
 
@@ -138,7 +138,7 @@ SPEEDS = (1.0, 1.2, 0.8, 1.1, 0.9, 1.3, 0.7, 1.0)
 
 def of_speeds(factor, speed):
     baseline = records.baseline_of(*(on_machine(one, at) for one, at in zip(EIGHT, SPEEDS, strict=True)))
-    (found,) = stored_baseline.compare(baseline, on_machine(factor, speed), TIME).verdicts
+    (found,) = stored_baseline.compare(baseline, on_machine(factor, speed), TIME, METRICS).verdicts
     return found
 
 
@@ -158,7 +158,7 @@ def test_a_figure_that_was_corrected_is_shown_for_the_machine_of_today():
 
 def test_a_probe_that_says_nothing_of_the_step_times_corrects_nothing():
     steady = [tuple(replace(run, speed=on_machine(1, at)[0].speed) for run in slower(1.0)) for at in SPEEDS]
-    (found,) = stored_baseline.compare(records.baseline_of(*steady), on_machine(1.0, 0.5), TIME).verdicts
+    (found,) = stored_baseline.compare(records.baseline_of(*steady), on_machine(1.0, 0.5), TIME, METRICS).verdicts
     assert not found.is_corrected
 
 
@@ -177,7 +177,7 @@ def test_more_sessions_of_one_seed_are_no_further_runs():
 
 def test_an_accuracy_is_held_against_the_mean_of_its_seed():
     sides = [records.runs(accuracies=(0.95, 0.94, accuracy)) for accuracy in (0.96, 0.94)]
-    (found,) = stored_baseline.compare(records.baseline_of(*sides), sides[0], {"accuracy": 1.0}).verdicts
+    (found,) = stored_baseline.compare(records.baseline_of(*sides), sides[0], {"accuracy": 1.0}, METRICS).verdicts
     assert found.old == pytest.approx((0.95 + 0.94 + 0.95) / 3)
 
 
@@ -195,12 +195,12 @@ def accepted(factors, level, metric="step_time", make=slower):
 
 
 def test_an_accepted_change_begins_a_level_of_its_own():
-    found = stored_baseline.compare(accepted([1.0] * 8 + [1.5], 8), slower(1.5), TIME).verdicts[0]
+    found = stored_baseline.compare(accepted([1.0] * 8 + [1.5], 8), slower(1.5), TIME, METRICS).verdicts[0]
     assert (found.sessions, found.change) == (1, pytest.approx(1.0))
 
 
 def test_a_change_of_another_metric_leaves_the_level_as_it_is():
-    found = stored_baseline.compare(accepted([1.0] * 9, 8, "peak_rss"), slower(1.0), TIME).verdicts[0]
+    found = stored_baseline.compare(accepted([1.0] * 9, 8, "peak_rss"), slower(1.0), TIME, METRICS).verdicts[0]
     assert found.sessions == 9
 
 
@@ -241,7 +241,7 @@ def test_slips_of_memory_are_told_as_what_they_add_up_to():
 
 def test_slips_in_levels_of_their_own_are_told_as_what_they_add_up_to():
     *before, new = [1.1**place for place in range(4)]
-    (since,) = stored_baseline.compare(accepted(before, 2), slower(new), TIME).since_anchor
+    (since,) = stored_baseline.compare(accepted(before, 2), slower(new), TIME, METRICS).since_anchor
     assert (since.outcome, since.change) == (VerdictOutcome.SUSPECT, pytest.approx(1.1**3))
 
 
@@ -259,7 +259,7 @@ def test_the_chosen_anchor_is_the_one_that_counts():
     *before, new = slips(11)
     baseline = records.baseline_of(*map(slower, before))
     moved = replace(baseline, anchor=baseline.sessions[-1].id)
-    assert stored_baseline.compare(moved, slower(new), TIME).since_anchor[0].change == pytest.approx(1.02)
+    assert stored_baseline.compare(moved, slower(new), TIME, METRICS).since_anchor[0].change == pytest.approx(1.02)
 
 
 # Drift

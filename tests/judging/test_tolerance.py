@@ -9,7 +9,7 @@ DEFAULTS = {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.0
 
 
 def parsed(*texts):
-    return parse_tolerances(texts, "--dlbench-tolerance")
+    return parse_tolerances(texts, "--dlbench-tolerance", METRICS)
 
 
 def complaint(*texts):

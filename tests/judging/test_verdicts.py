@@ -11,7 +11,7 @@ from pytest_dlbench.judging.stored_baseline import compare
 from pytest_dlbench.records import VerdictOutcome
 from tests.doubles import records
 
-DEFAULTS = parse_tolerances([], "--dlbench-tolerance")
+DEFAULTS = parse_tolerances([], "--dlbench-tolerance", METRICS)
 REGRESSED, SUSPECT, IMPROVED, EQUIVALENT, INCONCLUSIVE = (
     VerdictOutcome.REGRESSED,
     VerdictOutcome.SUSPECT,
@@ -23,7 +23,7 @@ REGRESSED, SUSPECT, IMPROVED, EQUIVALENT, INCONCLUSIVE = (
 
 def judged(old, new, tolerances=DEFAULTS):
     """Verdicts by metric, of runs against the baseline of other runs."""
-    return {verdict.metric: verdict for verdict in compare(records.baseline(old), new, tolerances).verdicts}
+    return {verdict.metric: verdict for verdict in compare(records.baseline(old), new, tolerances, METRICS).verdicts}
 
 
 def outcome(metric, old, new, tolerances=DEFAULTS):
@@ -193,14 +193,14 @@ def test_another_number_of_runs_can_be_compared():
 
 
 def test_every_metric_with_a_tolerance_has_a_verdict():
-    tolerances = parse_tolerances(["throughput:5%", "first_step:50%"], "--dlbench-tolerance")
+    tolerances = parse_tolerances(["throughput:5%", "first_step:50%"], "--dlbench-tolerance", METRICS)
     assert set(judged(records.runs(), records.runs(), tolerances)) == set(tolerances) - {"latency", "leak"}
 
 
 def test_a_latency_is_judged_as_a_step_time_is():
     old = with_metric("latency", 0.1, 0.1, 0.1)
     slower = [replace(records.inferred((0.5, 0.2, 0.2)), seed=seed) for seed in old.sessions[0].seeds]
-    (verdict,) = compare(old, slower, {"latency": 0.05, "step_time": 0.05}).verdicts
+    (verdict,) = compare(old, slower, {"latency": 0.05, "step_time": 0.05}, METRICS).verdicts
     assert verdict.outcome is SUSPECT
 
 
@@ -242,13 +242,13 @@ def test_time_and_throughput_agree(old, new):
 @pytest.mark.parametrize("bad", [0.0, -0.01, math.nan, math.inf])
 def test_a_baseline_with_a_time_that_is_none_cannot_be_compared_with(bad):
     with pytest.raises(FileFormatError, match="step_time"):
-        compare(with_metric("step_time", 0.01, bad, 0.01), records.runs(), DEFAULTS)
+        compare(with_metric("step_time", 0.01, bad, 0.01), records.runs(), DEFAULTS, METRICS)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_baseline_with_an_accuracy_that_is_none_cannot_be_compared_with(bad):
     with pytest.raises(FileFormatError, match="accuracy"):
-        compare(with_metric("accuracy", 0.9, bad, 0.9), records.runs(), DEFAULTS)
+        compare(with_metric("accuracy", 0.9, bad, 0.9), records.runs(), DEFAULTS, METRICS)
 
 
 def test_a_baseline_without_a_judged_metric_cannot_be_compared_with():
@@ -256,31 +256,31 @@ def test_a_baseline_without_a_judged_metric_cannot_be_compared_with():
     medians = {name: value for name, value in session.medians.items() if name != "step_time"}
     without = replace(records.baseline(), sessions=(replace(session, medians=medians),))
     with pytest.raises(FileFormatError, match="step_time"):
-        compare(without, records.runs(), DEFAULTS)
+        compare(without, records.runs(), DEFAULTS, METRICS)
 
 
 def test_a_baseline_without_the_runs_of_an_exact_metric_cannot_be_compared_with():
     session = records.baseline_session()
     without = replace(records.baseline(), sessions=(replace(session, values={}),))
     with pytest.raises(FileFormatError, match="accuracy"):
-        compare(without, records.runs(), DEFAULTS)
+        compare(without, records.runs(), DEFAULTS, METRICS)
 
 
 def test_a_baseline_that_cannot_be_compared_with_says_what_to_do():
     with pytest.raises(FileFormatError, match="--dlbench-save"):
-        compare(with_metric("step_time", 0.0, 0.0, 0.0), records.runs(), DEFAULTS)
+        compare(with_metric("step_time", 0.0, 0.0, 0.0), records.runs(), DEFAULTS, METRICS)
 
 
 @pytest.mark.parametrize("bad", [-0.01, math.nan])
 def test_a_run_with_a_time_that_is_none_cannot_be_compared(bad):
     with pytest.raises(DlbenchError, match=r"step_time.*seed 2"):
-        compare(records.baseline(), records.runs(steps=(0.01, bad, 0.01)), {"step_time": 0.05})
+        compare(records.baseline(), records.runs(steps=(0.01, bad, 0.01)), {"step_time": 0.05}, METRICS)
 
 
 def test_a_run_too_short_for_the_clock_of_cpu_time_has_no_ratio_of_it():
     idle = records.run(4, usage={"train": records.usage(user_seconds=0.0, system_seconds=0.0)})
     with pytest.raises(DlbenchError, match=r"cpu_use.*seed 4"):
-        compare(records.baseline(), [*records.runs(), idle], {"cpu_use": 0.1})
+        compare(records.baseline(), [*records.runs(), idle], {"cpu_use": 0.1}, METRICS)
 
 
 def test_an_accuracy_of_nothing_can_be_compared():
@@ -293,4 +293,4 @@ def test_every_ratio_metric_of_all_models_can_be_judged(name):
 
 
 def test_a_metric_that_the_runs_do_not_have_is_not_judged():
-    assert compare(records.baseline(), records.runs(), {"perplexity": 0.1}).verdicts == ()
+    assert compare(records.baseline(), records.runs(), {"perplexity": 0.1}, METRICS).verdicts == ()

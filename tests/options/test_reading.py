@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from pytest_dlbench import options
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import GATE_FAILING, parse_tolerances
+from pytest_dlbench.judging import GATE_FAILING, METRICS, parse_tolerances
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import USUAL
 
 ROOT = Path("/repository")
 
@@ -37,7 +36,7 @@ def complaint(command_line=None, ini=None):
         ("compare", False),
         ("allow", frozenset()),
         ("strict", False),
-        ("tolerance", parse_tolerances([], "")),
+        ("tolerance", parse_tolerances([], "", METRICS)),
         ("runs", 3),
         ("scale", "quick"),
         ("allocator", "tuned"),
@@ -50,7 +49,7 @@ def complaint(command_line=None, ini=None):
         ("json", None),
         ("history", ""),
         ("group_by", ()),
-        ("columns", USUAL),
+        ("columns", ()),
         ("sort", ""),
         ("timeout", 600.0),
         ("seed", 1),
@@ -252,8 +251,8 @@ def test_three_runs_with_a_reason_can_be_saved():
     ("key", "flag", "value"),
     [
         ("budget", "--dlbench-budget", "5m"),
-        ("max-runs", "--dlbench-max-runs", "6"),
-        ("false-alarms", "--dlbench-false-alarms", "5%"),
+        ("max_runs", "--dlbench-max-runs", "6"),
+        ("false_alarms", "--dlbench-false-alarms", "5%"),
     ],
 )
 def test_what_is_for_pairs_is_refused_where_there_are_none(key, flag, value):
@@ -292,7 +291,7 @@ def test_a_case_is_repeated_without_what_the_ini_file_says_again():
 # Tables and files
 
 
-@pytest.mark.parametrize(("name", "value"), [("group-by", "modle"), ("columns", "accurcy"), ("sort", "step_tme")])
+@pytest.mark.parametrize(("name", "value"), [("group_by", "modle"), ("columns", "accurcy"), ("sort", "step_tme")])
 def test_a_wish_for_tables_that_nobody_knows_is_refused_with_the_nearest(name, value):
     assert "did you mean" in complaint({name: value})
 

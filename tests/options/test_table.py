@@ -5,6 +5,8 @@ from dataclasses import fields
 import pytest
 
 from pytest_dlbench import options
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS, Options
 from pytest_dlbench.options.parsers import flag
 
@@ -48,6 +50,21 @@ def test_every_flag_is_kept_under_its_ini_key(option):
 
 
 @rows
+def test_every_ini_key_is_written_with_underscores(option):
+    assert option.key == option.flag.removeprefix("--").replace("-", "_")
+
+
+@pytest.mark.parametrize("key", ["dlbench_max-runs", "dlbench-max-runs"])
+def test_an_ini_key_with_hyphens_is_refused_with_the_right_one(key):
+    with pytest.raises(OptionError, match=f"ini key {key}: .* underscores: dlbench_max_runs$"):
+        options.check_keys(["addopts", key])
+
+
+def test_ini_keys_of_others_may_have_hyphens():
+    options.check_keys(["some-plugins-key", "dlbench_max_runs"])
+
+
+@rows
 def test_every_help_begins_with_a_capital_letter(option):
     assert option.help[0].isupper()
 
@@ -78,4 +95,4 @@ def test_every_option_that_takes_a_value_says_of_what_kind(option):
 
 @rows
 def test_every_default_can_be_read(option):
-    option.parse(option.default, option.flag)
+    option.read(option.default, option.flag, METRICS)

@@ -56,11 +56,8 @@ pytestmark = [
 
 def script(framework: Framework, model: Model) -> tuple[Path, str]:
     """The hand-written program of a framework, and the variant of it that is asked for."""
-    module = framework.builder.rpartition(".")[2]
-    ending = "_lstm.py" if model.family == "rnn" else ".py"
-    exact = BY_HAND / f"{module}{ending}"
-    base, _, variant = module.partition("_")
-    return (exact, "") if exact.exists() else (BY_HAND / f"{base}{ending}", variant)
+    name, _, variant = framework.builder.removeprefix("dlworker.frameworks.").partition(".")
+    return BY_HAND / f"{name}{'_lstm.py' if model.family == 'rnn' else '.py'}", variant
 
 
 def quick_step(seconds: Sequence[float]) -> float:

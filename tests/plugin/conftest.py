@@ -49,6 +49,18 @@ def test_training(dlbench, framework, model, dataset, device):
 """
 
 
+# By option: the plugin that has it.
+PLUGINS = {"-n": "xdist", "--reruns": "rerunfailures"}
+
+
+@pytest.fixture(autouse=True)
+def few_plugins(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inner sessions load this plugin, and others only where a test names them: they start in half of the time."""
+    # After pytester, which removes the options of the session around.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p dlbench")
+
+
 class Suite:
     """A repository with the plugin installed."""
 
@@ -75,8 +87,10 @@ class Suite:
         self.pytester.makepyfile(test_suite=test)
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest on it, at scale smoke."""
-        return self.pytester.runpytest_subprocess("--dlbench-scale=smoke", *arguments)
+        """Run pytest on it, at scale smoke, with the plugins of its arguments."""
+        plugins = {name for option, name in PLUGINS.items() if any(one.startswith(option) for one in arguments)}
+        loaded = (text for name in plugins for text in ("-p", name))
+        return self.pytester.runpytest_subprocess("--dlbench-scale=smoke", *loaded, *arguments)
 
     def save(self, *arguments: str) -> pytest.RunResult:
         """Save baselines; that must work."""

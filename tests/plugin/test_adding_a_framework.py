@@ -22,12 +22,27 @@ def test_it(dlbench):
 """
 
 
-def test_the_example_of_a_framework_trains(suite):
+def example(suite):
+    """The builder's text and the folder for it; the suite names it, and has one test."""
     builder, name, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (suite.path / "builders").mkdir()
-    (suite.path / "builders" / "mine.py").write_text(builder)
     suite.pytester.makeconftest(name + MODEL)
     suite.pytester.makepyfile(test_suite=TEST)
+    (suite.path / "builders").mkdir()
+    return builder, suite.path / "builders"
+
+
+def test_the_example_of_a_framework_trains(suite):
+    builder, folder = example(suite)
+    (folder / "mine.py").write_text(builder)
     result = suite.pytester.runpytest_subprocess("--dlbench-runs=1", "-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["mine-softmax-digits-cpu *"])
+
+
+def test_the_example_may_be_a_folder_that_supports_what_its_tables_have(suite):
+    builder, folder = example(suite)
+    (folder / "mine").mkdir()
+    (folder / "mine" / "layers.py").write_text("LAYERS = {'flatten': None, 'dense': None}")
+    tables = "from mine.layers import LAYERS\nSUPPORTS = {*LAYERS, 'sgd', 'softmax_cross_entropy'}\n"
+    (folder / "mine" / "__init__.py").write_text(re.sub("SUPPORTS = .*\n", tables, builder))
+    suite.pytester.runpytest_subprocess("--dlbench-runs=1").assert_outcomes(passed=1)

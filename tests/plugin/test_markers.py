@@ -76,6 +76,6 @@ def test_a_mark_decides_what_regressed(suite):
 
 def test_a_wrong_mark_is_told_by_workers_of_xdist_too(pytester):
     pytester.makepyfile(test_it=TEST.format(module="", function='@pytest.mark.dlbench(tolerance={"step_time": "3pp"})'))
-    result = pytester.runpytest_subprocess("-n1")
+    result = pytester.runpytest_subprocess("-p", "xdist", "-n1")
     assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR)
     result.stdout.fnmatch_lines(["*the mark dlbench of test_it.py::TestSome::test_training: unknown unit 'pp'*"])

@@ -149,3 +149,31 @@ def test_bad_input_is_a_usage_error_that_helps(suite, argument, lines):
     result = suite.pytester.runpytest_subprocess(argument)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", "[pytest]\ndlbench_max-runs = 5\n"),
+        ("tox.ini", "[pytest]\ndlbench-max-runs: 5\n"),
+        ("pyproject.toml", '[tool.pytest.ini_options]\n"dlbench_max-runs" = "5"\n'),
+    ],
+)
+def test_an_ini_key_with_hyphens_is_a_usage_error_with_the_right_key(suite, name, text):
+    (suite.path / name).write_text(text)
+    result = suite.run("--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*ini key dlbench*max-runs: ini keys are written with underscores: dlbench_max_runs"])
+
+
+def test_an_overriding_ini_key_with_hyphens_is_a_usage_error(suite):
+    result = suite.run("--collect-only", "-o", "dlbench_max-runs=5")
+    result.stderr.fnmatch_lines(["*ini keys are written with underscores: dlbench_max_runs"])
+
+
+def test_an_ini_key_with_underscores_counts_and_flags_in_addopts_keep_their_hyphens(suite):
+    (suite.path / "pytest.ini").write_text(
+        "[pytest]\ndlbench_max_runs = rubbish\naddopts =\n    --dlbench-false-alarms=1%\n"
+    )
+    result = suite.run("--collect-only")
+    result.stderr.fnmatch_lines(["*ini key dlbench_max_runs: *'rubbish'*"])

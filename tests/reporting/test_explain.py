@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging import parse_tolerances, stored_baseline
+from pytest_dlbench.judging import METRICS, parse_tolerances, stored_baseline
 from pytest_dlbench.records import RunOutcome, VerdictOutcome
 from pytest_dlbench.reporting import explain
 from tests.doubles import records
@@ -17,7 +17,7 @@ COMMANDS = explain.Commands(again=AGAIN, pairs=PAIRS, anchor=ANCHOR)
 def judged(new, baseline=None, **changes):
     """What is said of new runs against a baseline."""
     baseline = baseline or records.baseline()
-    found = stored_baseline.compare(baseline, new, parse_tolerances([], "--dlbench-tolerance"))
+    found = stored_baseline.compare(baseline, new, parse_tolerances([], "--dlbench-tolerance", METRICS), METRICS)
     return explain.compared(baseline, records.record(new, **changes), found, COMMANDS)
 
 

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric, extended
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.reporting.columns import HEADINGS, Layout
+from pytest_dlbench.reporting.columns import Layout, heading
 from pytest_dlbench.reporting.tables import RULE, Row, tables
 from tests.doubles import records
 
@@ -134,8 +134,8 @@ def test_only_asked_columns_are_shown_in_the_asked_order():
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_can_be_a_column(name):
-    heading, _, _ = show(of("jax"), columns=(name,))
-    assert heading.endswith(HEADINGS.get(name, name))
+    headings, _, _ = show(of("jax"), columns=(name,))
+    assert headings.endswith(heading(name))
 
 
 def test_without_a_wish_cases_stay_in_the_order_of_the_tests():
@@ -198,7 +198,7 @@ def test_what_only_some_models_have_is_a_column_where_one_of_them_is():
     tokens = result("training-jax-lstm-pydoc32-cpu-quick")
     tokens = replace(tokens, figures={**tokens.figures, "top5_accuracy": 0.61, "perplexity": 113.4})
     heading, without, with_them, _ = show(Row(result=result()), Row(result=tokens))
-    assert heading.index("top 5") < heading.index("perplexity")
+    assert heading.index("top-5 accuracy") < heading.index("perplexity")
     assert " 61.00 %  113 tokens " in with_them
     assert without.count("–") == with_them.count("–") + 2
 
@@ -209,3 +209,19 @@ def test_a_table_of_inference_has_latencies_and_no_steps():
     assert "latency median  latency 10 %  latency 90 %" in heading
     assert "step" not in heading
     assert " 600 ms        500 ms        700 ms " in line
+
+
+OWN = Metric(name="own", unit="J", better="lower", kind="ratio", value=lambda _: 1.0, default_views=("table",))
+
+
+def test_a_metric_of_a_hook_has_a_column_and_its_unit_where_its_entry_says_so():
+    shown = result(figures={**records.case_result().figures, "own": 36.0})
+    headings, line, _ = show(Row(result=shown), metrics=extended(METRICS, [OWN]))
+    assert "  own  equal to  verdict" in headings
+    assert "  36.0 J  " in line
+
+
+def test_a_metric_of_a_hook_that_is_not_installed_is_a_column_for_who_asks():
+    shown = result(figures={**records.case_result().figures, "own": 36.0})
+    headings, line, _ = show(Row(result=shown), columns=("own",))
+    assert (headings.split(), line.split()[1:]) == (["case", "own"], ["36.0"])

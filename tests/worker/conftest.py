@@ -1,21 +1,28 @@
-"""The order of the workers' tests."""
+"""The order of the workers' tests, and which of them share a process of pytest-xdist."""
 
 from pathlib import Path
 
 import pytest
 
+from pytest_dlbench.environments import FRAMEWORKS
 from tests.worker.theano_compiler import ON_THEANO
 
 
-# Theano compiles under a lock of its folder: two processes at it are no quicker than one, and these share it.
-# With two processes of pytest-xdist that take each other's work from the end (worksteal), the first one has these, and
-# the second one everything else.
+# With --dist loadgroup a module's tests of one framework run in one process, and start its worker once. Theano compiles
+# under a lock of its folder: two processes at it are no quicker than one, so that these share one, which begins first.
+# pytest-xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not _is_behind_the_lock(item))
+    for item in items:
+        if framework := _framework(item):
+            group = "theano" if framework in ON_THEANO else f"{item.path.stem}-{framework}"
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: _framework(item) not in ON_THEANO)
 
 
-def _is_behind_the_lock(item: pytest.Item) -> bool:
-    if Path(__file__).parent not in item.path.parents:
-        return False
+def _framework(item: pytest.Item) -> str | None:
+    """The framework that a test of this folder has among its parameters."""
     callspec = getattr(item, "callspec", None)
-    return callspec is not None and any(name in ON_THEANO for name in map(str, callspec.params.values()))
+    if callspec is None or Path(__file__).parent not in item.path.parents:
+        return None
+    return next((name for name in callspec.params.values() if isinstance(name, str) and name in FRAMEWORKS), None)

@@ -7,10 +7,10 @@ import pytest
 
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
-from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.model import infer
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.messages import Failed
+from tests.worker.places import place_of
 from tests.worker.sessions import session
 from tests.worker.test_builders_agree import LINEAR, PRECISE
 
@@ -20,9 +20,7 @@ KEPT = {"keras2-theano": (".keras/keras.json", ".theano"), "pytorch-compile": ("
 
 @pytest.mark.parametrize("name", KEPT)
 def test_settings_and_compiled_code_are_kept_in_the_environment_alone(name, tmp_path, monkeypatch):
-    place = Places().find(FRAMEWORKS[name])
-    if isinstance(place, Absent):
-        pytest.skip(place.reason)
+    place = place_of(name)
     home = tmp_path / "home"
     home.mkdir()
     # Environments are found where they are; all else of the user would be in this home.

@@ -9,49 +9,33 @@ from pathlib import Path
 import pytest
 
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.supports import source
 from pytest_dlbench.running import launch, messages
 
 WORKER = launch.WORKER_FOLDER / "dlworker"
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
-# What a builder may import beside it: its framework, by the names that are installed with it.
-FRAMEWORK_MODULES = {
-    "caffe2": {"caffe2"},
-    "caffe2_updates": {"caffe2"},
-    "chainer": {"chainer"},
-    "chainer_layers": {"chainer"},
-    "chainer_optimizers": {"chainer"},
-    "cntk": {"cntk"},
-    "cntk_layers": {"cntk"},
-    "jax": {"jax", "optax"},
-    "jax_layers": {"jax"},
-    "jax_weights": {"jax"},
-    "keras": {"keras", "tensorflow", "jax", "torch"},
-    "keras2": {"keras", "tensorflow", "theano", "cntk"},
-    "lasagne": {"lasagne", "theano"},
-    "lasagne_layers": {"lasagne", "theano"},
-    "mlx": {"mlx"},
-    "mlx_layers": {"mlx"},
-    "mxnet": {"mxnet"},
-    "mxnet_imperative": {"mxnet"},
-    "mxnet_layers": {"mxnet"},
-    "mxnet_optimizers": {"mxnet"},
-    "paddle": {"paddle"},
-    "paddle_layers": {"paddle"},
-    "pytorch": {"torch"},
-    "pytorch_compile": {"torch"},
-    "pytorch_layers": {"torch"},
-    "tensorflow": {"tensorflow"},
-    "tensorflow1": {"tensorflow"},
-    "tensorflow1_layers": {"tensorflow"},
-    "tensorflow_layers": {"tensorflow"},
-    "tensorflow_weights": {"tensorflow"},
-    "tensorflow_xla": {"tensorflow"},
-    "theano": {"theano"},
-    "theano_layers": {"theano"},
-    "tinygrad": {"tinygrad"},
-    "tinygrad_layers": {"tinygrad"},
+# What a builder may import besides: what its frameworks need, by the names that these have when they are imported.
+IMPORTED_AS = {
+    "paddlepaddle": "paddle",
+    "paddlepaddle-gpu": "paddle",
+    "tensorflow-cpu": "tensorflow",
+    "theano-pymc": "theano",
 }
+
+
+def modules_of(builder: str) -> set[str]:
+    """What the builders in a folder may import of their framework."""
+    if builder == "caffe2":
+        # It came inside PyTorch, which it does not need.
+        return {"caffe2"}
+    frameworks = [framework for framework in FRAMEWORKS.values() if framework.builder.split(".")[2:3] == [builder]]
+    needs = [each.strip() for framework in frameworks for need in framework.needs for each in need.split("|")]
+    packages = {re.match(r"[\w.-]+", need)[0] for need in needs}
+    return {IMPORTED_AS.get(package, package) for package in packages}
+
+
+FRAMEWORK_MODULES = {file.parent.name: modules_of(file.parent.name) for file in WORKER.glob("frameworks/*/__init__.py")}
 
 
 def imports(file: Path) -> Iterator[str]:
@@ -69,10 +53,8 @@ def names(files: list[Path]) -> list[str]:
 
 
 def modules(file: Path) -> set[str]:
-    """What a builder may import of its framework. A part of one, such as keras_layers, may what the builder may."""
-    if file.parent.name != "frameworks":
-        return set()
-    return FRAMEWORK_MODULES.get(file.stem) or FRAMEWORK_MODULES.get(file.stem.rpartition("_")[0], set())
+    """What a file of the worker may import of a framework."""
+    return FRAMEWORK_MODULES[file.parent.name] if file.parent.parent.name == "frameworks" else set()
 
 
 FILES = sorted(WORKER.rglob("*.py"))
@@ -103,13 +85,21 @@ def bound(tree: ast.Module) -> set[str]:
     return found
 
 
+FOLDERS = sorted(folder.parent for folder in WORKER.glob("frameworks/*/__init__.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_framework_is_a_folder_with_layers_and_optimizers_that_is_known(folder):
+    assert {"__init__.py", "layers.py", "optimizers.py"} <= {file.name for file in folder.glob("*.py")}
+    assert f"dlworker.frameworks.{folder.name}" in BUILT
+
+
 BUILT = sorted({framework.builder for framework in FRAMEWORKS.values() if not framework.unsupported})
 
 
 @pytest.mark.parametrize("builder", BUILT)
 def test_every_framework_has_a_builder_with_the_whole_contract(builder):
-    file = WORKER.parent.joinpath(*builder.split(".")).with_suffix(".py")
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(source(builder, [WORKER.parent]).read_text())
     assert {"SUPPORTS", "configure", "threads", "versions", "Trainer"} <= bound(tree)
     (trainer,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Trainer")
     defined = [node for node in trainer.body if isinstance(node, ast.FunctionDef)]

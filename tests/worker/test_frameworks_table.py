@@ -1,6 +1,5 @@
 """docs/ says of each framework what is checked here: pins, threads, repeatability, precisions, devices, operators."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,10 +11,10 @@ import pytest
 from pytest_dlbench.data import Prepared, synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
-from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import infer
 from pytest_dlbench.running.messages import Built, Failed, Hello, Profiled
+from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
 
@@ -56,11 +55,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=TRAINED)
 def name(request) -> str:
-    place = Places().find(FRAMEWORKS[request.param])
-    if isinstance(place, Absent):
-        if request.param in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
-            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
-        pytest.skip(place.reason)
+    place_of(request.param, "table")
     return request.param
 
 

@@ -1,6 +1,5 @@
 """Mixed precision: close to float32, and not the same."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from pytest_dlbench.data import Arrays
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
-from pytest_dlbench.environments.placing import Absent, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import (
     SGD,
@@ -28,6 +26,7 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running.messages import Failed
+from tests.worker.places import place_of
 from tests.worker.sessions import session
 from tests.worker.test_vocabulary_agrees import CASES as VOCABULARY
 from tests.worker.test_vocabulary_agrees import data_of
@@ -60,7 +59,7 @@ REFUSALS = {
 }
 # What a framework has not of its own, or not in 16 bits: masks, states, normalisations, sums of many numbers.
 _SPECIAL = ("response-norm", "log-softmax", "lstm-of-lengths", "pairs-of-sentences", "clipped", "inverse time")
-_WRITTEN_HERE = (*_SPECIAL, "shortcut", "inception", "groups", "ceil", "features", "flags", "bigrams", "gru-of-lengths")
+_WRITTEN_HERE = (*_SPECIAL, "branched", "features", "flags", "bigrams", "gru-of-lengths")
 # Compilers take half a minute for a loop over a sequence.
 _COMPILED_SOON = ("response-norm", "log-softmax", "gru-of-lengths", "clipped", "features", "bigrams")
 OTHER_LAYERS = {
@@ -70,7 +69,7 @@ OTHER_LAYERS = {
     "tensorflow-xla": _COMPILED_SOON,
     "paddle": (*_WRITTEN_HERE, "residual", "language model, clipped", "flags, pipeline"),
     "mxnet": (*_WRITTEN_HERE, "residual", "language model, clipped", "flags, pipeline"),
-    "mxnet-imperative": ("residual", "ceil", "pairs-of-sentences"),
+    "mxnet-imperative": ("residual", "branched", "pairs-of-sentences"),
     "mlx": ("log-softmax", "clipped", "bigrams", "flags", "gru-of-lengths"),
     "tinygrad": ("clipped", "inverse time", "bigrams"),
     "chainer": _WRITTEN_HERE,
@@ -79,11 +78,7 @@ OTHER_LAYERS = {
 
 @pytest.fixture(scope="module")
 def asked(name, tmp_path_factory):
-    place = Places().find(FRAMEWORKS[name])
-    if isinstance(place, Absent):
-        if name in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
-            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
-        pytest.skip(place.reason)
+    place_of(name, "precision")
     with session(FRAMEWORKS[name], tmp_path_factory.mktemp(name)) as found:
         found.hello()
         yield found

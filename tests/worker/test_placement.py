@@ -9,10 +9,11 @@ import pytest
 
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
-from pytest_dlbench.environments.placing import Absent, Places
+from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.running import launch
 from pytest_dlbench.running.messages import Failed
+from tests.worker.places import place_of
 from tests.worker.sessions import BUILDERS, session
 from tests.worker.test_mixed_precision import NETWORK, RECIPE
 
@@ -26,9 +27,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_weights_slots_examples_and_loss_are_on_the_device_that_was_asked_for(name, tmp_path, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
-    place = Places().find(FRAMEWORKS[name])
-    if isinstance(place, Absent):
-        pytest.skip(place.reason)
+    place_of(name)
     builder, device = ELSEWHERE[name]
     framework = replace(FRAMEWORKS[name], builder=builder, folders=(BUILDERS,))
     data = prepare(synthetic_for(NETWORK.model), tmp_path)

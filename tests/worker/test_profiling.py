@@ -1,5 +1,7 @@
 """What profilers of frameworks give is put together: the time of an event is not counted again in those around it."""
 
+import importlib
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -56,15 +58,37 @@ def test_parts_are_summed_name_by_name(profiling):
     assert profiling.summed([{"a": 1.0, "b": 2.0}, {"a": 0.5}]) == {"a": 1.5, "b": 2.0}
 
 
-def test_a_variant_has_the_answer_of_the_builder_whose_trainer_it_is_made_from(profiling):
-    class Trainer:
-        __module__ = "dlworker.frameworks.mlx"
+@pytest.fixture
+def framework(tmp_path, monkeypatch):
+    """A builder that is a folder with a profiler in it."""
+    (tmp_path / "own_framework").mkdir()
+    (tmp_path / "own_framework" / "__init__.py").write_text("class Trainer: pass")
+    (tmp_path / "own_framework" / "profile.py").write_text("def profile(run, trainer, device): return {}")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("own_framework")
+    for name in ("own_framework", "own_framework.profile"):
+        sys.modules.pop(name, None)
 
-    class Variant(Trainer):
+
+def test_the_profiler_of_a_folder_is_that_of_its_module_profile(profiling, framework):
+    found = profiling.profiler_of(framework)
+    assert found.__module__ == "own_framework.profile"
+    # Now the module is an attribute of the builder, where other builders have the function.
+    assert profiling.profiler_of(framework) is found
+
+
+def test_a_variant_has_the_profiler_of_the_builder_whose_trainer_it_is_made_from(profiling, framework):
+    class Variant(framework.Trainer):
         """The same, but quicker."""
 
-    with pytest.raises(profiling.RequestError, match="MLX has no profiler"):
-        profiling.profiler_of(SimpleNamespace(__name__="quick.variant", Trainer=Variant))
+    found = profiling.profiler_of(SimpleNamespace(__name__="quick.variant", Trainer=Variant))
+    assert found.__module__ == "own_framework.profile"
+
+
+def test_a_builder_without_a_profiler_is_refused_by_its_name(profiling):
+    builder = SimpleNamespace(__name__="dlworker.frameworks.pytorch.quick", Trainer=object)
+    with pytest.raises(profiling.RequestError, match=r"the builder pytorch\.quick has no function profile"):
+        profiling.profiler_of(builder)
 
 
 def test_a_card_whose_profile_nobody_has_looked_at_is_refused(profiling):

@@ -6,6 +6,7 @@ from math import expm1, log
 
 import pytest
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import Reason
@@ -16,7 +17,7 @@ from tests.doubles import records
 
 TOKENS = replace(records.evaluation(), answers="tokens")
 TOLERANCES = {"step_time": 0.05, "step_time_median": 0.05, "accuracy": 1.0}
-TERMS = terms_of(TOLERANCES, 20, ())
+TERMS = terms_of(TOLERANCES, 20, (), METRICS)
 
 
 def pairs_of(ratio):
@@ -80,13 +81,13 @@ def test_without_a_reference_the_spread_is_assumed():
 
 def test_ten_runs_in_a_row_measure_the_spread():
     reference = [records.run(seed, step=0.01 * (1.01 if seed % 2 else 1.0)) for seed in range(1, 11)]
-    terms = terms_of(TOLERANCES, 20, reference)
+    terms = terms_of(TOLERANCES, 20, reference, METRICS)
     assert (terms.spreads["step_time"], terms.reference_runs) == (pytest.approx(1.4826 * log(1.01)), 10)
 
 
 def noisy(tolerances, step=1.1):
     reference = [records.run(seed, step=0.01 * (step if seed % 2 else 1.0)) for seed in range(1, 11)]
-    return narrow(terms_of(tolerances, 20, reference))
+    return narrow(terms_of(tolerances, 20, reference, METRICS))
 
 
 def test_a_tolerance_below_what_pairs_can_detect_is_told_with_the_least_that_they_can():
@@ -100,24 +101,24 @@ def test_what_pairs_can_detect_is_not_too_narrow():
 
 def test_of_a_machine_that_was_not_measured_only_the_impossible_is_too_narrow():
     assert narrow(TERMS) == {}
-    assert set(narrow(terms_of({"step_time": 0.001, "peak_rss": 0.02}, 20, ()))) == {"step_time"}
+    assert set(narrow(terms_of({"step_time": 0.001, "peak_rss": 0.02}, 20, (), METRICS))) == {"step_time"}
 
 
 def test_what_was_calibrated_says_what_is_too_narrow_where_there_is_no_reference():
-    terms = terms_of(TOLERANCES, 20, (), {"step_time": 0.1, "peak_rss": 0.5})
+    terms = terms_of(TOLERANCES, 20, (), METRICS, {"step_time": 0.1, "peak_rss": 0.5})
     assert narrow(terms) == {"step_time": pytest.approx(expm1(smallest_tolerance(0.1)))}
     reference = [records.run(seed, step=0.01 * (1.01 if seed % 2 else 1.0)) for seed in range(1, 11)]
-    assert narrow(terms_of(TOLERANCES, 20, reference, {"step_time": 0.1})) == {}
+    assert narrow(terms_of(TOLERANCES, 20, reference, METRICS, {"step_time": 0.1})) == {}
 
 
 def test_what_was_calibrated_widens_the_spread_that_is_assumed_and_never_narrows_it():
-    terms = terms_of(TOLERANCES, 20, (), {"step_time": 0.1, "step_time_median": 0.001})
+    terms = terms_of(TOLERANCES, 20, (), METRICS, {"step_time": 0.1, "step_time_median": 0.001})
     assert terms.spreads["step_time"] == 0.1
     assert terms.spreads["step_time_median"] == TERMS.spreads["step_time_median"]
 
 
 def test_what_neither_side_has_is_not_judged():
-    terms = terms_of({**TOLERANCES, "perplexity": 0.05, "leak": 2.0}, 20, ())
+    terms = terms_of({**TOLERANCES, "perplexity": 0.05, "leak": 2.0}, 20, (), METRICS)
     assert outcomes(judged(1.0, terms=terms)).keys() == TOLERANCES.keys()
 
 
@@ -125,7 +126,7 @@ def test_what_one_side_lost_is_inconclusive():
     def lost():
         return Pair(old=records.run(evaluation=TOKENS), new=records.run())
 
-    terms = terms_of({"step_time": 0.05, "step_time_median": 0.05, "perplexity": 0.05}, 20, ())
+    terms = terms_of({"step_time": 0.05, "step_time_median": 0.05, "perplexity": 0.05}, 20, (), METRICS)
     found = judge(lost, terms, lambda: True, levels())
     assert outcomes(found)["perplexity"] is VerdictOutcome.INCONCLUSIVE
 

@@ -6,6 +6,7 @@ from math import exp
 import pytest
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.two_stage import Passes, terms_of
 from pytest_dlbench.records import CaseOutcome, CaseResult, VerdictOutcome
 from pytest_dlbench.workflows.turns import Series, SetAsideError, Turns
@@ -45,7 +46,7 @@ class Session:
         self.worse, self.next_level = worse, next_level
 
     def series(self, name):
-        passes = Passes(terms=terms_of(TOLERANCES, 20, ()), next_level=self.next_level)
+        passes = Passes(terms=terms_of(TOLERANCES, 20, (), METRICS), next_level=self.next_level)
         pairs = Staged(name, self.worse[name], self.order)
         return Series(pairs=pairs, passes=passes, clock=count().__next__)
 

@@ -5,7 +5,7 @@ is a new file and a row below; page, pictures and downloads take it from there. 
 must load without it, imports none of this.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from pytest_dlbench.reporting.charts import (
     accuracy,
@@ -35,7 +35,7 @@ from pytest_dlbench.reporting.charts import (
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Table
 from pytest_dlbench.reporting.charts.measured import Measured
 
-Draw = Callable[[Sequence[Measured]], Chart | Table | Nothing]
+Draw = Callable[..., Chart | Table | Nothing]
 
 CHARTS: tuple[Draw, ...] = (
     changes.chart,

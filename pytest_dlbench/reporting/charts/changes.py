@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Verdict, VerdictOutcome
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -38,16 +38,16 @@ ORDER = (
 COLOURS = ("#d1495b", "#b5438f", "#d98f1e", "#2a9d8f", "#8290a3")
 
 
-def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+def chart(cases: Sequence[Measured], metrics: Metrics = METRICS) -> Chart | Nothing:
     """A forest plot, what regressed first."""
     told = [(number, verdict) for number, case in enumerate(cases) for verdict in case.result.verdicts]
-    found = [(number, verdict) for number, verdict in told if verdict.metric in METRICS]
-    unknown = dict.fromkeys(verdict.metric for _, verdict in told if verdict.metric not in METRICS)
+    found = [(number, verdict) for number, verdict in told if verdict.metric in metrics]
+    unknown = dict.fromkeys(verdict.metric for _, verdict in told if verdict.metric not in metrics)
     if not found:
         because = "no case here was compared with a baseline; --dlbench-save --dlbench-reason TEXT saves one"
         return Nothing(name=NAME, title=TITLE, because=because)
     found.sort(key=lambda pair: (ORDER.index(pair[1].outcome), pair[0]))
-    rows = tuple(_row(number, verdict) for number, verdict in found)
+    rows = tuple(_row(number, verdict, metrics) for number, verdict in found)
     return Chart(
         name=NAME,
         title=TITLE,
@@ -62,10 +62,10 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     )
 
 
-def _row(number: int, verdict: Verdict) -> Row:
+def _row(number: int, verdict: Verdict, metrics: Metrics) -> Row:
     what = (number, verdict.metric, verdict.outcome.value, verdict.old, verdict.new)
     change, lower, upper, tolerance = verdict.change, verdict.lower, verdict.upper, verdict.tolerance
-    if METRICS[verdict.metric].kind == "points":
+    if metrics[verdict.metric].kind == "points":
         return (*what, change, lower, upper, tolerance, -tolerance)
     return (*what, *(_percent(ratio) for ratio in (change, lower, upper, 1 + tolerance, 1 / (1 + tolerance))))
 

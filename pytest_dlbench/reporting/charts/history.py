@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import METRICS, Metric
+from pytest_dlbench.judging import METRICS, Metric, Metrics
 from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.judging.scales import badness
@@ -50,7 +50,7 @@ class Past:
     conditions: tuple[str | int, ...]
 
 
-def chart(cases: Sequence[Measured], past: Iterable[Past] = ()) -> Chart | Nothing:
+def chart(cases: Sequence[Measured], past: Iterable[Past] = (), metrics: Metrics = METRICS) -> Chart | Nothing:
     """Every judged metric of every case of the report that several sessions measured, with those of a history."""
     newest = {case.case.id: number for number, case in enumerate(cases)}
     found: dict[tuple[Any, ...], dict[str, Past]] = {}
@@ -61,7 +61,7 @@ def chart(cases: Sequence[Measured], past: Iterable[Past] = ()) -> Chart | Nothi
     rows = tuple(
         row
         for (case, machine, _), sessions in found.items()
-        for row in _rows(newest[case], machine, [sessions[began] for began in sorted(sessions)])
+        for row in _rows(newest[case], machine, [sessions[began] for began in sorted(sessions)], metrics)
     )
     if not rows:
         because = "no case was measured in two sessions; --history ADDRESS adds those of a history"
@@ -88,8 +88,8 @@ def _of_case(case: Measured) -> Past:
     )
 
 
-def _rows(number: int, machine: str, sessions: Sequence[Past]) -> Iterator[Row]:
-    for metric in METRICS.values() if len(sessions) > 1 else ():
+def _rows(number: int, machine: str, sessions: Sequence[Past], metrics: Metrics) -> Iterator[Row]:
+    for metric in metrics.values() if len(sessions) > 1 else ():
         having = [one for one in sessions if isfinite(_badness(metric, one))]
         if metric.tolerance is not None and having:
             yield from _of_metric(number, metric, machine, having)

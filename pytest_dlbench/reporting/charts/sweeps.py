@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metric, shown_in
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row, Value
@@ -26,7 +26,6 @@ COLUMNS = {
     "shown": "shown",
     "share": "share of the row's best",
 }
-FIGURES = {"throughput": ("samples/s", 1.0, ",.0f"), "accuracy": ("accuracy in %", 100.0, ".1f")}
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
@@ -41,7 +40,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
             found.setdefault((case.subject, setting, series), []).append((number, case))
     rows = tuple(
         row
-        for metric in FIGURES
+        for metric in shown_in("sweeps", METRICS)
         for (subject, setting, series), group in found.items()
         if len({case.case.settings[setting] for _, case in group}) > 1
         for row in _rows(metric, subject, setting, series, group)
@@ -52,11 +51,11 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(), choose="sweep")
 
 
-def _rows(metric: str, subject: str, setting: str, series: str, group: Sequence[tuple[int, Measured]]) -> list[Row]:
-    unit, factor, form = FIGURES[metric]
-    group = [(number, case) for number, case in group if metric in case.result.figures]
+def _rows(metric: Metric, subject: str, setting: str, series: str, group: Sequence[tuple[int, Measured]]) -> list[Row]:
+    unit, factor, form = (f"{metric.heading} in %", 100.0, ".1f") if metric.unit == "share" else _plain(metric)
+    group = [(number, case) for number, case in group if metric.name in case.result.figures]
     ordered = sorted(group, key=lambda pair: _order(pair[1].case.settings[setting]))
-    figures = [factor * fmean(METRICS[metric].figure(run) for run in case.finished) for _, case in ordered]
+    figures = [factor * fmean(metric.figure(run) for run in case.finished) for _, case in ordered]
     best = max(figures, default=1.0) or 1.0
     sweep = f"{setting} of {subject}: {unit}"
     return [
@@ -71,6 +70,10 @@ def _rows(metric: str, subject: str, setting: str, series: str, group: Sequence[
         )
         for (number, case), figure in zip(ordered, figures, strict=True)
     ]
+
+
+def _plain(metric: Metric) -> tuple[str, float, str]:
+    return metric.unit if metric.cell else f"{metric.heading} ({metric.unit})", 1.0, metric.cell or ".3g"
 
 
 def _order(value: Value) -> tuple[bool, float, str]:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.reporting.charts.history import Past
@@ -21,15 +21,19 @@ OF_A_RUN = ("began", "run_outcome", "invalid", "versions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What the files hold: judged cases by session, their past as a history has it, and what could not be read."""
+    """What the files hold: judged cases by session, their past as a history has it, and what could not be read.
+
+    ``metrics`` are those that are known here.
+    """
 
     cases: tuple[Measured, ...]
     sessions: tuple[str, ...]
     past: tuple[Past, ...] = ()
     damages: tuple[str, ...] = ()
+    metrics: Metrics = field(default_factory=lambda: METRICS)
 
 
-def gather(paths: Iterable[Path], history: History | None = None) -> Gathered:
+def gather(paths: Iterable[Path], history: History | None = None, metrics: Metrics = METRICS) -> Gathered:
     """All judged cases of these journals, documents, and folders of them; each file is a session.
 
     Raises FileFormatError for a path that is not there, and for a folder without any. A history that cannot be read is
@@ -42,25 +46,27 @@ def gather(paths: Iterable[Path], history: History | None = None) -> Gathered:
         for session, part in found
         for case in part.cases
     ]
-    past, damages = _remembered(history, [case.result.case.id for case in judged]) if history else ((), ())
+    names = [case.result.case.id for case in judged]
+    past, damages = _remembered(history, names, metrics) if history else ((), ())
     return Gathered(
         cases=named(judged),
         sessions=tuple(file.stem for file in files),
         past=past,
         damages=(*(damage for _, part in found for damage in part.damages), *damages),
+        metrics=metrics,
     )
 
 
-def _remembered(history: History, cases: Sequence[str]) -> tuple[tuple[Past, ...], tuple[str, ...]]:
+def _remembered(history: History, cases: Sequence[str], metrics: Metrics) -> tuple[tuple[Past, ...], tuple[str, ...]]:
     try:
-        remembered = history.read(columns=(*SESSION, *OF_A_RUN, *METRICS))
+        remembered = history.read(columns=(*SESSION, *OF_A_RUN, *metrics))
     except DlbenchError as error:
         # The session's own figures are worth a page all the same.
         return (), (str(error),)
-    return tuple(_past(remembered, cases)), remembered.damages
+    return tuple(_past(remembered, cases, metrics)), remembered.damages
 
 
-def _past(remembered: Remembered, cases: Sequence[str]) -> Iterator[Past]:
+def _past(remembered: Remembered, cases: Sequence[str], metrics: Metrics) -> Iterator[Past]:
     """The sessions of these cases, of runs that finished undisturbed."""
     rows = remembered.rows
     if rows.empty:
@@ -68,7 +74,7 @@ def _past(remembered: Remembered, cases: Sequence[str]) -> Iterator[Past]:
     sound = rows["case"].isin(cases) & (rows["run_outcome"] == RunOutcome.FINISHED.value) & (rows["invalid"] == "")
     for _, group in rows[sound].groupby(list(SESSION)):
         first = group.iloc[0]
-        known = {name: group[name] for name in METRICS if name in group}
+        known = {name: group[name] for name in metrics if name in group}
         yield Past(
             case=first["case"],
             machine=first["machine"],

@@ -15,32 +15,29 @@ import msgspec
 import vl_convert
 from markupsafe import Markup
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, Metrics, shown_in
 from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.records import CaseOutcome, CaseResult
 from pytest_dlbench.reporting import figures
-from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Table, history
+from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Table, changes, history
 from pytest_dlbench.reporting.charts.chart import of_case
 from pytest_dlbench.reporting.charts.measured import shared
-from pytest_dlbench.reporting.columns import HEADINGS, Layout
+from pytest_dlbench.reporting.columns import heading, is_shown
 from pytest_dlbench.reporting.page.gathering import Gathered
 from pytest_dlbench.reporting.page.pictures import THEMES, VEGA_LITE
 from pytest_dlbench.storing.files import write_whole
 
 HERE = files("pytest_dlbench.reporting.page")
 GLOBALS = "window.vegaEmbed = vegaEmbed;"
-# Of the columns in the terminal, those that a page leaves to its charts and to the other columns.
-ELSEWHERE = ("runs", "import_time", "build_time", "equal_to", "verdict")
 # Outcomes that say nothing went wrong; the others are listed with their reasons.
 QUIET = (CaseOutcome.PASSED, CaseOutcome.NO_BASELINE, CaseOutcome.IMPROVED)
 
 
 def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
     """Write the page whole, and give what it shows."""
-    drawn = [
-        history.chart(gathered.cases, gathered.past) if draw is history.chart else draw(gathered.cases)
-        for draw in CHARTS
-    ]
+    # Of the other charts each needs the cases alone.
+    more = {history.chart: (gathered.past, gathered.metrics), changes.chart: (gathered.metrics,)}
+    drawn = [draw(gathered.cases, *more.get(draw, ())) for draw in CHARTS]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, render(gathered, drawn).encode())
     return tuple(chart for chart in drawn if not isinstance(chart, Nothing))
@@ -48,7 +45,7 @@ def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
 
 def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
     """The page's text. Whatever comes from a record is escaped, as HTML or as JSON."""
-    columns = _columns(gathered.cases)
+    columns = _columns(gathered.cases, gathered.metrics)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     scripts = (_vega(), HERE.joinpath("page.js").read_text())
     return environment.from_string(HERE.joinpath("page.html.j2").read_text()).render(
@@ -62,8 +59,8 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         shared=shared(gathered.cases),
         outcomes=Counter(case.result.outcome.value for case in gathered.cases),
         headline=_headline(gathered.cases),
-        columns=[HEADINGS.get(column, column) for column in columns],
-        rows=[_row(case.result, columns) for case in gathered.cases],
+        columns=[heading(column, gathered.metrics) for column in columns],
+        rows=[_row(case.result, columns, gathered.metrics) for case in gathered.cases],
         noisy=_noisy(gathered.cases),
         warned=[(number, case) for number, case in enumerate(gathered.cases) if case.result.warnings],
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
@@ -108,21 +105,16 @@ def _case(case: Measured) -> dict[str, Any]:
     return {"case": case.label, **of_case(case), "outcome": case.result.outcome.value}
 
 
-def _columns(cases: Sequence[Measured]) -> list[str]:
+def _columns(cases: Sequence[Measured], metrics: Metrics) -> list[str]:
     """The metrics of these cases, with those that hooks brought: here, or in the session that recorded them."""
     known = {name: None for case in cases for name in case.result.figures}
-    usual = [name for name in Layout().shown(known) if name not in ELSEWHERE]
-    return [*usual, *(name for name in known if name not in METRICS)]
+    usual = [metric.name for metric in shown_in("page", metrics) if is_shown(metric, known)]
+    return [*usual, *(name for name in known if name not in METRICS and name not in usual)]
 
 
-def _row(result: CaseResult, columns: Sequence[str]) -> list[str]:
-    cells = [_cell(name, result.figures[name]) if name in result.figures else "–" for name in columns]
+def _row(result: CaseResult, columns: Sequence[str], metrics: Metrics) -> list[str]:
+    cells = [figures.cell(name, result.figures[name], metrics) if name in result.figures else "–" for name in columns]
     return [*cells, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]
-
-
-def _cell(metric: str, value: float) -> str:
-    # The heading has the unit.
-    return f"{value:,.0f}" if metric == "throughput" else figures.figure(metric, value).removesuffix(" cores")
 
 
 def _data(table: Table) -> Markup:

@@ -11,7 +11,7 @@ import numpy as np
 from dlworker.evaluation import TOP, judge
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
-from dlworker.profiling import profiler_of
+from dlworker.profiling import name_of, profiler_of
 from dlworker.protocol import VERSION, RequestError, encode, required
 from dlworker.training import timed_outputs, timed_steps
 
@@ -73,7 +73,7 @@ def build(session, request):
 def _refuse_unsupported(builder, network, recipe):
     missing = sorted(needs(network, recipe) - set(builder.SUPPORTS))
     if missing:
-        message = "the builder %s has no %s" % (builder.__name__.rpartition(".")[2], ", no ".join(missing))
+        message = "the builder %s has no %s" % (name_of(builder), ", no ".join(missing))
         raise RequestError("unsupported", message)
 
 

@@ -1,47 +1,32 @@
 """Which operators a step is made of, by the framework's own profiler: asked for after a regression, never measured."""
 
 import importlib
+import importlib.util
+import sys
 
 from dlworker.protocol import RequestError
 
-# By builder: the module whose ``profile(run, trainer, device)`` gives {operator: seconds}. A builder may have one of
-# its own; a variant, whose Trainer is another builder's, has that one's.
-PROFILERS = {
-    "dlworker.frameworks.%s" % name: "dlworker.frameworks.%s_profile" % name
-    for name in (
-        "caffe2",
-        "chainer",
-        "cntk",
-        "jax",
-        "keras",
-        "keras2",
-        "mxnet",
-        "paddle",
-        "pytorch",
-        "tensorflow",
-        "tensorflow1",
-        "theano",
-        "tinygrad",
-    )
-}
-# Frameworks with nothing to ask.
-WITHOUT = {
-    "dlworker.frameworks.mlx": "MLX has no profiler: it traces a Mac's GPU for Xcode, and no CPU",
-}
-
 
 def profiler_of(builder):
-    """The function that profiles what a builder has built; a RequestError with the reason where there is none."""
+    """The function that profiles what a builder has built; a RequestError with the reason where there is none.
+
+    It is the builder's own ``profile``, or that of the module ``profile`` in its folder. A variant, whose Trainer is
+    another builder's, has that one's.
+    """
     own = getattr(builder, "profile", None)
-    if own is not None:
+    if callable(own):
         return own
-    for module in [kind.__module__ for kind in builder.Trainer.__mro__]:
-        if module in WITHOUT:
-            raise RequestError("unsupported", WITHOUT[module])
-        if module in PROFILERS:
-            return importlib.import_module(PROFILERS[module]).profile
-    name = builder.__name__.rpartition(".")[2]
-    raise RequestError("unsupported", "the builder %s has no function profile(run, trainer, device)" % name)
+    for name in [builder.__name__] + [kind.__module__ for kind in builder.Trainer.__mro__]:
+        is_folder = hasattr(sys.modules.get(name), "__path__")
+        if is_folder and importlib.util.find_spec(name + ".profile"):
+            return importlib.import_module(name + ".profile").profile
+    message = "the builder %s has no function profile(run, trainer, device)" % name_of(builder)
+    raise RequestError("unsupported", message)
+
+
+def name_of(builder):
+    """What messages call a builder: pytorch, pytorch.compile, or a module of a user's own."""
+    return builder.__name__.replace("dlworker.frameworks.", "")
 
 
 def processor_only(framework, device):

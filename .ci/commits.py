@@ -1,0 +1,54 @@
+"""Check the subjects of new commits, and list them: ``commits.py``, in a clone.
+
+A subject is at most 72 characters long, has no full stop at its end, and is imperative ("Add", not "Added", "Adds" or
+"Adding"), as far as its first word shows. New is what came after the last commit from before these rules.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+# The last commit before the rules.
+BASE = "7181c1407899fbf031dfbebe346b403cf749ed2d"
+LONGEST = 72
+OTHER_MOODS = re.compile(r"[A-Za-z]+(ed|ing|[^sui]s)\b", re.IGNORECASE)
+# What ends like another mood, and is imperative.
+IMPERATIVE = frozenset(
+    {"bring", "embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "spring", "string"}
+)
+
+
+def faults(subject: str) -> Iterator[str]:
+    """What is wrong with it."""
+    if len(subject) > LONGEST:
+        yield f"{len(subject)} characters, more than {LONGEST}"
+    if subject.endswith("."):
+        yield "a full stop at the end"
+    word = subject.partition(" ")[0]
+    if OTHER_MOODS.fullmatch(word) and word.lower() not in IMPERATIVE:
+        yield f"{word!r} is not imperative"
+
+
+def subjects() -> list[str]:
+    """Of the new commits, the newest first; where a shallow clone has not the last one before, of the newest alone."""
+    known = subprocess.run(["git", "cat-file", "-e", BASE], capture_output=True, check=False).returncode == 0
+    which = [f"{BASE}..HEAD"] if known else ["-1"]
+    done = subprocess.run(
+        ["git", "log", "--no-merges", "--format=%s", *which], capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def main() -> int:
+    """List, and judge."""
+    found = subjects()
+    print(f"new commits: {len(found)}", *found, sep="\n  ")
+    wrong = [f"{subject}: {fault}" for subject in found for fault in faults(subject)]
+    for line in wrong:
+        print(f"commit subject: {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

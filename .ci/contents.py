@@ -1,0 +1,219 @@
+"""What the outcome of a framework's tests depends on, as one key for each framework and sweep.
+
+A sweep is a group of tests that trains every framework. Its key changes with the worker, the framework's builder and
+pins, what is installed for it, the neutral models, the tests with all that they import, and the processor.
+
+The driver is no part of a key: PyTorch, JAX and one other framework run at every landing, and with them all of it.
+"""
+
+import ast
+import hashlib
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+# This tree is described, and not a package that happens to be installed.
+sys.path.insert(0, str(ROOT))
+
+from pytest_dlbench.environments import FRAMEWORKS, Framework  # noqa: E402 - the path comes first
+from pytest_dlbench.environments.placing import CURRENT, Absent, Place, Places  # noqa: E402
+
+WORKER = ROOT / "pytest_dlbench" / "worker" / "dlworker"
+DOUBLES = "tests.doubles.builders"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Tests that train every framework.
+
+    ``tests`` are their files, ``data`` the patterns of other files that they read. ``reads_documentation`` says that
+    they hold a framework against its rows in the documentation's tables.
+    """
+
+    tests: tuple[str, ...]
+    data: tuple[str, ...] = ()
+    reads_documentation: bool = False
+
+
+MODELS, ZOO = "pytest_dlbench/model/**/*.py", "pytest_dlbench/zoo/**/*.py"
+# The only network that a usual run certifies; the others are for CI_FULL=1.
+GOLDEN = "fixtures/golden/gatech-lenet-*.json"
+
+SWEEPS: Mapping[str, Sweep] = {
+    "layers": Sweep(tests=("tests/worker/test_builders_agree.py",)),
+    "vocabulary": Sweep(tests=("tests/worker/test_vocabulary_agrees.py",)),
+    "precision": Sweep(tests=("tests/worker/test_mixed_precision.py",)),
+    "table": Sweep(tests=("tests/worker/test_frameworks_table.py",), reads_documentation=True),
+    "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
+    "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),
+    "side-by-side": Sweep(tests=("bench/test_training.py",), data=(ZOO,)),
+}
+
+# Whose builder a builder stands on, by the back end that it is given.
+STANDS_ON: Mapping[tuple[str, str], str] = {
+    ("keras", "tensorflow"): "tensorflow",
+    ("keras", "jax"): "jax",
+    ("keras", "torch"): "pytorch",
+    ("keras2", "tensorflow"): "tensorflow1",
+    ("keras2", "theano"): "theano",
+    ("keras2", "cntk"): "cntk",
+    ("lasagne", ""): "theano",
+}
+
+
+def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The key of each sweep and framework."""
+    about = {name: _about(FRAMEWORKS[name]) for name in names}
+    return {
+        name: {framework: _digest([about[framework], _sweep(framework, sweep)]) for framework in about}
+        for name, sweep in SWEEPS.items()
+    }
+
+
+def families(framework: Framework) -> set[str]:
+    """The folders in dlworker/frameworks/ of its builder, and of the one that this stands on."""
+    own = family(framework.builder)
+    backend = dict(framework.variables).get("KERAS_BACKEND", "")
+    return {own, STANDS_ON.get((own, backend), own)}
+
+
+def family(module: str) -> str:
+    """The folder of a builder's module. A variant lies in the folder of what it varies."""
+    # pytorch_compile.py is as good as pytorch/compile.py.
+    return re.split(r"[._]", module.removeprefix("dlworker.frameworks."))[0]
+
+
+def worker_files(framework: Framework) -> list[Path]:
+    """All of dlworker but the folders of other frameworks."""
+    others = {one for known in FRAMEWORKS.values() if known.builder for one in families(known)} - families(framework)
+    return [file for file in _below(f"{WORKER.relative_to(ROOT)}/**/*.py") if folder_of(file) not in others]
+
+
+def folder_of(file: Path) -> str:
+    """Whose builder a file of dlworker is part of; empty for what all share."""
+    frameworks = WORKER / "frameworks"
+    return family(file.relative_to(frameworks).parts[0]) if file.is_relative_to(frameworks) else ""
+
+
+def test_files(tests: Iterable[str]) -> list[Path]:
+    """Files of tests, their conftests, and all of tests/, bench/ and fixtures/ that one of these imports or names."""
+    found: set[Path] = set()
+    todo = [ROOT / test for test in tests]
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found.add(file)
+            todo += _conftests(file)
+            todo += _mentioned(file)
+    return sorted(found)
+
+
+def _conftests(file: Path) -> list[Path]:
+    above = (folder / "conftest.py" for folder in file.parents if folder.is_relative_to(ROOT))
+    return [conftest for conftest in above if conftest.is_file()]
+
+
+@cache
+def _mentioned(file: Path) -> tuple[Path, ...]:
+    nodes = ast.walk(ast.parse(file.read_text()))
+    found = (_module(f"{prefix}{name}") for node in nodes for name in _names(node) for prefix in ("", f"{DOUBLES}."))
+    return tuple(path for path in found if path)
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Modules that it may be about: imports, and words, as pytest_plugins and builders of doubles are."""
+    match node:
+        case ast.Import(names=aliases):
+            yield from (alias.name for alias in aliases)
+        case ast.ImportFrom(module=str(module), names=aliases):
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in aliases)
+        case ast.Constant(value=str(text)):
+            yield text
+
+
+def _module(name: str) -> Path | None:
+    parts = name.split(".")
+    if parts[0] not in ("tests", "bench", "fixtures") or not all(part.isidentifier() for part in parts):
+        return None
+    file = ROOT.joinpath(*parts).with_suffix(".py")
+    return file if file.is_file() else None
+
+
+def _sweep(framework: str, sweep: Sweep) -> Any:
+    files = [*test_files(sweep.tests), *(file for pattern in sweep.data for file in _below(pattern))]
+    rows = _documented(framework) if sweep.reads_documentation else []
+    return [[_content(file) for file in files], rows]
+
+
+def _documented(framework: str) -> list[str]:
+    row = re.compile(rf"\| *`?{re.escape(framework)}`? *\|")
+    return [line for file in _below("docs/**/*.md") for line in file.read_text().splitlines() if row.match(line)]
+
+
+def _about(framework: Framework) -> Any:
+    """What holds for each sweep of a framework."""
+    files = [*worker_files(framework), *_below(MODELS)]
+    place = Places().find(framework)
+    # The first one is what is built unless another version is asked for.
+    pins = [(one.folder_name, one.variables) for one in framework.environments[:1]]
+    return [
+        [_content(file) for file in files],
+        [framework.builder, framework.needs, framework.variables, pins],
+        [] if isinstance(place, Absent) else installed(framework, place),
+        [platform.python_version(), processor()],
+    ]
+
+
+def installed(framework: Framework, place: Place) -> list[str]:
+    """Versions of Python and of packages: all of an environment, of the Python that runs pytest what it needs."""
+    if place.environment == CURRENT:
+        needs = [re.findall(r"[\w-]+", one)[0] for need in framework.needs for one in need.split(" | ")]
+        return [f"{name}-{_version(name)}" for name in (*needs, "numpy")]
+    folder = place.python.parents[1]
+    versions = re.findall(r"(?m)^version.*$", (folder / "pyvenv.cfg").read_text())
+    return [*versions, *sorted(file.name for file in folder.glob("lib/python*/site-packages/*.dist-info"))]
+
+
+@cache
+def _version(distribution: str) -> str:
+    """Empty where only an alternative of it is installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def processor() -> list[str]:
+    """Model and flags: by these libraries choose how they compute."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return [platform.machine(), platform.processor()]
+    return sorted({line for line in lines if line.startswith(("model name", "flags", "CPU part", "Features"))})
+
+
+@cache
+def _below(pattern: str) -> tuple[Path, ...]:
+    """Files of a pattern; there must be some."""
+    found = tuple(sorted(ROOT.glob(pattern)))
+    if not found:
+        raise FileNotFoundError(f"no file matches {pattern} in {ROOT}: was it moved?")
+    return found
+
+
+@cache
+def _content(file: Path) -> tuple[str, str]:
+    return str(file.relative_to(ROOT)), hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]

@@ -1,0 +1,135 @@
+"""Stamps: what passed before on this machine with the same content, and is skipped.
+
+stamps.py plan FRAMEWORK,…           the plan, as JSON; with CI_FULL=1 it skips nothing
+stamps.py frameworks PLAN SWEEP      those that the sweep trains
+stamps.py list PLAN                  what is skipped, with the key and the date of the pass
+stamps.py write PLAN JUNIT_XML…      stamp what passed; if anything failed, nothing
+
+A stamp is a file of the user's cache. PyTorch and JAX always run, and one other framework in turn: the one whose stamps
+are the oldest.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from contents import SWEEPS, keys
+
+ALWAYS = ("pytorch", "jax")
+Plan = dict[str, Any]
+
+
+def folder() -> Path:
+    """Where stamps are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-dlbench" / "ci" / "stamps"
+
+
+def plan(names: list[str], *, is_full: bool) -> Plan:
+    """The key of each sweep and framework, and what is skipped: the reason, the key, the date of the pass."""
+    found = keys(names)
+    stamped = {} if is_full else {sweep: _stamped(sweep, found[sweep]) for sweep in found}
+    turn = _turn(names, stamped.values())
+    skipped = {
+        sweep: {name: stamp for name, stamp in stamps.items() if name not in (*ALWAYS, turn)}
+        for sweep, stamps in stamped.items()
+    }
+    return {"keys": found, "turn": turn, "skipped": skipped}
+
+
+def _stamped(sweep: str, of_frameworks: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    stamps = {}
+    for name, key in of_frameworks.items():
+        if (file := _file(sweep, name, key)).is_file():
+            reason = f"{name} passed before with the same content (stamp {sweep}-{key})"
+            stamps[name] = {"key": key, "passed": file.read_text().strip(), "reason": reason}
+    return stamps
+
+
+def _turn(names: list[str], stamped: Iterable[Mapping[str, Mapping[str, str]]]) -> str | None:
+    """The framework whose oldest stamp is the oldest of all."""
+    dates: dict[str, str] = {}
+    for stamps in stamped:
+        for name, stamp in stamps.items():
+            dates[name] = min(stamp["passed"], dates.get(name, stamp["passed"]))
+    return min((name for name in names if name in dates and name not in ALWAYS), key=dates.__getitem__, default=None)
+
+
+def _file(sweep: str, framework: str, key: str) -> Path:
+    return folder() / framework / f"{sweep}-{key}"
+
+
+def frameworks(planned: Plan, sweep: str) -> list[str]:
+    """Those that a sweep trains."""
+    return [name for name in planned["keys"][sweep] if name not in planned["skipped"].get(sweep, {})]
+
+
+def lines(planned: Plan) -> Iterator[str]:
+    """What is skipped, a line for each framework."""
+    for name in planned["keys"]["layers"]:
+        stamps = {sweep: of[name] for sweep, of in planned["skipped"].items() if name in of}
+        if stamps:
+            each = (f"{sweep} {stamp['key']} of {stamp['passed'][:10]}" for sweep, stamp in stamps.items())
+            yield f"skipped by stamps: {name}: {', '.join(each)}"
+    yield f"in turn: {planned['turn'] or 'none'}"
+
+
+def write(planned: Plan, reports: Iterable[str]) -> int:
+    """Stamp each sweep and framework of which a test passed; gives how many. None at all where a test failed."""
+    cases = [case for report in reports for case in ET.parse(report).iter("testcase")]
+    if any(case.find(bad) is not None for case in cases for bad in ("failure", "error")):
+        return 0
+    passed = [f"{case.get('classname')}.{case.get('name')}" for case in cases if case.find("skipped") is None]
+    ran = {sweep: _trained(sweep, of_frameworks, passed) for sweep, of_frameworks in planned["keys"].items()}
+    stamps = [_file(sweep, name, planned["keys"][sweep][name]) for sweep, names in ran.items() for name in names]
+    # One date for all of a run: they take turns in the order of the table.
+    date = datetime.now(UTC).isoformat()
+    for stamp in stamps:
+        _write(stamp, date)
+    return len(stamps)
+
+
+def _trained(sweep: str, names: Iterable[str], tests: Iterable[str]) -> set[str]:
+    """The frameworks that some tests of a sweep name in their brackets."""
+    modules = tuple(f"{file.removesuffix('.py').replace('/', '.')}." for file in SWEEPS[sweep].tests)
+    found = set()
+    for test in tests:
+        if test.startswith(modules):
+            named = [name for name in names if re.search(rf"[\[-]{re.escape(name)}[\]-]", test)]
+            # Not mxnet where it is mxnet-imperative.
+            found |= {name for name in named if not any(name != other and name in other for other in named)}
+    return found
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: another run may read it.
+    whole = file.with_name(f"{file.name}.{os.getpid()}")
+    whole.write_text(f"{text}\n")
+    whole.replace(file)
+
+
+def main(command: str, first: str, *others: str) -> None:
+    """See above."""
+    if command == "plan":
+        json.dump(plan(first.split(","), is_full=os.environ.get("CI_FULL") == "1"), sys.stdout, indent=2)
+        return
+    planned = json.loads(Path(first).read_text())
+    match command:
+        case "frameworks":
+            print(",".join(frameworks(planned, *others)))
+        case "list":
+            print("\n".join(lines(planned)))
+        case "write":
+            print(f"stamps written: {write(planned, others)}")
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,145 @@
+"""Chainer: a Chain of links and functions, defined by running it; NumPy computes."""
+
+import ctypes
+from functools import reduce
+
+import chainer
+import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
+import numpy as np
+
+from dlworker.frameworks.chainer.layers import LAYERS, Network, SequenceGRU, interleaved
+from dlworker.frameworks.chainer.losses import LOSSES
+from dlworker.frameworks.chainer.optimizers import OPTIMIZERS, optimizer_of, set_rate
+from dlworker.frameworks.chainer.precision import MIXED
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+PRECISIONS = {"float32": np.float32, "float64": np.float64, **MIXED}
+
+
+def configure(threads):
+    """Nothing: only NumPy's BLAS has threads, whose variable the driver set before this Python started."""
+
+
+def threads():
+    """The number of NumPy's OpenBLAS, the one part with threads; None for another BLAS. Chainer itself has none."""
+    blas = ctypes.CDLL(np.core._multiarray_umath.__file__)
+    for name in ("openblas_get_num_threads64_", "openblas_get_num_threads"):
+        if hasattr(blas, name):
+            return int(getattr(blas, name)())
+    return None
+
+
+def versions():
+    """Chainer; the NumPy that it computes with is told by the worker."""
+    return {"chainer": chainer.__version__}
+
+
+def _text(step):
+    """A link as it shows itself, a function by its name and what it is called with."""
+    if isinstance(step, chainer.Link):
+        return str(step)
+    function, keywords = getattr(step, "func", step), getattr(step, "keywords", {})
+    return "%s(%s)" % (function.__name__, ", ".join("%s=%s" % pair for pair in keywords.items()))
+
+
+# Where Chainer keeps an array, by kind and canonical role. NStepGRU has one for each gate.
+ARRAYS = {"weight": ["W"], "bias": ["b"], "scale": ["gamma"], "shift": ["beta"]}
+ARRAYS_OF = {
+    "lstm": {"weight": ["upward.W"], "recurrent": ["lateral.W"], "bias": ["upward.b"]},
+    "gru": {
+        "weight": ["w0", "w1", "w2"],
+        "recurrent": ["w3", "w4", "w5"],
+        "bias": ["b0", "b1", "b2"],
+        "recurrent_bias": ["b3", "b4", "b5"],
+    },
+}
+# Kept as (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
+
+
+def _reach(link, path):
+    """An array of a link or of its part, or None where it has none."""
+    return reduce(lambda owner, name: getattr(owner, name, None), path.split("."), link)
+
+
+class Trainer:
+    """The network, its optimiser and the examples, as NumPy arrays."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        if device != "cpu":
+            message = "device %r: Chainer takes no CuPy after version 7, of 2020; this builder is for the CPU" % device
+            raise RequestError("unsupported", message)
+        if recipe["precision"] not in PRECISIONS:
+            raise RequestError("unsupported", "the Chainer builder has no precision %r" % recipe["precision"])
+        # Initialisers and dropout both draw from NumPy's own generator.
+        np.random.seed(seed)
+        self.dtype = np.dtype(recipe["precision"])
+        self.network, self.layers = network, network["layers"]
+        with chainer.using_config("dtype", PRECISIONS[recipe["precision"]]):
+            self.model = Network(network)
+        if weights is not None:
+            self._set(weights)
+        self.loss = LOSSES[network["loss"]](network)
+        self.optimizer = optimizer_of(self.model, recipe)
+
+    def _natives(self):
+        """Canonical name, the native parameters that stand side by side in it, and whether each is transposed."""
+        links = {link.name: link for link in self.model.children()}
+        for layer in self.layers:
+            kind, link = layer["kind"], links.get(layer["name"])
+            owner = link.rnn[0] if isinstance(link, SequenceGRU) else link
+            for role, paths in ARRAYS_OF.get(kind, ARRAYS).items():
+                parameters = [_reach(owner, path) for path in paths]
+                if parameters[0] is not None:
+                    yield "%s.%s" % (layer["name"], role), parameters, (kind, role) in TRANSPOSED
+
+    def _set(self, weights):
+        kinds = {layer["name"]: layer["kind"] for layer in self.layers}
+        for name, parameters, transposed in self._natives():
+            whole = interleaved(weights[name]) if kinds[name.split(".")[0]] == "lstm" else weights[name]
+            for parameter, part in zip(parameters, np.split(whole, len(parameters), axis=-1)):
+                array = part.T if transposed else part
+                if array.shape != parameter.shape:
+                    raise ValueError("%s: Chainer has %s, the weights %s" % (name, parameter.shape, array.shape))
+                parameter.array[...] = array
+
+    def parameters(self):
+        shapes = {}
+        for name, parameters, transposed in self._natives():
+            *others, last = parameters[0].shape[::-1] if transposed else parameters[0].shape
+            shapes[name] = tuple(others) + (last * len(parameters),)
+        return shapes
+
+    def describe(self):
+        return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order, self.rates = np.array(order), rates
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), np.array(labels, dtype=np.int32)
+
+    def _inputs(self, inputs):
+        return np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.dtype)
+
+    def step(self, number):
+        index = self.order[number]
+        loss = self.loss(self._logits(self.inputs[index]), self.labels[index])
+        self.model.cleargrads()
+        # None but with loss scaling. Chainer tells it only to a loss function that the optimiser calls itself.
+        loss.backward(loss_scale=self.optimizer._loss_scale)
+        if self.rates is not None:
+            set_rate(self.optimizer, float(self.rates[number]))
+        self.optimizer.update()
+        return loss.array
+
+    def _logits(self, inputs):
+        return F.cast(self.model(inputs), np.promote_types(self.dtype, np.float32))
+
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            with chainer.using_config("train", False), chainer.no_backprop_mode():
+                yield self._logits(inputs[first : first + batch_size]).array

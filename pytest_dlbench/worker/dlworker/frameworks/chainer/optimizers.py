@@ -1,0 +1,126 @@
+"""Chainer's optimisers, and update rules where its own compute something else than the canonical update."""
+
+from math import sqrt
+
+import chainer
+import numpy as np
+from chainer.optimizers.ada_delta import AdaDeltaRule
+from chainer.optimizers.momentum_sgd import MomentumSGDRule
+
+from dlworker.frameworks.chainer.precision import GradientClipping
+
+
+class SGDRule(MomentumSGDRule):
+    """Momentum without rates in the velocity, and steps that may look ahead from the new velocity.
+
+    The velocity of Chainer's MomentumSGD holds the rates of old, which matters where they change. NesterovAG adds
+    momentum² times the new velocity, where its own source (arXiv 1212.0901) has the old one.
+    """
+
+    def update_core(self, param):
+        velocity, grad, settings = self.state["v"], param.grad, self.hyperparam
+        velocity *= settings.momentum
+        velocity += grad
+        param.data -= settings.lr * (grad + settings.momentum * velocity if settings.nesterov else velocity)
+
+
+class SGD(chainer.optimizers.MomentumSGD):
+    """MomentumSGD with an SGDRule for every parameter."""
+
+    def __init__(self, lr, momentum, nesterov):
+        super().__init__(lr, momentum)
+        self.hyperparam.nesterov = nesterov
+
+    def create_update_rule(self):
+        return SGDRule(self.hyperparam)
+
+
+class Adam(chainer.optimizers.Adam):
+    """Chainer's adds epsilon to the root before that is corrected: so it gets a corrected one."""
+
+    def __init__(self, epsilon, **kwargs):
+        super().__init__(**kwargs)
+        self.epsilon = epsilon
+
+    def update(self, *args, **kwargs):
+        self.hyperparam.eps = self.epsilon * sqrt(1 - self.hyperparam.beta2 ** (self.t + 1))
+        super().update(*args, **kwargs)
+
+
+class RatedAdaDeltaRule(AdaDeltaRule):
+    """Chainer's own has no learning rate."""
+
+    def update_core(self, param):
+        squares, changes, settings = self.state["msg"], self.state["msdx"], self.hyperparam
+        squares *= settings.rho
+        squares += (1 - settings.rho) * param.grad * param.grad
+        change = np.sqrt((changes + settings.eps) / (squares + settings.eps)) * param.grad
+        changes *= settings.rho
+        changes += (1 - settings.rho) * change * change
+        param.data -= settings.lr * change
+
+
+class AdaDelta(chainer.optimizers.AdaDelta):
+    """AdaDelta with a RatedAdaDeltaRule for every parameter."""
+
+    lr = chainer.optimizer.HyperparameterProxy("lr")
+
+    def __init__(self, lr, rho, eps):
+        super().__init__(rho, eps)
+        self.lr = lr
+
+    def create_update_rule(self):
+        return RatedAdaDeltaRule(self.hyperparam)
+
+
+# Every optimiser is a function (settings, whether rates change) -> Chainer optimizer.
+
+
+def sgd(settings, has_schedule):
+    rate, momentum, nesterov = settings["learning_rate"], settings["momentum"], settings["nesterov"]
+    if nesterov or (momentum and has_schedule):
+        return SGD(rate, momentum, nesterov)
+    return chainer.optimizers.MomentumSGD(rate, momentum) if momentum else chainer.optimizers.SGD(rate)
+
+
+def adam(settings, has_schedule):
+    rate, betas = settings["learning_rate"], {name: settings[name] for name in ("beta1", "beta2")}
+    return Adam(settings["epsilon"], alpha=rate, **betas)
+
+
+def adadelta(settings, has_schedule):
+    return AdaDelta(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+def rmsprop(settings, has_schedule):
+    return chainer.optimizers.RMSprop(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+
+
+def optimizer_of(model, recipe):
+    """The optimiser of a recipe, set up for a model."""
+    settings = recipe["optimizer"]
+    optimizer = OPTIMIZERS[settings["kind"]](settings, bool(recipe.get("schedule")))
+    is_mixed = recipe["precision"] == "float16"
+    if is_mixed:
+        optimizer.use_fp32_update()
+        optimizer.loss_scaling()
+    optimizer.setup(model)
+    if recipe.get("clip_norm"):
+        clipping = GradientClipping if is_mixed else chainer.optimizer_hooks.GradientClipping
+        optimizer.add_hook(clipping(recipe["clip_norm"]))
+    if settings.get("weight_decay"):
+        # Of each parameter, not of the optimiser: what is clipped, and scaled, is the gradient of the loss alone.
+        for parameter in model.params():
+            parameter.update_rule.add_hook(chainer.optimizer_hooks.WeightDecay(settings["weight_decay"]))
+    return optimizer
+
+
+def set_rate(optimizer, rate):
+    """Change the learning rate, which Adam calls alpha."""
+    if isinstance(optimizer, Adam):
+        optimizer.alpha = rate
+    else:
+        optimizer.lr = rate

@@ -1,0 +1,154 @@
+"""JAX: pure functions over a dictionary of arrays, one jitted step, optax for the update. Images are channels last."""
+
+from contextlib import suppress
+from functools import partial
+from glob import glob
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from dlworker.frameworks.jax.layers import KINDS, apply
+from dlworker.frameworks.jax.losses import LOSSES, mean_loss
+from dlworker.frameworks.jax.optimizers import OPTIMIZERS, optimizer
+from dlworker.frameworks.jax.precision import MIXED
+from dlworker.frameworks.jax.weights import first_states, own_weights, to_native
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+def configure(threads):
+    """XLA's CPU pool reads NPROC, which the driver set before this Python started."""
+
+
+def threads():
+    """The threads of XLA's CPU pool, counted among those of this process by their name; None if there are none.
+
+    Neither JAX nor XLA has a function that tells their number. They start with the first device, and stay.
+    """
+    jax.devices()
+    return sum(name.endswith("XLAEigen") for name in _thread_names()) or None
+
+
+def _thread_names():
+    for path in glob("/proc/self/task/*/comm"):
+        # A thread may have ended since.
+        with suppress(OSError), open(path) as file:
+            yield file.read().strip()
+
+
+def versions():
+    """JAX, the compiler that comes with jaxlib, and the optimiser library."""
+    return {"jax": jax.__version__, "jaxlib": jax.lib.__version__, "optax": optax.__version__}
+
+
+class Trainer:
+    """The arrays, the optimiser's state and the compiled step."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        jax.config.update("jax_enable_x64", recipe["precision"] == "float64")
+        mixed = MIXED.get(recipe["precision"])
+        self.dtype = np.dtype("float32" if mixed else recipe["precision"])
+        compute = partial(apply, dtype=mixed) if mixed else apply
+        self.network, self.layers = network, network["layers"]
+        self.device = _find(device)
+        if device != "cpu" and not mixed:
+            # By default XLA may round what it multiplies on a GPU to 10 binary digits.
+            jax.config.update("jax_default_matmul_precision", "float32")
+        self.key = jax.random.key(seed)
+        native = own_weights(self.layers, self.key) if weights is None else to_native(self.layers, weights)
+        # All of a step is put on the device here: what was not would make the second step compile anew.
+        self.weights = jax.tree.map(lambda array: jax.device_put(array.astype(self.dtype), self.device), native)
+        self.states = jax.device_put(first_states(self.layers, self.dtype), self.device)
+        transforms = optimizer(recipe)
+        self.rate = recipe["optimizer"]["learning_rate"]
+        self.slots = jax.device_put(transforms.init(self.weights), self.device)
+        self._step = _compiled_step(network, transforms, compute)
+        self._apply = jax.jit(partial(_outputs, compute, network["layers"]))
+
+    def parameters(self):
+        shapes = {}
+        for layer, own in self.weights.items():
+            for role, array in own.items():
+                shape = array.shape
+                if len(shape) == 4:
+                    shape = (shape[3], shape[2], shape[0], shape[1])
+                shapes["%s.%s" % (layer, role)] = shape
+        return shapes
+
+    def peak_device_bytes(self):
+        # None of a processor's memory, which XLA does not count.
+        counts = self.device.memory_stats()
+        return None if counts is None else counts.get("peak_bytes_in_use")
+
+    def describe(self):
+        lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
+        return "\n".join(lines) + "\n" + str(jax.tree.map(jnp.shape, self.weights))
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        rates = np.full(len(order), self.rate) if rates is None else rates
+        places = np.array(order, dtype=np.int32), np.array(rates, dtype=self.dtype)
+        self.order, self.rates = jax.device_put(places, self.device)
+
+    def feed(self, inputs, labels):
+        self.inputs = self._inputs(inputs)
+        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
+
+    def _inputs(self, inputs):
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
+        dtype = np.int32 if "vocabulary" in self.network else self.dtype
+        return jax.device_put(np.ascontiguousarray(inputs, dtype=dtype), self.device)
+
+    def step(self, number):
+        self.weights, self.states, self.slots, loss = self._step(
+            self.weights,
+            self.states,
+            self.slots,
+            (self.inputs, self.labels),
+            (self.order, self.rates),
+            self.key,
+            number,
+        )
+        return loss
+
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield np.asarray(self._apply(self.weights, self.states, inputs[first : first + batch_size], self.key))
+
+
+def _find(device):
+    platform, _, number = device.partition(":")
+    try:
+        return jax.devices(platform)[int(number or 0)]
+    except (RuntimeError, IndexError) as error:
+        raise RequestError("unsupported", "JAX finds no %s: %s" % (device, error))
+
+
+def _compiled_step(network, transforms, apply):
+    layers = network["layers"]
+
+    def step(weights, states, slots, examples, course, key, number):
+        (inputs, labels), (order, rates) = examples, course
+        index = order[number]
+        answers = labels[index]
+
+        def loss_of(weights):
+            logits, new_states = apply(layers, weights, states, inputs[index], jax.random.fold_in(key, number), True)
+            return mean_loss(network, logits, answers), new_states
+
+        (loss, new_states), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)
+        updates, slots = transforms.update(gradients, slots, weights)
+        updates = jax.tree.map(lambda update: -rates[number] * update, updates)
+        return optax.apply_updates(weights, updates), new_states, slots, loss
+
+    # The old weights, states and slots are never read again: XLA may write the new ones in their place.
+    return jax.jit(step, donate_argnums=(0, 1, 2))
+
+
+def _outputs(apply, layers, weights, states, inputs, key):
+    logits, _ = apply(layers, weights, states, inputs, key, False)
+    return logits

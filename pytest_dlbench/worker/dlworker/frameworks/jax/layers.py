@@ -1,0 +1,180 @@
+"""The layers of a neutral network as functions of JAX, and the network that they make. Images are channels last."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from dlworker.frameworks.jax.precision import in_float32, multiplied, rounded, widened
+from dlworker.graph import is_chain, run, wired
+
+# Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm has a state, too; recurrent layers
+# and those of several inputs are called by what they need. Arrays of one axis, biases among them, are never of 16 bits:
+# what is added to x is rounded behind it, so that gradients are summed up as float32, and statistics are those of it.
+
+
+def biased(layer, parameters, x):
+    return (x + parameters["bias"]).astype(x.dtype) if layer["bias"] else x
+
+
+def conv2d(layer, parameters, x, key, training):
+    x = lax.conv_general_dilated(
+        x,
+        parameters["weight"],
+        layer["stride"],
+        layer["padding"],
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=layer.get("groups", 1),
+    )
+    return biased(layer, parameters, x)
+
+
+def dense(layer, parameters, x, key, training):
+    return biased(layer, parameters, x @ parameters["weight"])
+
+
+def _windows(layer, x, start, combine):
+    window, stride = (1, *layer["window"], 1), (1, *layer["stride"], 1)
+    return lax.reduce_window(x, start, combine, window, stride, ((0, 0), *layer["padding"], (0, 0)))
+
+
+def max_pool(layer, parameters, x, key, training):
+    return _windows(layer, x, -jnp.inf, lax.max)
+
+
+def avg_pool(layer, parameters, x, key, training):
+    return _windows(layer, x, 0.0, lax.add) / _windows(layer, jnp.ones_like(x[:1, :, :, :1]), 0.0, lax.add)
+
+
+def dropout(layer, parameters, x, key, training):
+    if not training:
+        return x
+    keep = 1.0 - layer["rate"]
+    return jnp.where(jax.random.bernoulli(key, keep, x.shape), x / keep, 0.0)
+
+
+def local_response_norm(layer, parameters, x, key, training):
+    window, around = (1, 1, 1, layer["size"]), (layer["size"] // 2,) * 2
+    sums = lax.reduce_window(x * x, 0.0, lax.add, window, (1, 1, 1, 1), ((0, 0), (0, 0), (0, 0), around))
+    return x / (layer["k"] + layer["alpha"] / layer["size"] * sums) ** layer["beta"]
+
+
+def pad_channels(layer, parameters, x, key, training):
+    return jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, layer["added"])))
+
+
+LAYERS = {
+    "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    "local_response_norm": in_float32(local_response_norm),
+    "pad_channels": pad_channels,
+    "log_softmax": in_float32(lambda layer, parameters, x, key, training: jax.nn.log_softmax(x)),
+    "embedding": lambda layer, parameters, x, key, training: parameters["weight"][x],
+    "cut": lambda layer, parameters, x, key, training: x[:, layer["first"] : layer["last"]],
+    "dense": dense,
+    "max_pool": max_pool,
+    "avg_pool": in_float32(avg_pool),
+    "dropout": dropout,
+    "flatten": lambda layer, parameters, x, key, training: x.reshape(len(x), -1),
+    "relu": lambda layer, parameters, x, key, training: jax.nn.relu(x),
+    "tanh": lambda layer, parameters, x, key, training: jnp.tanh(x),
+    "sigmoid": lambda layer, parameters, x, key, training: jax.nn.sigmoid(x),
+}
+
+
+def batch_norm(layer, parameters, state, x, training):
+    """Normalised x and the new running statistics."""
+    wide = widened(x)
+    if training:
+        axes = tuple(range(x.ndim - 1))
+        mean, variance = wide.mean(axes), wide.var(axes)
+        count = x.size // x.shape[-1]
+        state = {
+            "mean": layer["decay"] * state["mean"] + (1 - layer["decay"]) * mean,
+            "variance": layer["decay"] * state["variance"] + (1 - layer["decay"]) * variance * count / (count - 1),
+        }
+    else:
+        mean, variance = state["mean"], state["variance"]
+    scale = parameters["scale"] * lax.rsqrt(variance + layer["epsilon"])
+    return ((wide - mean) * scale + parameters["shift"]).astype(x.dtype), state
+
+
+def lstm_cell(units, parameters, state, projected):
+    """The state, hidden and cell, after one step; ``projected`` is what the step's input adds to the gates."""
+    hidden, cell = state
+    gates = projected + hidden @ parameters["recurrent"]
+    i, f, g, o = jnp.split(gates, 4, axis=1)
+    cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return jax.nn.sigmoid(o) * jnp.tanh(cell), cell
+
+
+def gru_cell(units, parameters, state, projected):
+    (hidden,) = state
+    recurrent = hidden @ parameters["recurrent"] + parameters["recurrent_bias"]
+    r, z = jnp.split(jax.nn.sigmoid((projected + recurrent)[:, : 2 * units]), 2, axis=1)
+    new = jnp.tanh(projected[:, 2 * units :] + r * recurrent[:, 2 * units :])
+    return ((1 - z) * new + z * hidden,)
+
+
+# Layers of several inputs are functions of these.
+MERGES = {"add": lambda values: sum(values[1:], values[0]), "concat": lambda values: jnp.concatenate(values, axis=-1)}
+# With a state: (layer, parameters, state, x, training) -> x and the new state.
+STATEFUL = {"batch_norm": batch_norm}
+CELLS = {"lstm": (lstm_cell, 2), "gru": (gru_cell, 1)}
+KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS}
+
+
+def recurrent(layer, parameters, x, lengths, start):
+    """Outputs of all steps or the last one, and the last state. Behind its length a sequence keeps its state."""
+    cell, parts = CELLS[layer["kind"]]
+    units = layer["units"]
+    state = start or (jnp.zeros((len(x), units), x.dtype),) * parts
+    # Inside of the loop, as Flax has it: one product for all steps before it makes XLA on a CPU slower by a third.
+    xs = jnp.moveaxis(x, 1, 0)
+
+    def step(state, now):
+        number, values = now
+        new = cell(units, parameters, state, values @ parameters["weight"] + parameters["bias"])
+        new = tuple(part.astype(x.dtype) for part in new)
+        if lengths is not None:
+            goes_on = (number < lengths)[:, None]
+            new = tuple(jnp.where(goes_on, after, before) for after, before in zip(new, state))
+        return new, new[0] if layer["sequence"] else None
+
+    state, outputs = lax.scan(step, state, (jnp.arange(len(xs)), xs))
+    return (jnp.moveaxis(outputs, 0, 1) if layer["sequence"] else state[0]), state
+
+
+def flattens_natively(layers):
+    """Whether images are flattened as they lie, in row, column, channel order, and weights are reordered for it.
+
+    Where branches meet, vectors of several orders would: there they are flattened in the canonical order.
+    """
+    return is_chain(layers)
+
+
+def apply(layers, parameters, states, inputs, key, training, dtype=None):
+    """Logits and the new batch-norm states. The loop runs when XLA traces it, not in a step.
+
+    Mixed precision has a ``dtype`` for what layers multiply and hand on. Nothing else is of 16 bits.
+    """
+    positions = {layer["name"]: position for position, layer in enumerate(layers)}
+    new_states, lengths, ends = dict(states), {}, {}
+
+    def call(layer, values):
+        name, kind = layer["name"], layer["kind"]
+        own, x = multiplied(kind, parameters.get(name, {}), dtype), values[0]
+        if kind in MERGES:
+            return MERGES[kind](values)
+        if kind in STATEFUL:
+            x, new_states[name] = STATEFUL[kind](layer, own, states[name], x, training)
+            return x
+        if kind in CELLS:
+            x, ends[name] = recurrent(layer, own, x, lengths.get(layer.get("lengths")), ends.get(layer.get("start")))
+            return x
+        if kind == "flatten" and not flattens_natively(layers):
+            return jnp.moveaxis(x, -1, 1).reshape(len(x), -1)
+        if kind == "embedding" and layer["padding"] is not None:
+            lengths[name] = (x != layer["padding"]).sum(1)
+        return rounded(LAYERS[kind](layer, own, x, jax.random.fold_in(key, positions[name]), training), dtype)
+
+    return widened(run(wired(layers), rounded(inputs, dtype), call)), new_states

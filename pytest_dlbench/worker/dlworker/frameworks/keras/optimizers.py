@@ -1,0 +1,134 @@
+"""Keras 3's optimisers, changed where their equations are not the canonical ones."""
+
+import keras
+import numpy as np
+from keras import ops
+
+BACKEND = keras.backend.backend()
+
+if BACKEND == "torch":
+    import torch
+
+
+def _exact(number):
+    """Keras has TensorFlow make float32 of a plain number, also where all else is float64."""
+    return np.float64(number) if keras.config.floatx() == "float64" else number
+
+
+# What Keras makes of an optimiser on a back end is another class than the one that was asked for: on PyTorch it updates
+# all arrays at once, in _parallel_update_step; elsewhere update_step is called for each.
+
+
+def coupled_sgd(decay, **options):
+    """SGD whose weight decay is a part of the gradient; in Keras's own it passes by the momentum.
+
+    A regulariser would have the same gradient, but its penalty would be a part of the loss that train_on_batch gives.
+    """
+
+    class CoupledSGD(type(keras.optimizers.SGD())):
+        def _backend_update_step(self, grads, trainable_variables, learning_rate):
+            # Here the gradients have been clipped.
+            decayed = [gradient + decay * variable for gradient, variable in zip(grads, trainable_variables)]
+            super()._backend_update_step(decayed, trainable_variables, learning_rate)
+
+    return CoupledSGD(**options)
+
+
+def scheduled_sgd(decay, **options):
+    """SGD whose velocity has no learning rate in it. Keras's own has, so that old gradients keep the rate they had."""
+
+    class ScheduledSGD(type(keras.optimizers.SGD())):
+        def update_step(self, gradient, variable, learning_rate):
+            rate, momentum = (ops.cast(value, variable.dtype) for value in (learning_rate, self.momentum))
+            velocity = self.momentums[self._get_variable_index(variable)]
+            if decay:
+                gradient = gradient + decay * variable
+            self.assign(velocity, momentum * velocity + gradient)
+            self.assign_sub(variable, rate * (gradient + momentum * velocity if self.nesterov else velocity))
+
+        def _parallel_update_step(self, grads, variables, learning_rate):
+            velocities = [self.momentums[self._get_variable_index(variable)].value for variable in variables]
+            values = [variable.value for variable in variables]
+            if decay:
+                grads = torch._foreach_add(grads, values, alpha=decay)
+            torch._foreach_mul_(velocities, self.momentum)
+            torch._foreach_add_(velocities, grads)
+            steps = torch._foreach_add(grads, velocities, alpha=self.momentum) if self.nesterov else velocities
+            torch._foreach_add_(values, steps, alpha=-learning_rate)
+
+    return ScheduledSGD(**options)
+
+
+def adam(epsilon, **options):
+    """Adam that adds epsilon to the root of the corrected square. Keras adds it to the one before the correction."""
+
+    class CorrectedAdam(type(keras.optimizers.Adam())):
+        @property
+        def epsilon(self):
+            steps = ops.cast(self.iterations + 1, keras.config.floatx())
+            return self.after_correction * ops.sqrt(1 - ops.power(ops.cast(self.beta_2, steps.dtype), steps))
+
+        @epsilon.setter
+        def epsilon(self, value):
+            self.after_correction = value
+
+    return CorrectedAdam(epsilon=epsilon, **options)
+
+
+def rmsprop(**options):
+    """RMSprop that adds epsilon to the root; Keras adds it to the square."""
+
+    class RootedRMSprop(type(keras.optimizers.RMSprop())):
+        def update_step(self, gradient, variable, learning_rate):
+            squares = self._velocities[self._get_variable_index(variable)]
+            self.assign(squares, self.rho * squares + (1 - self.rho) * ops.square(gradient))
+            rate = ops.cast(learning_rate, variable.dtype)
+            self.assign_sub(variable, rate * gradient / (ops.sqrt(squares) + self.epsilon))
+
+        def _parallel_update_step(self, grads, variables, learning_rate):
+            squares = [self._velocities[self._get_variable_index(variable)].value for variable in variables]
+            torch._foreach_mul_(squares, self.rho)
+            torch._foreach_addcmul_(squares, grads, grads, 1 - self.rho)
+            roots = torch._foreach_add(torch._foreach_sqrt(squares), self.epsilon)
+            torch._foreach_addcdiv_([variable.value for variable in variables], grads, roots, -float(learning_rate))
+
+    return RootedRMSprop(**options)
+
+
+# Every optimiser is a function (recipe, options) -> Keras optimizer.
+
+
+def _sgd(recipe, options):
+    settings = recipe["optimizer"]
+    options.update(momentum=np.float64(settings["momentum"]), nesterov=settings["nesterov"])
+    if recipe.get("schedule") and settings["momentum"]:
+        return scheduled_sgd(settings["weight_decay"], **options)
+    if settings["weight_decay"]:
+        return coupled_sgd(settings["weight_decay"], **options)
+    return keras.optimizers.SGD(**options)
+
+
+def _adam(recipe, options):
+    settings = recipe["optimizer"]
+    betas = {name: _exact(settings[name.replace("_", "")]) for name in ("beta_1", "beta_2")}
+    return adam(epsilon=settings["epsilon"], **betas, **options)
+
+
+def _adadelta(recipe, options):
+    settings = recipe["optimizer"]
+    return keras.optimizers.Adadelta(rho=settings["rho"], epsilon=settings["epsilon"], **options)
+
+
+def _rmsprop(recipe, options):
+    settings = recipe["optimizer"]
+    return rmsprop(rho=settings["rho"], epsilon=settings["epsilon"], **options)
+
+
+OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adadelta": _adadelta, "rmsprop": _rmsprop}
+
+
+def optimizer(recipe):
+    """The optimiser of a recipe, compiled with the model. Keras clips gradients by itself."""
+    settings = recipe["optimizer"]
+    options = {"learning_rate": settings["learning_rate"], "global_clipnorm": recipe.get("clip_norm")}
+    return OPTIMIZERS[settings["kind"]](recipe, options)

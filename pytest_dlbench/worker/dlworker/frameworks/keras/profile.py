@@ -1,0 +1,19 @@
+"""Keras 3 has no profiler: its back end's."""
+
+from dlworker.frameworks.keras.layers import BACKEND
+
+if BACKEND == "tensorflow":
+    from dlworker.frameworks.tensorflow.profile import profile
+elif BACKEND == "torch":
+    from dlworker.frameworks.pytorch.profile import profile
+else:
+    import jax
+
+    from dlworker.xla_trace import operator_seconds
+
+    def profile(run, trainer, device):
+        """{operator: seconds} of what ``run`` does. The JAX builder has the same, but needs optax."""
+        return operator_seconds(run, jax.profiler.trace)
+
+
+__all__ = ["profile"]

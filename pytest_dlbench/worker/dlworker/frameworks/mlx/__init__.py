@@ -1,0 +1,166 @@
+"""MLX: an nn.Sequential, or a module of one's own where branches meet, and one compiled step.
+
+Images are channels last, as MLX's own layers want them.
+"""
+
+import shutil
+import subprocess
+from functools import partial
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+
+from dlworker.frameworks.mlx.layers import KINDS, Recurrent, build
+from dlworker.frameworks.mlx.losses import LOSSES
+from dlworker.frameworks.mlx.optimizers import OPTIMIZERS, clip
+from dlworker.frameworks.mlx.precision import MIXED, in_16_bits, scaled_gradients, scaled_step
+from dlworker.frameworks.mlx.weights import ARRAYS, ARRAYS_OF, is_transposed, to_native
+from dlworker.loss_scale import LossScale
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+def configure(threads):
+    """MLX has no setting for this: on the CPU it computes in one thread, whatever the variables say."""
+
+
+def threads():
+    """None: MLX cannot tell either."""
+
+
+def versions():
+    """MLX, and the compiler that mx.compile calls on the CPU: without one MLX goes on, slower."""
+    found = {"mlx": mx.__version__}
+    if shutil.which("g++"):
+        found["g++"] = subprocess.check_output(["g++", "-dumpfullversion"]).decode().strip()
+    return found
+
+
+class Trainer:
+    """The network, its optimiser, the examples and the compiled step."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        if recipe["precision"] == "float64":
+            # MLX has the type on the CPU, but exp, sigmoid and convolutions of it are no better than float32's.
+            raise RequestError("unsupported", "MLX computes no more than float32")
+        mx.set_default_device(_device(device))
+        mx.random.seed(seed)
+        self.network = network
+        mixed = MIXED.get(recipe["precision"])
+        self.model = build(network, mixed or mx.float32)
+        if weights is not None:
+            self._set(weights)
+        self.forward = partial(in_16_bits, self.model, mixed) if mixed else self.model
+        self.scale = LossScale() if recipe["precision"] == "float16" else None
+        self.clip_norm = recipe.get("clip_norm")
+        self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"])
+        self.optimizer.init(self.model.trainable_parameters())
+        mx.eval(self.model.state, self.optimizer.state)
+
+    def _natives(self):
+        """The neutral layer, the role and the native layer of every parameter, and the parameter's name there."""
+        for layer, module in zip(self.network["layers"], self.model.layers):
+            native = module.rnn if isinstance(module, Recurrent) else module
+            for role, name in ARRAYS_OF.get(layer["kind"], ARRAYS).items():
+                if isinstance(native, nn.Module) and name in native:
+                    yield layer, role, native, name
+
+    def _set(self, weights):
+        for layer, role, native, name in self._natives():
+            array = to_native(layer, role, weights["%s.%s" % (layer["name"], role)], self._image(layer))
+            if array.shape != native[name].shape:
+                raise ValueError(
+                    "%s.%s: MLX has %s, the weights %s" % (layer["name"], role, native[name].shape, array.shape)
+                )
+            native[name] = mx.array(array)
+
+    def _image(self, wanted):
+        """The shape of the image whose flattened values a layer sees with the channels last, if it does."""
+        image = None
+        for layer in self.network["layers"] if isinstance(self.model, nn.Sequential) else ():
+            if layer["kind"] == "flatten" and len(layer["input"]) == 3:
+                image = layer["input"]
+            if layer is wanted:
+                return image
+            if layer["kind"] == "dense":
+                image = None
+        return None
+
+    def parameters(self):
+        shapes = {}
+        for layer, role, native, name in self._natives():
+            shape = native[name].shape
+            if len(shape) == 4:
+                shape = (shape[0], shape[3], shape[1], shape[2])
+            shapes["%s.%s" % (layer["name"], role)] = shape[::-1] if is_transposed(layer, role) else shape
+        return shapes
+
+    def describe(self):
+        return str(self.model)
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order, self.rates = mx.array(np.array(order, dtype=np.int32)), rates
+        self.model.train()
+        # Everything that a step reads and changes, the random numbers' state among it.
+        self.state = [self.model.state, self.optimizer.state, mx.random.state]
+        compiled = partial(mx.compile, inputs=self.state, outputs=self.state)
+        if self.scale:
+            # Between the two it is decided whether there is an update.
+            gradients = partial(scaled_gradients, self.model, self._loss)
+            self._step = partial(scaled_step, compiled(gradients), compiled(self._apply), self.scale)
+        else:
+            self._step = compiled(self._update)
+        mx.eval(self.order, self.state)
+
+    def feed(self, inputs, labels):
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        self.inputs = self._inputs(inputs)
+        self.labels = mx.array(np.array(labels, dtype=np.float32 if has_flags else np.int32))
+        mx.eval(self.labels)
+
+    def _inputs(self, inputs):
+        dtype = np.int32 if "vocabulary" in self.network else np.float32
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
+        inputs = mx.array(np.ascontiguousarray(inputs, dtype=dtype))
+        mx.eval(inputs)
+        return inputs
+
+    def _update(self, inputs, labels):
+        loss, gradients = nn.value_and_grad(self.model, self._loss)(inputs, labels)
+        self._apply(gradients)
+        return loss
+
+    def _apply(self, gradients):
+        if self.clip_norm:
+            gradients = clip(gradients, self.clip_norm)
+        self.optimizer.update(self.model, gradients)
+
+    def _loss(self, inputs, labels):
+        found, counts = LOSSES[self.network["loss"]](self.network, self.forward(inputs), labels)
+        return found.mean() if counts.ndim == 0 else (found * counts).sum() / counts.sum()
+
+    def step(self, number):
+        index = self.order[number]
+        if self.rates is not None:
+            self.optimizer.learning_rate = float(self.rates[number])
+        loss = self._step(self.inputs[index], self.labels[index])
+        # MLX is lazy: what is not asked for here would be computed with a later step.
+        mx.eval(loss, self.state)
+        return loss
+
+    def outputs(self, inputs, batch_size):
+        self.model.eval()
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield np.array(self.forward(inputs[first : first + batch_size]))
+        self.model.train()
+
+
+def _device(device):
+    kind, _, index = device.partition(":")
+    if kind != "cpu" and not mx.is_available(mx.gpu):
+        raise RequestError("unsupported", "MLX finds no GPU")
+    return mx.Device(mx.cpu if kind == "cpu" else mx.gpu, int(index or 0))

@@ -1,0 +1,37 @@
+"""MLX's optimisers by the settings of a recipe, and clipping as it has not got it."""
+
+import mlx.core as mx
+from mlx import optimizers
+from mlx.utils import tree_map, tree_reduce
+
+
+def clip(gradients, length):
+    """Shorten all gradients together. optimizers.clip_grad_norm adds 1e-6 to the norm, which this does not."""
+    squares = tree_reduce(lambda total, gradient: total + mx.square(gradient).sum(), gradients, mx.array(0.0))
+    factor = mx.minimum(length / mx.sqrt(squares), 1.0)
+    return tree_map(lambda gradient: gradient * factor, gradients)
+
+
+def sgd(settings):
+    return optimizers.SGD(
+        learning_rate=settings["learning_rate"],
+        momentum=settings["momentum"],
+        nesterov=settings["nesterov"],
+        weight_decay=settings["weight_decay"],
+    )
+
+
+def adam(settings):
+    betas = [settings["beta1"], settings["beta2"]]
+    return optimizers.Adam(settings["learning_rate"], betas, settings["epsilon"], bias_correction=True)
+
+
+def adadelta(settings):
+    return optimizers.AdaDelta(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+def rmsprop(settings):
+    return optimizers.RMSprop(settings["learning_rate"], settings["rho"], settings["epsilon"])
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}

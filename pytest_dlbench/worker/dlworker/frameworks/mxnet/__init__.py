@@ -1,0 +1,146 @@
+"""MXNet: a Gluon HybridSequential or a block of one's own, hybridized into one static graph, and gluon.Trainer."""
+
+import mxnet as mx
+from mxnet import autograd, gluon, nd
+from mxnet.gluon import rnn
+
+from dlworker.frameworks.mxnet.blocks import RunningStatistics
+from dlworker.frameworks.mxnet.layers import KINDS, build
+from dlworker.frameworks.mxnet.losses import LOSSES
+from dlworker.frameworks.mxnet.optimizers import OPTIMIZERS, clip, optimizer
+from dlworker.frameworks.mxnet.precision import MIXED, require
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+PRECISIONS = {"float32", "float64", *MIXED}
+
+
+def configure(threads):
+    """Nothing: the engine's threads take OMP_NUM_THREADS, which the driver set before this Python started."""
+
+
+def threads():
+    """OpenMP's number in the library that MXNet computes with."""
+    # It has no function of its own that tells it; libmxnet's handle also finds the functions of its OpenMP.
+    return int(mx.base._LIB.omp_get_max_threads())
+
+
+def versions():
+    """MXNet alone: OpenBLAS and oneDNN are inside and do not tell theirs."""
+    return {"mxnet": mx.__version__}
+
+
+def _context(device, network):
+    """mx.cpu() or mx.gpu(n), if this MXNet has it."""
+    if device == "cpu":
+        return mx.cpu()
+    number = int(device.partition(":")[2] or 0)
+    if number >= mx.context.num_gpus():
+        message = "device %r: MXNet %s sees %d GPUs" % (device, mx.__version__, mx.context.num_gpus())
+        raise RequestError("unsupported", message)
+    if any(layer["kind"] == "batch_norm" for layer in network["layers"]):
+        # cuDNN moves it towards the unbiased variance, MXNet's own operator does not; MXNet picks one of them.
+        raise RequestError("unsupported", "batch_norm on MXNet's GPU: its running variance is not the CPU's")
+    return mx.gpu(number)
+
+
+# Where Gluon keeps an array, by canonical role; cells leave out the number of the layer.
+PARAMETERS = {"weight": "weight", "bias": "bias", "scale": "gamma", "shift": "beta"}
+OF_CELLS = {"weight": "i2h_weight", "recurrent": "h2h_weight", "bias": "i2h_bias"}
+OF_LSTM = {role: "l0_" + attribute for role, attribute in OF_CELLS.items()}
+OF_GRU = dict(OF_LSTM, recurrent_bias="l0_h2h_bias")
+PARAMETERS_OF = {rnn.LSTMCell: OF_CELLS, rnn.LSTM: OF_LSTM, rnn.GRU: OF_GRU}
+# Kept as (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
+
+
+class Trainer:
+    """The network, its optimiser and the examples, in one context."""
+
+    hybrid = True
+
+    def __init__(self, network, recipe, weights, device, seed):
+        if recipe["precision"] not in PRECISIONS:
+            raise RequestError("unsupported", "the MXNet builder has no precision %r" % recipe["precision"])
+        if recipe["precision"] in MIXED:
+            require(device)
+        mx.random.seed(seed)
+        self.context, self.layers = _context(device, network), network["layers"]
+        self.dtype = "float64" if recipe["precision"] == "float64" else "float32"
+        self.network = network
+        self.net, self.blocks = build(network, recipe["precision"])
+        self.net.initialize(ctx=self.context)
+        self.net.cast(self.dtype)
+        if weights is not None:
+            self._set(weights)
+        self.loss = LOSSES[network["loss"]](network, self.dtype)
+        if self.hybrid:
+            self.net.hybridize(static_alloc=True, static_shape=True)
+            self.loss.hybridize()
+        parameters = self.net.collect_params()
+        self.trained = [parameter for parameter in parameters.values() if parameter.grad_req != "null"]
+        self.trainer = gluon.Trainer(parameters, optimizer(recipe))
+        self.clip_norm = recipe.get("clip_norm")
+        self.statistics = RunningStatistics(self.blocks, self.layers)
+
+    def _natives(self):
+        """Canonical name, native parameter and whether the native layout is transposed."""
+        for layer in self.layers:
+            block = self.blocks[layer["name"]]
+            for role, attribute in PARAMETERS_OF.get(type(block), PARAMETERS).items():
+                parameter = getattr(block, attribute, None)
+                if parameter is not None:
+                    yield "%s.%s" % (layer["name"], role), parameter, (layer["kind"], role) in TRANSPOSED
+
+    def _set(self, weights):
+        for name, parameter, transposed in self._natives():
+            parameter.set_data(self._array(weights[name].T if transposed else weights[name], self.dtype))
+
+    def _array(self, values, dtype):
+        return nd.array(values, ctx=self.context, dtype=dtype)
+
+    def parameters(self):
+        return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
+
+    def describe(self):
+        return str(self.net)
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order, self.rates = self._array(order, "int32"), rates
+        self.statistics.expect(self.order.shape[1])
+
+    def feed(self, inputs, labels):
+        classes_or_not = self.dtype if self.network["loss"] == "sigmoid_cross_entropy" else "int32"
+        self.inputs, self.labels = self._inputs(inputs), self._array(labels, classes_or_not)
+
+    def _inputs(self, inputs):
+        return self._array(inputs, "int32" if "vocabulary" in self.network else self.dtype)
+
+    def step(self, number):
+        index = self.order[number]
+        x, y = self.inputs.take(index), self.labels.take(index)
+        with autograd.record():
+            losses = self.loss(self.net(x), y)
+            loss = losses.mean() if self._counts(y) is None else losses.sum() / self._counts(y).sum()
+        loss.backward()
+        if self.clip_norm:
+            clip([parameter.grad() for parameter in self.trained], self.clip_norm)
+        if self.rates is not None:
+            self.trainer.set_learning_rate(float(self.rates[number]))
+        self.trainer.step(1)  # The loss is a mean already.
+        # The loss is there before the update is: waiting for it alone would end a step in the middle of its work.
+        nd.waitall()
+        self.statistics.move()
+        return loss.asscalar()
+
+    def _counts(self, labels):
+        """1 for each label that counts, where some do not."""
+        ignored = self.network.get("ignored")
+        return None if ignored is None else (labels != ignored).astype(self.dtype)
+
+    def outputs(self, inputs, batch_size):
+        self.statistics.install()
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield self.net(inputs[first : first + batch_size]).asnumpy()

@@ -1,0 +1,144 @@
+"""Every kind of layer as Gluon's blocks and those of blocks.py, and the network of them."""
+
+from functools import partial
+
+from mxnet.gluon import nn, rnn
+
+from dlworker.frameworks.mxnet import precision as mixed
+from dlworker.frameworks.mxnet.blocks import (
+    CountedAvgPool2D,
+    Graph,
+    LocalResponseNorm,
+    Operator,
+    PadChannels,
+    uneven_padding,
+)
+from dlworker.graph import is_chain
+
+
+def conv2d(layer, kind=nn.Conv2D):
+    padding, before = _padding(layer, 0.0)
+    conv = kind(
+        layer["output"][0],
+        layer["kernel"],
+        strides=layer["stride"],
+        padding=padding,
+        use_bias=layer["bias"],
+        in_channels=layer["input"][0],
+        groups=layer.get("groups", 1),
+    )
+    return before + [conv]
+
+
+def max_pool(layer):
+    padding, before = _padding(layer, -float("inf"))
+    return before + [nn.MaxPool2D(layer["window"], strides=layer["stride"], padding=padding)]
+
+
+def avg_pool(layer):
+    padding, before = _padding(layer, 0.0)
+    pool = nn.AvgPool2D(layer["window"], strides=layer["stride"], padding=padding, count_include_pad=False)
+    return [CountedAvgPool2D(pool, pad) for pad in before] or [pool]
+
+
+def batch_norm(layer):
+    # Momentum 0 leaves the batch's own statistics in the running ones: see RunningStatistics.
+    return [nn.BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
+
+
+def dense(layer, kind=nn.Dense):
+    is_sequence = len(layer["input"]) == 2
+    units, features = layer["output"][-1], layer["input"][-1]
+    return [kind(units, flatten=not is_sequence, use_bias=layer["bias"], in_units=features)]
+
+
+def gru(layer, gives_whole_state):
+    return rnn.GRU(layer["units"], layout="NTC", input_size=layer["input"][1])
+
+
+def lstm(layer, gives_whole_state):
+    """The fused layer; cells, unrolled, where another begins in all of the state that lies before the padding.
+
+    MXNet has a bias more than an LSTM needs, which stays at zero and is not trained.
+    """
+    units, features = layer["units"], layer["input"][1]
+    if "lengths" in layer and gives_whole_state:
+        cell = rnn.LSTMCell(units, input_size=features)
+        cell.h2h_bias.grad_req = "null"
+        return cell
+    fused = rnn.LSTM(units, layout="NTC", input_size=features)
+    fused.l0_h2h_bias.grad_req = "null"
+    return fused
+
+
+LAYERS = {
+    "add": lambda layer: [Operator("add_n")],
+    "avg_pool": avg_pool,
+    "batch_norm": batch_norm,
+    "concat": lambda layer: [Operator("concat", dim=2 if len(layer["output"]) == 2 else 1)],
+    "conv2d": conv2d,
+    "cut": lambda layer: [Operator("slice_axis", axis=1, begin=layer["first"], end=layer["last"])],
+    "dense": dense,
+    "dropout": lambda layer: [nn.Dropout(layer["rate"])],
+    "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
+    "flatten": lambda layer: [nn.Flatten()],
+    "grouped_conv2d": conv2d,
+    "local_response_norm": lambda layer: [LocalResponseNorm(layer)],
+    "log_softmax": lambda layer: [Operator("log_softmax", axis=-1)],
+    "max_pool": max_pool,
+    "pad_channels": lambda layer: [PadChannels(layer["added"])] if layer["added"] else [Operator("identity")],
+    "relu": lambda layer: [nn.Activation("relu")],
+    "sigmoid": lambda layer: [nn.Activation("sigmoid")],
+    "tanh": lambda layer: [nn.Activation("tanh")],
+}
+
+
+IN_BFLOAT16 = {
+    "conv2d": partial(conv2d, kind=mixed.Conv2D),
+    "grouped_conv2d": partial(conv2d, kind=mixed.Conv2D),
+    "dense": partial(dense, kind=mixed.Dense),
+}
+
+
+def _padding(layer, value):
+    """The padding that the operator does itself, and the block that must come before it."""
+    if all(first == last for first, last in layer["padding"]):
+        return [first for first, _ in layer["padding"]], []
+    return (0, 0), [uneven_padding(layer["padding"], value)]
+
+
+# With whether another layer starts in the whole state in which this one ends.
+RECURRENT = {"lstm": lstm, "gru": gru}
+KINDS = {*LAYERS, *RECURRENT}
+
+
+def build(network, precision):
+    """The neutral network as a HybridSequential or a Graph, and the block of every layer by the layer's name."""
+    layers, known = network["layers"], dict(LAYERS, **IN_BFLOAT16) if precision == "bfloat16" else LAYERS
+    starts = {layer["start"] for layer in layers if "start" in layer}
+    built = {}
+    for layer in layers:
+        if layer["kind"] in RECURRENT:
+            built[layer["name"]] = [RECURRENT[layer["kind"]](layer, layer["name"] in starts)]
+        else:
+            built[layer["name"]] = known[layer["kind"]](layer)
+    own = {name: blocks[-1] for name, blocks in built.items()}
+    together = {name: _together(blocks) for name, blocks in built.items()}
+    if precision == "bfloat16":
+        return mixed.Graph(layers, together, "float32"), own
+    if not is_chain(layers) or any(layer["kind"] in RECURRENT for layer in layers):
+        return Graph(layers, together, precision), own
+    net = nn.HybridSequential()
+    for name, blocks in built.items():
+        for block in blocks[:-1]:
+            net.register_child(block, "%s_pad" % name)
+        net.register_child(blocks[-1], name)
+    return net, own
+
+
+def _together(blocks):
+    if len(blocks) == 1:
+        return blocks[0]
+    net = nn.HybridSequential()
+    net.add(*blocks)
+    return net

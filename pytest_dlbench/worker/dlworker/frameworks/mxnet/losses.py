@@ -1,0 +1,29 @@
+"""Losses for MXNet: Gluon's own, and one of sequences some of whose labels do not count."""
+
+from mxnet import gluon
+
+
+class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
+    """The loss of every step of every sequence: 0 where its label is ignored."""
+
+    def __init__(self, classes, ignored, dtype):
+        super().__init__()
+        self.classes, self.ignored, self.dtype = classes, ignored, dtype
+
+    def hybrid_forward(self, F, pred, label):  # noqa: N803
+        rows, label = F.reshape(pred, (-1, self.classes)), F.reshape(label, (-1,))
+        weight = None
+        if self.ignored is not None:
+            weight = F.cast(F.expand_dims(label != self.ignored, axis=1), self.dtype)
+        return super().hybrid_forward(F, rows, label, weight)
+
+
+# Every loss is a function (network, dtype) that gives a block (logits, labels) -> vector of losses.
+LOSSES = {
+    "softmax_cross_entropy": lambda network, dtype: gluon.loss.SoftmaxCrossEntropyLoss(),
+    "sequence_cross_entropy": lambda network, dtype: SequenceCrossEntropy(
+        network["classes"], network["ignored"], dtype
+    ),
+    # The mean over the flags of each example.
+    "sigmoid_cross_entropy": lambda network, dtype: gluon.loss.SigmoidBinaryCrossEntropyLoss(),
+}

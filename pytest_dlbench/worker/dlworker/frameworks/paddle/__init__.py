@@ -1,0 +1,128 @@
+"""PaddlePaddle: an nn.Sequential, or a layer of one's own where branches meet, trained in dynamic mode.
+
+Images are channels first, as all of Paddle's layers want them.
+"""
+
+import ctypes
+import os
+from functools import reduce
+
+import numpy as np
+import paddle
+
+from dlworker.frameworks.paddle.layers import IN_DOUBLE, IN_PROGRAM, LAYERS, build
+from dlworker.frameworks.paddle.losses import LOSSES
+from dlworker.frameworks.paddle.optimizers import OPTIMIZERS, optimizer
+from dlworker.frameworks.paddle.precision import MIXED, is_compiled, mixed_precision
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+def configure(threads):
+    """Paddle reads OMP_NUM_THREADS, which the driver set before this Python started."""
+
+
+def threads():
+    """Threads of the OpenMP runtime that Paddle brings for MKL and its kernels; Paddle itself can set but not tell."""
+    folder = os.path.join(os.path.dirname(paddle.__file__), "libs")
+    return ctypes.CDLL(os.path.join(folder, "libiomp5.so")).omp_get_max_threads()
+
+
+def versions():
+    """Paddle and, where there are, CUDA and cuDNN (Paddle calls them "False" where there are none)."""
+    found = {"paddle": paddle.__version__, "cuda": paddle.version.cuda(), "cudnn": paddle.version.cudnn()}
+    return {name: str(version) for name, version in found.items() if version != "False"}
+
+
+# Where Paddle keeps an array, by kind and canonical role.
+ARRAYS = {"weight": "weight", "bias": "bias"}
+RECURRENT = {"weight": "rnn.weight_ih_l0", "recurrent": "rnn.weight_hh_l0", "bias": "rnn.bias_ih_l0"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "lstm": RECURRENT,
+    "gru": dict(RECURRENT, recurrent_bias="rnn.bias_hh_l0"),
+}
+
+
+class Trainer:
+    """The network, its optimiser and the examples, on one device."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
+            raise RequestError("unsupported", "Paddle finds no GPU")
+        paddle.set_device(device)
+        # Of mixed ones auto_cast has the 16 bits.
+        self.precision = "float64" if recipe["precision"] == "float64" else "float32"
+        paddle.set_default_dtype(self.precision)
+        paddle.seed(seed)
+        self.network = network
+        other = IN_PROGRAM if is_compiled(recipe["precision"], device) else {}
+        self.model = build(network, IN_DOUBLE if self.precision == "float64" else other)
+        self.forward, self.scaler = mixed_precision(self.model, recipe["precision"], device)
+        if weights is not None:
+            self._set(weights)
+        self.loss = LOSSES[network["loss"]](network)
+        self.optimizer = optimizer([parameter for _, parameter, _ in self._natives()], recipe)
+
+    def _natives(self):
+        """Canonical name, native parameter and whether the native layout is transposed."""
+        for layer in self.network["layers"]:
+            kind, native = layer["kind"], getattr(self.model, layer["name"])
+            for role, path in ARRAYS_OF.get(kind, ARRAYS).items():
+                parameter = reduce(lambda owner, name: getattr(owner, name, None), path.split("."), native)
+                if parameter is not None:
+                    # nn.LSTM and nn.GRU keep (gates, inputs); all other layouts of Paddle are the canonical ones.
+                    yield "%s.%s" % (layer["name"], role), parameter, kind in ("lstm", "gru")
+
+    def _set(self, weights):
+        for name, parameter, transposed in self._natives():
+            array = np.array(weights[name].T if transposed else weights[name], dtype=self.precision, order="C")
+            if array.shape != tuple(parameter.shape):
+                raise ValueError("%s: Paddle has %s, the weights %s" % (name, tuple(parameter.shape), array.shape))
+            parameter.set_value(array)
+
+    def parameters(self):
+        return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
+
+    def describe(self):
+        return str(self.model)
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order = paddle.to_tensor(np.array(order, dtype=np.int64))
+        self.rates = rates
+        self.forward.train()
+
+    def feed(self, inputs, labels):
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        self.inputs = self._inputs(inputs)
+        self.labels = paddle.to_tensor(np.array(labels, dtype=self.precision if has_flags else np.int64))
+
+    def _inputs(self, inputs):
+        return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))
+
+    def step(self, number):
+        # Not inputs[index]: Paddle takes forty times as long for that.
+        index = self.order[number]
+        inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
+        loss = self.loss(self.forward(inputs), labels)
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        if self.rates is not None:
+            self.optimizer.set_lr(float(self.rates[number]))
+        if self.scaler:
+            # It leaves a step out whose gradients are too large for the type, and unscales before they are clipped.
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
+        self.optimizer.clear_grad()
+        return loss.detach()
+
+    def outputs(self, inputs, batch_size):
+        self.forward.eval()
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            with paddle.no_grad():
+                yield self.forward(inputs[first : first + batch_size]).numpy()
+        self.forward.train()

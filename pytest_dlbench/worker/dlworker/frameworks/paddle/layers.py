@@ -1,0 +1,286 @@
+"""Every kind of layer as Paddle's; those that it lacks, means otherwise or rounds to float32; the network of them."""
+
+from functools import partial
+
+import paddle
+import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
+from paddle import nn
+
+from dlworker.graph import is_chain, run, wired
+
+
+class BatchNorm(nn.Layer):
+    """Batch normalisation that keeps its running statistics itself.
+
+    Paddle's own layer keeps the biased variance on the CPU, and on a GPU what cuDNN gives it, the unbiased one.
+    """
+
+    def __init__(self, layer):
+        super().__init__()
+        self.decay, self.epsilon = layer["decay"], layer["epsilon"]
+        size = layer["input"][:1]
+        self.weight = self.create_parameter(size, default_initializer=nn.initializer.Constant(1.0))
+        self.bias = self.create_parameter(size, is_bias=True)
+        for name in ("mean", "batch_mean", "batch_variance"):
+            self.register_buffer(name, paddle.zeros(size))
+        self.register_buffer("variance", paddle.ones(size))
+        self.keeps_biased = _keeps_biased_variance(len(layer["input"]))
+
+    def forward(self, x):
+        if not self.training:
+            return F.batch_norm(x, self.mean, self.variance, self.weight, self.bias, epsilon=self.epsilon)
+        y = _normalise(x, self.batch_mean, self.batch_variance, self.weight, self.bias, self.epsilon)
+        self._move(self.batch_mean, self.batch_variance, _unbias(x) if self.keeps_biased else 1.0)
+        return y
+
+    @paddle.no_grad()
+    def _move(self, mean, variance, unbias):
+        self.mean.scale_(self.decay).add_(mean * (1 - self.decay))
+        self.variance.scale_(self.decay).add_(variance * ((1 - self.decay) * unbias))
+
+    def extra_repr(self):
+        return "%d, decay=%r, epsilon=%r" % (self.mean.shape[0], self.decay, self.epsilon)
+
+
+def _unbias(x):
+    count = x.size // x.shape[1]
+    return count / (count - 1)
+
+
+def _normalise(x, mean, variance, weight, bias, epsilon):
+    """Paddle's normalisation in training; with momentum 0 it leaves the batch's own statistics in mean and variance."""
+    return F.batch_norm(x, mean, variance, weight, bias, training=True, momentum=0.0, epsilon=epsilon)
+
+
+def _keeps_biased_variance(dimensions):
+    """What the kernel of this device makes of the variance of 1 and -1: 1 or, unbiased, 2."""
+    one, zero = paddle.ones([1]), paddle.zeros([1])
+    variance = paddle.ones([1])
+    examples = paddle.to_tensor([1.0, -1.0]).reshape([2] + [1] * dimensions)
+    _normalise(examples, paddle.zeros([1]), variance, one, zero, 1e-5)
+    return variance.item() < 1.5
+
+
+class PadChannels(nn.Layer):
+    """Channels of zeros behind those that are there."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.added = layer["added"]
+
+    def forward(self, x):
+        zeros = paddle.zeros([x.shape[0], self.added] + list(x.shape[2:]), x.dtype)
+        return paddle.concat([x, zeros], axis=1)
+
+
+class Concat(nn.Layer):
+    """Several values side by side: channels of images, features of vectors and sequences."""
+
+    def forward(self, *values):
+        return paddle.concat(values, axis=1 if values[0].ndim == 4 else -1)
+
+
+class Add(nn.Layer):
+    """The sum of several values."""
+
+    def forward(self, first, *others):
+        for other in others:
+            first = first + other
+        return first
+
+
+class Cut(nn.Layer):
+    """A part of a row of tokens."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.first, self.last = layer["first"], layer["last"]
+
+    def forward(self, tokens):
+        return tokens[:, self.first : self.last]
+
+
+class Recurrent(nn.Layer):
+    """nn.LSTM or nn.GRU, batch first; gives all outputs or the last, and the state it ends in, as a tuple.
+
+    Paddle's LSTM has two biases where one would do. The second stays at zero, as no optimiser has it: without it, or
+    without a gradient for it, the fused kernel of nn.LSTM cannot be had.
+    """
+
+    def __init__(self, layer):
+        super().__init__()
+        kind = nn.LSTM if layer["kind"] == "lstm" else nn.GRU
+        zero = nn.initializer.Constant(0.0) if layer["kind"] == "lstm" else None
+        self.rnn = kind(layer["input"][1], layer["units"], bias_hh_attr=zero)
+        self.gives_sequence = layer["sequence"]
+
+    def forward(self, x, lengths=None, start=None):
+        outputs, state = self.rnn(x, start, lengths)
+        state = state if isinstance(state, tuple) else (state,)
+        return (outputs if self.gives_sequence else state[0][0]), state
+
+
+class Graph(nn.Layer):
+    """A network whose layers do not simply follow each other; its sublayers bear the names of the layers."""
+
+    def __init__(self, layers, built):
+        super().__init__()
+        self.nodes = wired(layers)
+        for name, layer in built:
+            self.add_sublayer(name, layer)
+
+    # Of a compiled program: it is the same for all data, and needs no rewritten conditions.
+    @paddle.jit.not_to_static
+    def forward(self, x):
+        lengths, states = {}, {}
+
+        def call(layer, values):
+            name, kind = layer["name"], layer["kind"]
+            if kind == "embedding" and layer["padding"] is not None:
+                # The kernel of nn.LSTM and nn.GRU reads 32 bits.
+                lengths[name] = (values[0] != layer["padding"]).sum(1).astype("int32")
+            if kind in ("lstm", "gru"):
+                known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
+                values[0], states[name] = getattr(self, name)(values[0], *known)
+                return values[0]
+            return getattr(self, name)(*values)
+
+        return run(self.nodes, x, call)
+
+
+# What follows is for bfloat16 on a CPU alone, where the network is a compiled program.
+
+
+class BatchNormInProgram(BatchNorm):
+    """Batch normalisation whose running statistics are kept up to date by a program: it drops scale_ and add_."""
+
+    @paddle.no_grad()
+    def _move(self, mean, variance, unbias):
+        paddle.assign(self.mean * self.decay + mean * (1 - self.decay), self.mean)
+        paddle.assign(self.variance * self.decay + variance * ((1 - self.decay) * unbias), self.variance)
+
+
+class LinearInProgram(nn.Linear):
+    """nn.Linear that always has the gradient of what it reads.
+
+    oneDNN's backward pass of a product in bfloat16 ends the process where that gradient is not wanted.
+    """
+
+    def forward(self, x):
+        if x.stop_gradient:
+            x = x.detach()
+            x.stop_gradient = False
+        return super().forward(x)
+
+
+# Whatever the data are, some of Paddle's kernels take their numbers as float32. What follows is for float64 alone.
+
+
+class BatchNormInDouble(BatchNorm):
+    """Batch normalisation whose epsilon is not rounded to float32."""
+
+    def forward(self, x):
+        mean, variance = self.mean, self.variance
+        if self.training:
+            axes = [axis for axis in range(x.ndim) if axis != 1]
+            mean, variance = x.mean(axes), x.var(axes, unbiased=False)
+            self._move(mean, variance, _unbias(x))
+        column = [-1] + [1] * (x.ndim - 2)
+        scale = self.weight * paddle.rsqrt(variance + self.epsilon)
+        return (x - mean.reshape(column)) * scale.reshape(column) + self.bias.reshape(column)
+
+
+class AvgPoolInDouble(nn.Layer):
+    """Average pooling as a convolution with ones, in whose gradient one over the window is not rounded to float32."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.stride, self.sides = layer["stride"], sides(layer["padding"])
+        self.register_buffer("ones", paddle.ones([layer["input"][0], 1] + layer["window"]))
+
+    def forward(self, x):
+        total = F.conv2d(x, self.ones, None, self.stride, self.sides, groups=x.shape[1])
+        return total / F.conv2d(paddle.ones_like(x[:1, :1]), self.ones[:1], None, self.stride, self.sides)
+
+
+class LocalResponseNormInDouble(nn.Layer):
+    """Local response normalisation without average pooling, as a convolution along the channels with ones."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.size, self.beta, self.k = layer["size"], layer["beta"], layer["k"]
+        self.register_buffer("share", paddle.full([1, 1, self.size, 1], layer["alpha"] / self.size))
+
+    def forward(self, x):
+        count, channels, rows, columns = x.shape
+        squares = (x * x).reshape([count, 1, channels, rows * columns])
+        sums = F.conv2d(squares, self.share, padding=[self.size // 2, 0]).reshape(x.shape)
+        return x / (sums + self.k) ** self.beta
+
+
+def sides(padding):
+    """Top, bottom, left, right: Paddle's operators pad unevenly themselves."""
+    (top, bottom), (left, right) = padding
+    return [top, bottom, left, right]
+
+
+def conv2d(layer):
+    channels, filters, padding = layer["input"][0], layer["output"][0], sides(layer["padding"])
+    settings = {"groups": layer.get("groups", 1), "bias_attr": None if layer["bias"] else False}
+    return nn.Conv2D(channels, filters, layer["kernel"], layer["stride"], padding, **settings)
+
+
+def dense(layer, kind=nn.Linear):
+    # Of a sequence nn.Linear takes the features of each step.
+    return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
+
+
+def local_response_norm(layer):
+    return nn.LocalResponseNorm(layer["size"], alpha=layer["alpha"], beta=layer["beta"], k=layer["k"])
+
+
+LAYERS = {
+    "conv2d": conv2d,
+    "grouped_conv2d": conv2d,
+    "dense": dense,
+    "max_pool": lambda layer: nn.MaxPool2D(layer["window"], layer["stride"], sides(layer["padding"])),
+    "avg_pool": lambda layer: nn.AvgPool2D(layer["window"], layer["stride"], sides(layer["padding"]), exclusive=True),
+    "batch_norm": BatchNorm,
+    "local_response_norm": local_response_norm,
+    "dropout": lambda layer: nn.Dropout(layer["rate"]),
+    "flatten": lambda layer: nn.Flatten(),
+    "relu": lambda layer: nn.ReLU(),
+    "tanh": lambda layer: nn.Tanh(),
+    "sigmoid": lambda layer: nn.Sigmoid(),
+    "log_softmax": lambda layer: nn.LogSoftmax(),
+    "pad_channels": PadChannels,
+    "add": lambda layer: Add(),
+    "concat": lambda layer: Concat(),
+    "cut": Cut,
+    "embedding": lambda layer: nn.Embedding(layer["vocabulary"], layer["output"][-1]),
+    "lstm": Recurrent,
+    "gru": Recurrent,
+}
+
+
+IN_DOUBLE = {
+    "batch_norm": BatchNormInDouble,
+    "avg_pool": AvgPoolInDouble,
+    "local_response_norm": LocalResponseNormInDouble,
+}
+
+
+IN_PROGRAM = {"batch_norm": BatchNormInProgram, "dense": partial(dense, kind=LinearInProgram)}
+
+
+def build(network, other):
+    """The neutral network as one nn.Sequential, or as a Graph; every layer bears its name.
+
+    ``other`` are the kinds that are not built as usual.
+    """
+    layers = network["layers"]
+    known = dict(LAYERS, **other)
+    built = [(layer["name"], known[layer["kind"]](layer)) for layer in layers]
+    if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
+        return nn.Sequential(*built)
+    return Graph(layers, built)

@@ -1,0 +1,138 @@
+"""PyTorch: an nn.Sequential, or a module of one's own where branches meet, trained eagerly."""
+
+from functools import reduce
+
+import numpy as np
+import torch
+from torch import nn
+
+from dlworker.frameworks.pytorch.layers import LAYERS, build
+from dlworker.frameworks.pytorch.losses import LOSSES
+from dlworker.frameworks.pytorch.optimizers import OPTIMIZERS, clip
+from dlworker.frameworks.pytorch.precision import MIXED, mixed_precision, refuse_half_lstms
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def configure(threads):
+    """Threads inside one operator."""
+    torch.set_num_threads(threads)
+
+
+def threads():
+    """The number of CPU threads inside one operator."""
+    return torch.get_num_threads()
+
+
+def versions():
+    """PyTorch and, where there are, CUDA and cuDNN."""
+    found = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
+    return {name: str(version) for name, version in found.items() if version is not None}
+
+
+# Where PyTorch keeps an array, by kind and canonical role.
+ARRAYS = {"weight": "weight", "bias": "bias"}
+RECURRENT = {"weight": "rnn.weight_ih_l0", "recurrent": "rnn.weight_hh_l0", "bias": "rnn.bias_ih_l0"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "lstm": RECURRENT,
+    "gru": dict(RECURRENT, recurrent_bias="rnn.bias_hh_l0"),
+}
+# nn.Linear and nn.LSTM keep (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
+
+
+class Trainer:
+    """The network, its optimiser and the examples, on one device."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        torch.manual_seed(seed)
+        self.device = torch.device(device.replace("gpu", "cuda"))
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise RequestError("unsupported", "PyTorch %s finds no GPU" % torch.__version__)
+        self.dtype = DTYPES.get(recipe["precision"], torch.float32)
+        self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
+        if recipe["precision"] == "float16" and self.device.type == "cpu":
+            refuse_half_lstms(network["layers"])
+        self.network = network
+        self.model = build(network).to(device=self.device, dtype=self.dtype)
+        if weights is not None:
+            self._set(weights)
+        self.forward = self.model
+        self.loss = LOSSES[network["loss"]](network)
+        self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](self.trained, recipe["optimizer"])
+        self.clip_norm = recipe.get("clip_norm")
+
+    def _natives(self):
+        """Canonical name, native parameter and whether the native layout is transposed."""
+        for layer in self.network["layers"]:
+            kind, module = layer["kind"], getattr(self.model, layer["name"])
+            if isinstance(module, nn.Sequential):
+                module = module[-1]
+            for role, path in ARRAYS_OF.get(kind, ARRAYS).items():
+                parameter = reduce(lambda owner, name: getattr(owner, name, None), path.split("."), module)
+                if parameter is not None:
+                    yield "%s.%s" % (layer["name"], role), parameter, (kind, role) in TRANSPOSED
+
+    def _set(self, weights):
+        with torch.no_grad():
+            for name, parameter, transposed in self._natives():
+                array = weights[name].T if transposed else weights[name]
+                if array.shape != tuple(parameter.shape):
+                    raise ValueError("%s: PyTorch has %s, the weights %s" % (name, tuple(parameter.shape), array.shape))
+                parameter.copy_(torch.from_numpy(np.array(array)))
+
+    def parameters(self):
+        return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
+
+    def describe(self):
+        return str(self.model)
+
+    def peak_device_bytes(self):
+        return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        self.order = torch.from_numpy(np.array(order, dtype=np.int64)).to(self.device)
+        self.rates = rates
+        self.model.train()
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), torch.from_numpy(np.array(labels)).to(self.device)
+
+    def _inputs(self, inputs):
+        dtype = torch.int64 if "vocabulary" in self.network else self.dtype
+        return torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
+
+    def step(self, number):
+        index = self.order[number]
+        self.optimizer.zero_grad()
+        with self.mixed():
+            loss = self.loss(self.forward(self.inputs[index]), self.labels[index])
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        if self.scaler:
+            self.scaler.unscale_(self.optimizer)
+        if self.clip_norm:
+            clip(self.trained, self.clip_norm)
+        if self.rates is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = float(self.rates[number])
+        if self.scaler:
+            # It leaves a step out whose gradients are too large for the type.
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
+        return loss.detach()
+
+    def outputs(self, inputs, batch_size):
+        self.model.eval()
+        for x in self._inputs(inputs).split(batch_size):
+            with torch.no_grad(), self.mixed():
+                outputs = self.forward(x)
+            # NumPy has no bfloat16.
+            yield outputs.to(self.dtype).cpu().numpy()
+        self.model.train()

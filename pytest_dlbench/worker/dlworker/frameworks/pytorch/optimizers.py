@@ -1,0 +1,54 @@
+"""PyTorch's optimisers by the settings of a recipe, and clipping: functions (parameters, settings) -> optimizer."""
+
+import torch
+
+
+def clip(parameters, length):
+    """Shorten the gradient of all parameters together. clip_grad_norm_ adds 1e-6 to the norm, which this does not."""
+    gradients = [parameter.grad for parameter in parameters]
+    norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+    factor = (length / norm).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(factor)
+
+
+class AdamOfOld(torch.optim.Adam):
+    """Adam of PyTorch before 1.3, which adds epsilon to the root before it is corrected: so it gets a corrected one."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            taken = next((self.state[p]["step"] for p in group["params"] if p in self.state), 0)
+            group["eps"] = self.epsilon * (1 - group["betas"][1] ** (taken + 1)) ** 0.5
+        return super().step(closure)
+
+
+def adam(parameters, settings):
+    rate, betas, epsilon = settings["learning_rate"], (settings["beta1"], settings["beta2"]), settings["epsilon"]
+    if tuple(map(int, torch.__version__.split(".")[:2])) >= (1, 3):
+        return torch.optim.Adam(parameters, lr=rate, betas=betas, eps=epsilon)
+    optimizer = AdamOfOld(parameters, lr=rate, betas=betas)
+    optimizer.epsilon = epsilon
+    return optimizer
+
+
+def adadelta(parameters, settings):
+    rate, rho, epsilon = settings["learning_rate"], settings["rho"], settings["epsilon"]
+    return torch.optim.Adadelta(parameters, lr=rate, rho=rho, eps=epsilon)
+
+
+def rmsprop(parameters, settings):
+    rate, rho, epsilon = settings["learning_rate"], settings["rho"], settings["epsilon"]
+    return torch.optim.RMSprop(parameters, lr=rate, alpha=rho, eps=epsilon)
+
+
+def sgd(parameters, settings):
+    return torch.optim.SGD(
+        parameters,
+        lr=settings["learning_rate"],
+        momentum=settings["momentum"],
+        nesterov=settings["nesterov"],
+        weight_decay=settings["weight_decay"],
+    )
+
+
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}

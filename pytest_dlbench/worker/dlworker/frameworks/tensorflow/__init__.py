@@ -1,0 +1,171 @@
+"""TensorFlow 2: tf.Modules of tf.nn operations, trained by one tf.function. Images are channels last. No Keras."""
+
+from functools import partial
+
+import numpy as np
+import tensorflow as tf
+
+from dlworker.frameworks.tensorflow.layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
+from dlworker.frameworks.tensorflow.losses import LOSSES
+from dlworker.frameworks.tensorflow.optimizers import OPTIMIZERS, LossScaled
+from dlworker.frameworks.tensorflow.precision import MIXED, widened
+from dlworker.frameworks.tensorflow.weights import keeps_channels_last, own_weights, to_native
+from dlworker.graph import run, wired
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+def configure(threads):
+    """Threads inside one operator, and operators at once. TensorFlow takes neither after its first operator."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+def threads():
+    """Threads inside one operator, as TensorFlow has them."""
+    return tf.config.threading.get_intra_op_parallelism_threads()
+
+
+def versions():
+    """TensorFlow and, where it was built for them, CUDA and cuDNN."""
+    build = tf.sysconfig.get_build_info()
+    found = {"tensorflow": tf.__version__, "cuda": build.get("cuda_version"), "cudnn": build.get("cudnn_version")}
+    return {name: str(version) for name, version in found.items() if version}
+
+
+class Network(tf.Module):
+    """The layers in their order, each called with the values that it reads, which are of ``dtype``.
+
+    A layer casts its variables to the type of these: so their gradients are of the variables' type again, and what a
+    variable gets from several places is added up in that.
+    """
+
+    def __init__(self, layers, arrays, kinds, dtype):
+        super().__init__("network")
+        self.dtype = tf.as_dtype(dtype)
+        self.layers = [kinds[layer["kind"]](layer, arrays[layer["name"]]) for layer in layers]
+        self.places = {layer["name"]: place for place, layer in enumerate(layers)}
+        self.run = partial(run, wired(layers))
+
+    def __call__(self, x, training, seed=0, number=0):
+        """Logits, never of 16 bits. Each layer has a seed of its own in every step."""
+        lengths, states = {}, {}
+        x = tf.cast(x, self.dtype) if x.dtype.is_floating else x
+
+        def call(layer, values):
+            name, kind, x = layer["name"], layer["kind"], values[0]
+            place = self.places[name]
+            own = self.layers[place]
+            if kind in MERGES:
+                return own(values)
+            if kind in RECURRENT:
+                x, states[name] = own(x, lengths.get(layer.get("lengths")), states.get(layer.get("start")))
+                return x
+            if kind == "embedding" and layer["padding"] is not None:
+                lengths[name] = tf.math.count_nonzero(x != layer["padding"], axis=1, dtype=tf.int32)
+            x = own(x, training, [seed, number * len(self.layers) + place])
+            # Not before they were read: the gradients of a row are added up in the type of the weights.
+            return tf.cast(x, self.dtype) if kind == "embedding" else x
+
+        return widened(self.run(x, call))
+
+
+def _use(device):
+    """Let TensorFlow see this device alone: it then puts everything there, and takes memory of no other GPU."""
+    if device == "cpu":
+        tf.config.set_visible_devices([], "GPU")
+        return
+    gpus, number = tf.config.list_physical_devices("GPU"), int(device.partition(":")[2] or 0)
+    if number >= len(gpus):
+        raise RequestError("unsupported", "TensorFlow sees %d GPUs, so there is no %s" % (len(gpus), device))
+    tf.config.set_visible_devices(gpus[number], "GPU")
+    # By default TensorFlow takes all of the GPU's memory at once.
+    tf.config.experimental.set_memory_growth(gpus[number], True)
+    # By default it rounds what it multiplies to 10 binary digits.
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
+class Trainer:
+    """The network, its optimiser, the examples and the compiled step."""
+
+    jit_compile = None  # TensorFlow's default: a graph of operators.
+
+    def __init__(self, network, recipe, weights, device, seed):
+        _use(device)
+        precision = recipe["precision"]
+        # NumPy has no bfloat16, and no array that lasts is of 16 bits.
+        self.dtype = np.dtype("float32" if precision in MIXED else precision)
+        self.network, self.layers = network, network["layers"]
+        native = own_weights(self.layers, seed) if weights is None else to_native(self.layers, weights)
+        arrays = {name: {role: tf.cast(a, self.dtype) for role, a in own.items()} for name, own in native.items()}
+        self.model = Network(self.layers, arrays, self._kinds(precision), precision)
+        self.variables = self.model.trainable_variables
+        optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"], self.variables)
+        self.optimizer = LossScaled(optimizer) if precision == "float16" else optimizer
+        self.rate, self.clip_norm = recipe["optimizer"]["learning_rate"], recipe.get("clip_norm")
+        self.seed = seed
+        # Whatever Python decides here it decides once: there is nothing for AutoGraph to convert.
+        self._update = tf.function(self._update, autograph=False, jit_compile=self.jit_compile)
+        self._apply = tf.function(self._apply, autograph=False, jit_compile=self.jit_compile)
+
+    def _kinds(self, precision):
+        kinds = dict(LAYERS)
+        if not self.jit_compile:
+            kinds.update(FUSED.get(precision, {}))
+        if not keeps_channels_last(self.layers):
+            kinds["flatten"] = flatten_in_order
+        return kinds
+
+    def parameters(self):
+        shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in self.variables}
+        # Convolutions are (height, width, in, out) here.
+        return {name: (s[3], s[2], s[0], s[1]) if len(s) == 4 else s for name, s in shapes.items()}
+
+    def describe(self):
+        lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
+        return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])
+
+    def load(self, inputs, labels, order, rates=None):
+        self.feed(inputs, labels)
+        rates = np.full(len(order), self.rate) if rates is None else rates
+        self.course = tf.constant(np.array(order, dtype=np.int64)), tf.constant(np.array(rates, dtype=self.dtype))
+
+    def feed(self, inputs, labels):
+        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=np.int64))
+
+    def _inputs(self, inputs):
+        # Whole numbers of 32 bits would stay in the memory of the CPU.
+        dtype = np.int64 if "vocabulary" in self.network else self.dtype
+        inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
+        return tf.constant(np.ascontiguousarray(inputs, dtype=dtype))
+
+    def step(self, number):
+        # As a Python integer every number would be traced anew.
+        return self._update(self.inputs, self.labels, self.course, tf.constant(number, tf.int64))
+
+    def _update(self, inputs, labels, course, number):
+        # Not order[number]: XLA needs the bounds of a slice when it compiles, and would compile every step.
+        index, rate = (tf.gather(part, number) for part in course)
+        x, y = tf.gather(inputs, index), tf.gather(labels, index)
+        with tf.GradientTape() as tape:
+            logits = self.model(x, training=True, seed=self.seed, number=number)
+            losses, count = LOSSES[self.network["loss"]](self.network, logits, y)
+            loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
+            scaled = self.optimizer.scale(loss)
+        # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
+        # nor an update that changes all rows can be had from those.
+        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, self.variables)]
+        gradients = self.optimizer.unscale(gradients)
+        if self.clip_norm:
+            gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm)
+        self.optimizer.apply(gradients, rate)
+        return loss
+
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs)
+        for first in range(0, len(inputs), batch_size):
+            yield self._apply(inputs[first : first + batch_size]).numpy()
+
+    def _apply(self, inputs):
+        return self.model(inputs, training=False)

@@ -1,0 +1,194 @@
+"""tinygrad: a list of layers, or a graph of them, and one TinyJit step.
+
+Images are channels first, as tinygrad's own layers want them.
+"""
+
+import os
+import shutil
+import subprocess
+from functools import partial, reduce
+from importlib import metadata  # novm: tinygrad itself wants Python 3.11
+
+import numpy as np
+from tinygrad import Context, Device, Tensor, TinyJit, dtypes, nn
+from tinygrad.dtype import to_dtype
+from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
+
+from dlworker.frameworks.tinygrad.layers import KINDS, built, logits_of
+from dlworker.frameworks.tinygrad.losses import LOSSES
+from dlworker.frameworks.tinygrad.optimizers import OPTIMIZERS, clip
+from dlworker.frameworks.tinygrad.precision import MIXED, refuse_without_bfloat16, scaled_step
+from dlworker.loss_scale import LossScale
+from dlworker.protocol import RequestError
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+def configure(threads):
+    """The most threads that tinygrad may spread one kernel over."""
+    NUM_CPU_THREADS.value = threads
+
+
+def threads():
+    """The most threads that one kernel may have; whether it has them is tinygrad's own decision."""
+    return NUM_CPU_THREADS.value
+
+
+def versions():
+    """tinygrad, and the compiler of its CPU kernels where there is one."""
+    found = {"tinygrad": metadata.version("tinygrad")}
+    compiler = os.environ.get("CC", "clang")
+    if shutil.which(compiler):
+        found["clang"] = subprocess.check_output([compiler, "-dumpversion"]).decode().strip()
+    return found
+
+
+def _choose(device):
+    """Make a device the one that tensors are put on; "gpu" is whatever accelerator tinygrad itself prefers."""
+    if device == "cpu":
+        DEV.value = "CPU"
+        return
+    DEV.value = ""
+    found = Device.DEFAULT.split(":")[0]
+    if found == "CPU":
+        raise RequestError("unsupported", "tinygrad finds no device but the CPU")
+    DEV.value = "%s%s" % (found, device[len("gpu") :])
+
+
+# Where tinygrad keeps an array, by kind and canonical role.
+ARRAYS = {"weight": "weight", "bias": "bias"}
+RECURRENT = {"weight": "cell.weight_ih", "recurrent": "cell.weight_hh", "bias": "cell.bias_ih"}
+ARRAYS_OF = {
+    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "lstm": RECURRENT,
+    "gru": dict(RECURRENT, recurrent_bias="cell.bias_hh"),
+}
+# nn.Linear and cells keep (outputs, inputs); convolutions are canonical as they are.
+TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
+
+
+def _captured(function):
+    """A function that TinyJit captures when it is called for the first time."""
+    captured = TinyJit(function)
+    # It calls a function once before, for lazy state. Here is none.
+    captured.cnt = 1
+    return captured
+
+
+class Trainer:
+    """The layers, their optimiser, the examples and the captured step."""
+
+    def __init__(self, network, recipe, weights, device, seed):
+        _choose(device)
+        mixed = MIXED.get(recipe["precision"])
+        if mixed == dtypes.bfloat16 and device == "cpu":
+            refuse_without_bfloat16()
+        self.precision = DEFAULT_FLOAT.value = "float32" if mixed else recipe["precision"]
+        self.dtype = mixed or to_dtype(self.precision)
+        self.scale = LossScale() if mixed == dtypes.float16 else None
+        Tensor.manual_seed(seed)
+        self.network = network
+        self.model = built(network, self.dtype)
+        if weights is not None:
+            self._set(weights)
+        self.clip_norm = recipe.get("clip_norm")
+        settings, parameters = recipe["optimizer"], nn.state.get_parameters(self.model)
+        self.optimizer = OPTIMIZERS[settings["kind"]](parameters, settings, self.precision)
+        Tensor.realize(*nn.state.get_parameters(self.model), *nn.state.get_parameters(self.optimizer))
+
+    def _natives(self):
+        """Canonical name, native parameter and whether the native layout is transposed."""
+        for layer in self.network["layers"]:
+            kind, native = layer["kind"], self.model[layer["name"]]
+            for role, path in ARRAYS_OF.get(kind, ARRAYS).items():
+                parameter = reduce(lambda owner, name: getattr(owner, name, None), path.split("."), native)
+                if parameter is not None:
+                    yield "%s.%s" % (layer["name"], role), parameter, (kind, role) in TRANSPOSED
+
+    def _set(self, weights):
+        for name, parameter, transposed in self._natives():
+            array = weights[name].T if transposed else weights[name]
+            parameter.replace(Tensor(np.array(array, dtype=self.precision, order="C")))
+
+    def parameters(self):
+        return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
+
+    def describe(self):
+        lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.network["layers"]]
+        shapes = ["%s %s" % (name, tensor.shape) for name, tensor in nn.state.get_state_dict(self.model).items()]
+        return "\n".join(lines + shapes)
+
+    def load(self, inputs, labels, order, rates=None):
+        self.inputs, self.labels = self._inputs(inputs), self._labels(labels)
+        Tensor.realize(self.inputs, self.labels)
+        # What a step is called with: its examples and, where that changes, its learning rate.
+        self.calls = [(Tensor(row).realize(),) for row in np.array(order, dtype=np.int32)]
+        if rates is not None:
+            rates = [Tensor([float(rate)], dtype=self.precision).realize() for rate in rates]
+            self.calls = [(*call, rate) for call, rate in zip(self.calls, rates)]
+        # Like every state of a step, that of the random numbers must exist before the step is captured.
+        Tensor.rand(1).realize()
+        if self.scale:
+            # Between the two it is decided whether there is an update.
+            self._step = partial(scaled_step, _captured(self._scaled_gradients), _captured(self._apply), self.scale)
+        else:
+            self._step = _captured(self._update)
+
+    def feed(self, inputs, labels):
+        # Into the buffers that the captured step reads: it would not see other tensors. Realised before, they would be
+        # scheduled twice, which is most of what this takes.
+        self.inputs.assign(self._inputs(inputs))
+        self.labels.assign(self._labels(labels))
+        Tensor.realize(self.inputs, self.labels)
+
+    def _inputs(self, inputs):
+        return Tensor(np.array(inputs, dtype=np.int32 if "vocabulary" in self.network else self.precision))
+
+    def _labels(self, labels):
+        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        return Tensor(np.array(labels, dtype=self.precision if has_flags else np.int32))
+
+    @Context(TRAINING=1)
+    def _update(self, index, rate=None):
+        self.optimizer.zero_grad()
+        loss = self._loss(index).backward()
+        return loss.realize(*self._updates(rate))
+
+    @Context(TRAINING=1)
+    def _scaled_gradients(self, index, scale):
+        self.optimizer.zero_grad()
+        loss = self._loss(index)
+        (loss * scale).sum().backward()
+        gradients = [(parameter.grad / scale).contiguous() for parameter in self.optimizer.params]
+        are_finite = sum(gradient.isfinite().logical_not().sum() for gradient in gradients) == 0
+        Tensor.realize(loss, are_finite, *gradients, *self.optimizer.buffers)
+        return [loss, are_finite, *gradients]
+
+    @Context(TRAINING=1)
+    def _apply(self, gradients, rate=None):
+        for parameter, gradient in zip(self.optimizer.params, gradients):
+            parameter.grad = gradient
+        Tensor.realize(*self._updates(rate))
+
+    def _updates(self, rate):
+        """The update by the gradients that the parameters have, not computed yet."""
+        if self.clip_norm:
+            clip(self.optimizer.params, self.clip_norm)
+        if rate is not None:
+            self.optimizer.lr = rate
+        return self.optimizer.schedule_step()
+
+    def _loss(self, index):
+        return LOSSES[self.network["loss"]](self.network, self._logits(self.inputs[index]), self.labels[index])
+
+    def _logits(self, inputs):
+        inputs = inputs if "vocabulary" in self.network else inputs.cast(self.dtype)
+        return logits_of(self.network["layers"], self.model, inputs).cast(self.precision)
+
+    def step(self, number):
+        return self._step(*self.calls[number]).item()
+
+    def outputs(self, inputs, batch_size):
+        inputs = self._inputs(inputs).realize()
+        for first in range(0, len(inputs), batch_size):
+            yield self._logits(inputs[first : first + batch_size]).numpy()

@@ -1,0 +1,96 @@
+"""CI's programs, run in a copy of this repository in which files can be changed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COPIED = (".ci", "pytest_dlbench", "tests", "bench", "fixtures", "docs", "conftest.py")
+NOT_COPIED = shutil.ignore_patterns("__pycache__", "pictures", ".dlbench", "baselines")
+# One of each kind.
+NAMES = (
+    *("pytorch", "pytorch-compile", "jax", "tensorflow", "keras-tensorflow", "keras-jax", "keras-torch"),
+    *("keras2-tensorflow", "keras2-theano", "mxnet", "mxnet-imperative", "chainer", "theano", "lasagne", "cntk"),
+)
+
+
+class Tree:
+    """A copy of what CI's programs look at, with a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.cache = folder / "tree", folder / "cache"
+        self.root.mkdir()
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, self.root / name, ignore=NOT_COPIED)
+            else:
+                shutil.copy(ROOT / name, self.root / name)
+
+    def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, self.root / ".ci" / program, *arguments]
+        # Files change faster than the clock by which Python tells whether it has compiled one.
+        usual = {
+            "XDG_CACHE_HOME": str(self.cache),
+            "CI_FULL": "",
+            "DLBENCH_CI_PLAN": "",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        environment = {**os.environ, **usual, **variables}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    def plan(self, names: Iterable[str] = NAMES, **variables: str) -> dict[str, Any]:
+        done = self.run("stamps.py", "plan", ",".join(names), **variables)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def ask(self, command: str, plan: Mapping[str, Any], *arguments: str) -> str:
+        """What stamps.py prints about a plan."""
+        planned = self.root / "plan.json"
+        planned.write_text(json.dumps(plan))
+        done = self.run("stamps.py", command, str(planned), *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def report(self, *tests: str) -> str:
+        """The path of a JUnit file with the elements of some tests."""
+        report = self.root / "report.xml"
+        report.write_text(f"<testsuites><testsuite>{''.join(tests)}</testsuite></testsuites>")
+        return str(report)
+
+    @contextmanager
+    def changed(self, pattern: str, old: str = "", new: str = "") -> Iterator[None]:
+        """While a text of the one file of a pattern is another; without a text, while there is more at its end."""
+        (file,) = self.root.glob(pattern)
+        text = file.read_text()
+        assert old in text, f"{old} is not in {file}"
+        file.write_text(text.replace(old, new) if old else f"{text}\n")
+        try:
+            yield
+        finally:
+            file.write_text(text)
+
+
+@pytest.fixture(scope="session")
+def unstamped(tmp_path_factory):
+    """For tests that put back what they change, and write no stamps."""
+    return Tree(tmp_path_factory.mktemp("unstamped"))
+
+
+@pytest.fixture(scope="session")
+def usual_keys(unstamped):
+    return unstamped.plan()["keys"]
+
+
+@pytest.fixture
+def tree(unstamped, tmp_path):
+    """The same with a cache of its own."""
+    unstamped.cache = tmp_path
+    return unstamped

@@ -1,0 +1,106 @@
+"""Keys: a change invalidates what depends on it, and no more."""
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.environments import FRAMEWORKS
+from tests.ci.conftest import NAMES, ROOT
+
+sys.path.insert(0, str(ROOT / ".ci"))
+import contents
+
+WORKER = "pytest_dlbench/worker/dlworker"
+DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
+ALL, NONE = frozenset(NAMES), frozenset()
+EVERY = frozenset(contents.SWEEPS)
+TESTS = EVERY - {"equivalence", "side-by-side"}
+ON_TORCH = {"pytorch", "pytorch-compile", "keras-torch"}
+CHAINER_S_ROW = ("| `chainer` | chainer==", "| `chainer` | no chainer==")
+
+
+def builder(framework: str) -> str:
+    """The file of a builder's module, or of its package."""
+    file = ROOT.joinpath("pytest_dlbench/worker", *FRAMEWORKS[framework].builder.split("."))
+    return str((file / "__init__.py" if file.is_dir() else file.with_suffix(".py")).relative_to(ROOT))
+
+
+# The file, the text that is replaced and what by; the frameworks and sweeps whose key is another.
+CHANGES = {
+    "a builder with a variant": (builder("mxnet"), "", "", {"mxnet", "mxnet-imperative"}, EVERY),
+    "a variant": (builder("mxnet-imperative"), "", "", {"mxnet", "mxnet-imperative"}, EVERY),
+    "a builder with a variant that Keras takes": (builder("pytorch"), "", "", ON_TORCH, EVERY),
+    "a builder that others stand on": (builder("theano"), "", "", {"theano", "lasagne", "keras2-theano"}, EVERY),
+    "a builder that stands on another": (builder("lasagne"), "", "", {"lasagne"}, EVERY),
+    "a builder of several back ends": (builder("keras2-theano"), "", "", {"keras2-tensorflow", "keras2-theano"}, EVERY),
+    "the training loop of all builders": (f"{WORKER}/training.py", "", "", ALL, EVERY),
+    "a pin": (DECLARED, "chainer==7.8.1", "chainer==7.8.0", {"chainer"}, EVERY),
+    "a pin of two environments": (DECLARED, "jax==0.10.2", "jax==0.10.1", {"jax", "keras-jax"}, EVERY),
+    "a pin of two environments and a variant": (DECLARED, "torch==2.13.0", "torch==2.12.0", ON_TORCH, EVERY),
+    "what a framework needs": (KNOWN, "cntk>=2.7", "cntk>=2.8", {"cntk"}, EVERY),
+    "a layer": ("pytest_dlbench/model/layers/dense.py", "", "", ALL, EVERY),
+    "golden losses of LeNet": ("fixtures/golden/gatech-lenet-*.json", "", "", ALL, {"equivalence", "bounds"}),
+    "golden losses that full runs read": ("fixtures/golden/hkbu-fcn-r-*.json", "", "", NONE, NONE),
+    "the zoo": ("pytest_dlbench/zoo/gatech.py", "", "", ALL, {"equivalence", "bounds", "side-by-side"}),
+    "a test": ("tests/worker/test_mixed_precision.py", "", "", ALL, {"precision"}),
+    "a test that another imports": ("tests/worker/test_vocabulary_agrees.py", "", "", ALL, {"vocabulary", "precision"}),
+    "a bound": ("bench/test_equivalence.py", "", "", ALL, {"equivalence", "bounds"}),
+    "how tests start workers": ("tests/worker/sessions.py", "", "", ALL, TESTS),
+    "a double that tests train": ("tests/doubles/builders/numpy_softmax.py", "", "", ALL, TESTS),
+    "a fixture": ("fixtures/framework.py", "", "", ALL, EVERY),
+    "a conftest": ("conftest.py", "", "", ALL, EVERY),
+    "a framework's row in the documentation": ("docs/frameworks.md", *CHAINER_S_ROW, {"chainer"}, {"table"}),
+    "the rest of the documentation": ("docs/index.md", "", "", NONE, NONE),
+    "the driver, which PyTorch and JAX run": ("pytest_dlbench/judging/intervals.py", "", "", NONE, NONE),
+    "a test of the driver": ("tests/judging/test_intervals.py", "", "", NONE, NONE),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_invalidates_what_depends_on_it_and_no_more(unstamped, usual_keys, what):
+    pattern, old, new, frameworks, sweeps = CHANGES[what]
+    with unstamped.changed(pattern, old, new):
+        keys = unstamped.plan()["keys"]
+    changed = {(sweep, name) for sweep in keys for name in NAMES if keys[sweep][name] != usual_keys[sweep][name]}
+    assert changed == {(sweep, name) for sweep in sweeps for name in frameworks}
+
+
+@pytest.mark.parametrize("part", ["processor", "platform.python_version", "installed"])
+def test_another_machine_or_installation_is_another_key(monkeypatch, part):
+    before = contents.keys(["pytorch"])
+    monkeypatch.setattr(f"contents.{part}", lambda *_: ["another"])
+    after = contents.keys(["pytorch"])
+    assert all(before[sweep] != after[sweep] for sweep in EVERY)
+
+
+def test_of_a_built_environment_all_packages_and_the_python_count(tmp_path):
+    place = contents.Place(python=tmp_path / "bin/python", environment="chainer-1", caches=tmp_path)
+    packages = tmp_path / "lib/python3.11/site-packages"
+    (packages / "chainer-7.8.1.dist-info").mkdir(parents=True)
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion_info = 3.11.9\n")
+    assert contents.installed(FRAMEWORKS["chainer"], place) == ["version_info = 3.11.9", "chainer-7.8.1.dist-info"]
+
+
+def test_a_builder_stands_on_every_other_one_that_it_imports():
+    allowed, imported = defaultdict(set), defaultdict(set)
+    for framework in filter(lambda framework: framework.builder, FRAMEWORKS.values()):
+        own = contents.family(framework.builder)
+        allowed[own] |= contents.families(framework)
+        for file in contents.worker_files(framework):
+            imported[contents.folder_of(file)] |= set(builders_imported(file))
+    assert {own for own in allowed if imported[own] - allowed[own]} == set()
+    assert imported["lasagne"] >= {"theano"}
+
+
+def builders_imported(file: Path) -> Iterator[str]:
+    """Folders of builders, by their absolute names or from the folder above."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            name = f"{'dlworker.frameworks.' * (node.level == 2)}{node.module or ''}".rstrip(".")
+            for module in (f"{name}.{alias.name}" for alias in node.names):
+                if module.startswith("dlworker.frameworks."):
+                    yield contents.family(module)

@@ -1,0 +1,49 @@
+""".ci/run itself: its parts in their order, each replaced by nothing or by a failure."""
+
+import re
+import subprocess
+
+import pytest
+
+from tests.ci.conftest import ROOT
+
+RUN = ROOT / ".ci" / "run"
+PARTS = re.findall(r"^    part (\w+) ", RUN.read_text(), re.MULTILINE)
+STAGED = """
+source {run}
+{stubs}
+lint() {{ :; }}
+python() {{ echo "python $*"; }}
+{failing}
+main
+"""
+
+
+def run(failing: str = "") -> subprocess.CompletedProcess[str]:
+    stubs = "\n".join(f"{part}() {{ :; }}" for part in PARTS)
+    # What comes after the false would hide it, were errors ignored there.
+    failure = f"{failing}() {{ false; true; }}" if failing else ""
+    script = STAGED.format(run=RUN, stubs=stubs, failing=failure)
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_a_run_that_passes_writes_stamps_and_says_what_each_part_took():
+    done = run()
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    (written,) = (number for number, line in enumerate(lines) if line.startswith("python .ci/stamps.py write "))
+    assert lines.index("===== what each part took, and what was skipped =====") > written
+    assert sum(re.match(r" +\d+ s  ", line) is not None for line in lines) == len(PARTS)
+    assert lines[-1] == f"{len(PARTS)} passed, 0 failed"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_run_of_which_a_part_fails_writes_none(part):
+    done = run(failing=part)
+    assert done.returncode != 0
+    assert "stamps.py write" not in done.stdout
+    assert "0 failed" not in done.stdout
+
+
+def test_its_parts_and_their_number_are_those_that_were_found():
+    assert {"driver_tests", "worker_tests", "equivalence", "side_by_side"} <= set(PARTS)

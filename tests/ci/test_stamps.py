@@ -1,0 +1,105 @@
+"""Stamps: written for what passed and for nothing else, honoured by tests, and never for all frameworks."""
+
+import pytest
+
+from tests.ci.test_contents import builder
+
+NAMES = ("pytorch", "jax", "mxnet", "mxnet-imperative", "chainer", "cntk")
+SWEEP, MODULE = "layers", "tests.worker.test_builders_agree.TestEveryLayer"
+
+
+def case(framework: str, inside: str = "", module: str = MODULE) -> str:
+    return f'<testcase classname="{module}" name="test_has_the_losses[{framework}]">{inside}</testcase>'
+
+
+def stamp(tree, *frameworks: str) -> None:
+    """As a run that trains some of them and passes."""
+    assert tree.ask("write", tree.plan(NAMES), tree.report(*map(case, frameworks))).startswith("stamps written: ")
+
+
+def skipped(plan):
+    return set(plan["skipped"].get(SWEEP, {}))
+
+
+def test_what_passed_is_skipped_but_for_pytorch_jax_and_one_in_turn(tree):
+    assert skipped(tree.plan(NAMES)) == set()
+    stamp(tree, *NAMES)
+    plan = tree.plan(NAMES)
+    assert skipped(plan) == {"mxnet-imperative", "chainer", "cntk"}
+    assert tree.ask("frameworks", plan, SWEEP) == "pytorch,jax,mxnet\n"
+    assert tree.ask("frameworks", plan, "vocabulary") == f"{','.join(NAMES)}\n"
+
+
+def test_frameworks_take_turns(tree):
+    stamp(tree, *NAMES)
+    turns = []
+    for _ in range(5):
+        turns.append(tree.plan(NAMES)["turn"])
+        stamp(tree, *tree.ask("frameworks", tree.plan(NAMES), SWEEP).strip().split(","))
+    assert turns == ["mxnet", "mxnet-imperative", "chainer", "cntk", "mxnet"]
+
+
+def test_a_framework_whose_turn_fails_keeps_it(tree):
+    stamp(tree, *NAMES)
+    plan = tree.plan(NAMES)
+    tree.ask("write", plan, tree.report(case(plan["turn"], "<failure/>")))
+    assert tree.plan(NAMES)["turn"] == plan["turn"]
+
+
+@pytest.mark.parametrize("bad", ["failure", "error"])
+def test_a_run_in_which_anything_failed_stamps_nothing(tree, bad):
+    report = tree.report(case("chainer"), case("mxnet"), case("somewhere", f"<{bad}/>", "tests.judging.test_levels"))
+    assert tree.ask("write", tree.plan(NAMES), report) == "stamps written: 0\n"
+    assert not list(tree.cache.rglob("*"))
+
+
+def test_what_was_skipped_or_had_no_test_is_not_stamped(tree):
+    report = tree.report(case("chainer", "<skipped/>"), case("mxnet-imperative"))
+    tree.ask("write", tree.plan(NAMES), report)
+    plan = tree.plan(NAMES)
+    assert plan["turn"] == "mxnet-imperative"
+    assert [file.parent.name for file in tree.cache.rglob(f"{SWEEP}-*")] == ["mxnet-imperative"]
+
+
+def test_a_full_run_skips_nothing_and_stamps(tree):
+    stamp(tree, *NAMES)
+    full = tree.plan(NAMES, CI_FULL="1")
+    assert (full["turn"], full["skipped"]) == (None, {})
+    assert tree.ask("write", full, tree.report(case("cntk"))) == "stamps written: 1\n"
+
+
+def test_a_changed_builder_runs_again_while_the_others_are_skipped(tree):
+    stamp(tree, *NAMES)
+    with tree.changed(builder("cntk")):
+        assert skipped(tree.plan(NAMES)) == {"mxnet-imperative", "chainer"}
+
+
+def test_what_is_stamped_is_what_the_plan_saw_and_not_what_was_edited_meanwhile(tree):
+    plan = tree.plan(NAMES)
+    with tree.changed("pytest_dlbench/worker/dlworker/training.py"):
+        tree.ask("write", plan, tree.report(*map(case, NAMES)))
+        assert skipped(tree.plan(NAMES)) == set()
+
+
+def test_the_list_has_the_key_and_the_date_of_what_is_skipped(tree):
+    stamp(tree, *NAMES)
+    plan = tree.plan(NAMES)
+    found = plan["skipped"][SWEEP]["chainer"]
+    listed = tree.ask("list", plan).splitlines()
+    assert f"skipped by stamps: chainer: {SWEEP} {found['key']} of {found['passed'][:10]}" in listed
+    assert listed[-1] == "in turn: mxnet"
+
+
+def test_a_skip_is_accepted_for_the_reason_that_the_plan_has_and_for_no_other(tree):
+    stamp(tree, *NAMES)
+    plan = tree.plan(NAMES)
+    (tree.root / "plan.json").write_text("{}")
+    tree.ask("list", plan)
+    reason = plan["skipped"][SWEEP]["chainer"]["reason"]
+    assert reason == f"chainer passed before with the same content (stamp {SWEEP}-{plan['keys'][SWEEP]['chainer']})"
+    variables = {"DLBENCH_CI_PLAN": str(tree.root / "plan.json")}
+    stale = reason.replace("stamp layers-", "stamp layers-0")
+    for message, status in ((reason, 0), (stale, 1), ("no luck", 1)):
+        report = tree.report(case("chainer", f'<skipped message="{message}"/>'))
+        assert tree.run("skips.py", report, **variables).returncode == status
+    assert tree.run("skips.py", tree.report(case("chainer", f'<skipped message="{reason}"/>'))).returncode == 1

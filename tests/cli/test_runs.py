@@ -1,0 +1,118 @@
+"""``dlbench runs``, as a user calls it."""
+
+import json
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.storing import Entry, Journal
+from tests.doubles import records, sessions
+
+CASE = "training-pytorch-mnist-cnn-digits28-cpu-quick"
+
+
+@pytest.fixture
+def journals(tmp_path, monkeypatch):
+    """The .dlbench of the folder that the command is called in, with two sessions."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / ".dlbench"
+    sessions.write(folder, "a")
+    sessions.write(folder, "b", outcome=CaseOutcome.REGRESSED, message="slower\nby far")
+    return folder
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """A journal of one judged case and of one whose session was cut short."""
+    journal = Journal(tmp_path)
+    case = records.case("training-jax-mnist-cnn-digits28-cpu-quick")
+    for run in records.runs():
+        journal.append(Entry(run=run))
+    journal.append(Entry(result=records.case_result()))
+    journal.append(Entry(run=records.run(case=case.id)))
+    return journal.path
+
+
+def test_sessions_are_listed_with_their_outcomes(journals, capsys):
+    assert main(["runs", "list"]) == 0
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[1:] == ["2026-11-21T02:14:05", records.machine().name, "1", "3", "1", "passed"]
+    assert second.endswith("1 regressed")
+
+
+def test_sessions_are_listed_as_json(journals, capsys):
+    assert main(["runs", "list", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert (first["cases"], first["runs"], second["outcomes"]) == (1, 3, {"regressed": 1})
+
+
+def test_where_nothing_was_recorded_the_message_says_what_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs", "list"]) == 2
+    assert "there is no session in .dlbench: run pytest here, or name files and folders" in capsys.readouterr().err
+
+
+def test_a_damaged_session_is_told_and_the_others_are_listed(journals, capsys):
+    (journals / "20990101T000000-1.jsonl").write_bytes(b"{rub")
+    assert main(["runs", "list"]) == 1
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 4
+    assert "line 1" in shown.err
+
+
+def test_a_case_is_shown_run_by_run_for_each_session(journals, capsys):
+    assert main(["runs", "show", "pytorch-mnist-cnn"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith(f"{CASE}: ") for line in lines) == 2
+    assert sum(" finished " in line for line in lines) == 6
+    assert "  by far" in lines
+
+
+def test_a_run_that_did_not_finish_is_shown_with_its_outcome(tmp_path, capsys):
+    path = sessions.write(tmp_path, "a", [records.unfinished(RunOutcome.TIMEOUT)], outcome=CaseOutcome.TIMEOUT)
+    assert main(["runs", "show", CASE, "--records", str(path)]) == 0
+    assert " timeout " in capsys.readouterr().out
+
+
+def test_a_case_is_shown_as_json_with_everything(journals, capsys):
+    assert main(["runs", "show", CASE, "--json"]) == 0
+    first, _ = json.loads(capsys.readouterr().out)
+    assert [run["seed"] for run in first["record"]["runs"]] == [1, 2, 3]
+
+
+def test_an_unknown_case_is_told_with_the_nearest(journals, capsys):
+    assert main(["runs", "show", "trainin-pytorch-mnist-cn"]) == 2
+    assert f"did you mean '{CASE}'?" in capsys.readouterr().err
+
+
+def test_a_journal_shows_judged_cases_and_runs_that_were_not(journal, capsys):
+    assert main(["runs", "journal", str(journal)]) == 0
+    out = capsys.readouterr().out
+    assert "pytorch-mnist-cnn-digits28-cpu" in out
+    assert "not judged: training-jax-mnist-cnn-digits28-cpu-quick: run 1 finished" in out
+
+
+def test_a_journal_that_was_cut_short_is_told_with_its_line_and_the_rest_is_kept(journal, capsys):
+    journal.write_bytes(journal.read_bytes()[:-30])
+    assert main(["runs", "journal", str(journal)]) == 1
+    shown = capsys.readouterr()
+    assert "pytorch-mnist-cnn-digits28-cpu" in shown.out
+    assert f"{journal}, line 5: not complete JSON" in shown.err
+    assert "the others are kept" in shown.err
+
+
+def test_a_journal_that_is_not_there_is_an_error(tmp_path, capsys):
+    assert main(["runs", "journal", str(tmp_path / "none.jsonl")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_a_journal_in_json_has_its_entries(journal, capsys):
+    assert main(["runs", "journal", str(journal), "--json"]) == 0
+    assert [
+        next(iter(entry.keys() - {"format", "context", "recipe"})) for entry in json.loads(capsys.readouterr().out)
+    ] == [
+        *["run"] * 3,
+        "result",
+        "run",
+    ]

@@ -1,0 +1,31 @@
+"""Where a test trains a framework, and whether it must: what CI requires, and what passed before."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.placing import Absent, Place, Places
+
+
+def place_of(framework: str, sweep: str = "") -> Place:
+    """Its place; skips the test where there is none, or where its sweep passed before with the same content.
+
+    DLBENCH_REQUIRE_FRAMEWORKS names those without which a test fails. DLBENCH_CI_PLAN is the plan of .ci/stamps.py,
+    which has the sweeps.
+    """
+    if stamp := _skipped(sweep).get(framework):
+        pytest.skip(stamp["reason"])
+    place = Places().find(FRAMEWORKS[framework])
+    if isinstance(place, Absent):
+        if framework in os.environ.get("DLBENCH_REQUIRE_FRAMEWORKS", "").split(","):
+            pytest.fail(f"DLBENCH_REQUIRE_FRAMEWORKS asks for it: {place.reason}")
+        pytest.skip(place.reason)
+    return place
+
+
+def _skipped(sweep: str) -> dict[str, dict[str, str]]:
+    plan = os.environ.get("DLBENCH_CI_PLAN")
+    return json.loads(Path(plan).read_text())["skipped"].get(sweep, {}) if plan else {}
