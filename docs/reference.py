@@ -70,8 +70,8 @@ VALUES = {
 
 
 def write(folder: Path) -> None:
-    """Write all pages; a page that is as it was keeps its time, so that Sphinx does not read it again."""
-    folder.mkdir(exist_ok=True)
+    """Write all pages; a page that did not change keeps its time, so that Sphinx does not read it again."""
+    folder.mkdir(parents=True, exist_ok=True)
     pages = {
         "api": api,
         "options": options,
@@ -88,7 +88,7 @@ def write(folder: Path) -> None:
 
 
 def api() -> Iterator[str]:
-    """Every public name with the first sentence of what it says of itself."""
+    """Every public name with the first sentence of its docstring."""
     yield API
     for module, names in dlb.PUBLIC.items():
         yield from ("", f"## {API_HEADINGS[module]}", "")
@@ -109,22 +109,22 @@ def options() -> Iterator[str]:
     """Every row of the table of options."""
     yield "# Options of pytest"
     yield ""
-    yield "Each is a flag of `pytest` and a key of its ini file, there with underscores. The command line comes before"
-    yield "the ini file."
+    yield "Each option is a flag of `pytest` and, with underscores, a key of its ini file. The command line takes"
+    yield "precedence."
     yield ""
     yield from _row("flag", "ini key", "default", "meaning")
     yield from _row(*["---"] * 4)
     for option in OPTIONS:
         value = "" if option.parse is flag else f" {option.metavar}"
         default = "" if option.parse is flag or not option.default else f"`{option.default}`"
-        # How many cores the machine has that built this page says nothing to a reader.
+        # The number of cores of the machine that built this page means nothing to a reader.
         default = "all cores" if option.name == "threads" else default
         yield from _row(f"`{option.flag}{value}`", f"`{option.key}`", default, option.help)
 
 
 def commands() -> Iterator[str]:
-    """What every command says to --help."""
-    # argparse breaks lines by the terminal.
+    """The help of every command."""
+    # argparse wraps lines to the width of the terminal.
     os.environ["COLUMNS"] = "100"
     yield "# The dlbench command"
     yield ""
@@ -142,23 +142,23 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def plugin_parts() -> Iterator[str]:
-    """Fixtures, what the dlbench fixture can do, hooks and marks."""
-    yield "# Fixtures, hooks and marks"
+    """Fixtures, methods of the dlbench fixture, hooks and markers."""
+    yield "# Fixtures, hooks and markers"
     yield from ("", "## Fixtures", "")
-    yield from _row("fixture", "what it gives")
+    yield from _row("fixture", "value")
     yield from _row("---", "---")
     for name in ("framework", "model", "dataset", "device", "recipe", "dlbench"):
         fixture = getattr(hooks, name)
         yield from _row(f"`{name}`", cleandoc(fixture.__doc__))
-    yield from ("", "## What `dlbench` can do", "")
+    yield from ("", "## Methods of `dlbench`", "")
     for name, method in getmembers(Dlbench, isfunction):
         if not name.startswith("_"):
             yield from _described(f"dlbench.{name}", method)
-    yield from ("", "## Hooks", "", "For a `conftest.py`, or a plugin of your own.", "")
+    yield from ("", "## Hooks", "", "Implement them in a `conftest.py` or in a plugin of your own.", "")
     for name, hook in getmembers(hookspecs, isfunction):
         yield from _described(name, hook)
-    yield from ("", "## Marks", "")
-    yield from _row("mark", "what has it")
+    yield from ("", "## Markers", "")
+    yield from _row("marker", "which cases have it")
     yield from _row("---", "---")
     for name, meaning in parametrize.mark_lines(KNOWN):
         yield from _row(f"`{name}`", meaning)
@@ -179,16 +179,16 @@ def outcomes() -> Iterator[str]:
     yield from _row(*["---"] * 4)
     for outcome in CaseOutcome:
         usual = "skips" if outcome in judging.SKIPPING else "passes"
-        told = [
+        effects = [
             "fails"
             if judging.fails(outcome, is_gate=is_gate, is_strict=is_strict, allowed=frozenset(), is_shadow=False)
             else usual
             for is_gate, is_strict in ((False, False), (True, False), (False, True))
         ]
-        yield from _row(f"`{outcome}`", *told)
+        yield from _row(f"`{outcome}`", *effects)
     yield from (
         "",
-        "`--dlbench-allow` names outcomes that may pass a gate; `--dlbench-shadow` fails on none of its own.",
+        "`--dlbench-allow` names outcomes that may pass the gate; with `--dlbench-shadow` verdicts never fail a test.",
     )
 
 
@@ -196,7 +196,7 @@ def metrics() -> Iterator[str]:
     """Every metric, and the formats that they are exported in."""
     yield "# Metrics and formats"
     yield ""
-    yield "The smallest spread is the least standard deviation of a difference that is believed."
+    yield "The smallest spread is a lower limit for the standard deviation of a difference."
     yield ""
     headings = ("metric", "heading", "of", "unit", "better", "compared as", "default tolerance", "smallest spread")
     yield from _row(*headings, "shown by default in")

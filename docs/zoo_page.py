@@ -1,4 +1,4 @@
-"""docs/zoo.md, from the models themselves: ``python docs/zoo_page.py`` writes it anew."""
+"""docs/reference/zoo.md, from the models themselves: ``python docs/zoo_page.py`` writes it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,31 +6,38 @@ from pathlib import Path
 import pytest_dlbench as dlb
 from pytest_dlbench.model.shapes import show
 
-PAGE = Path(__file__).with_name("zoo.md")
+PAGE = Path(__file__).parent / "reference" / "zoo.md"
 HEAD = """# The zoo
 
-The models of five studies, each written once in the [neutral vocabulary](vocabulary.md), in
-`pytest_dlbench/zoo/`. Parameters are those that are trained; multiply-adds are of one example, forward. Both
-are held against the layers of the sources by `tests/test_zoo.py`. Batch, length and optimiser are the
-source's own, which scale `full` trains: epochs, or steps where the source counts those. Data sets are those that fit a
-model as it stands, and `synthetic` fits all. `dlbench models NAME` shows a model layer by layer.
+The models of five studies, each written once in the [neutral vocabulary](vocabulary.md), in `pytest_dlbench/zoo/`.
+Parameters are trainable ones; multiply-adds are for one example, forward. `tests/zoo/test_zoo.py` compares both with
+the layers of the sources. Batch, length and optimiser are the source's own, which scale `full` trains: epochs, or steps
+if the source counts those. Data sets are those that fit a model without changes; `synthetic` fits all. `dlbench models
+NAME` shows a model layer by layer.
+
+## Models
+
+| {columns} |
+{table}
+
+This table is written by `python docs/zoo_page.py`; `tests/test_documentation.py` compares it with the code.
+
+## Golden losses
 
 Golden losses are ten losses in float64 on which PyTorch and JAX agree to 1e-11. Dozens of batch normalisations amplify
 rounding about tenfold a step at the usual rate of 0.01 (hkbu-resnet-56: PyTorch and JAX differ by 5e-2 in one of ten
 losses, in float64); such networks have a rate of 3e-5 to 1e-8, at which they agree to 2e-12, and training still changes
-the tenth loss by 1e-4 to 1e-3. Every network that is trained has them.
+the tenth loss by 1e-4 to 1e-3. Every network that is trained has golden losses.
 
-Ten losses say what is equal, not that anything is learned: each is of another batch, and differs from the one before
-by more than it has fallen. That every network which is not slow learns is another test
-(`tests/worker/test_zoo_learns.py`): in PyTorch it knows two examples by heart within 150 steps, to a loss below the
-entropy of their labels, which no network reaches that does not look at its inputs. Every recipe starts from weights by
-Glorot's rule (`init=glorot`) but those of VGG16, whose 16 layers without normalisation halve what passes them: their
-outputs for two images would differ by 6e-5, and 150 steps bring the loss to 0.69, the entropy of two labels. By He's
-rule (`init=he`) thesis-vgg16-cifar10 learns, and is in that test though it is slow. All golden losses are from weights
-by Glorot's rule: what they compare needs no learning.
+Ten losses show that two trainings are equal, not that anything is learned: each loss is from another batch, and differs
+from the one before by more than training has reduced it. A separate test (`tests/worker/test_zoo_learns.py`) checks
+that every network that is not marked slow learns: in PyTorch it memorises two examples within 150 steps, to a loss
+below the entropy of their labels, which no network reaches that ignores its inputs.
 
-This table is written by `python docs/zoo_page.py`, and `tests/test_documentation.py` holds it against the
-code.
+Every recipe starts from weights by Glorot's rule (`init=glorot`) except those of VGG16, whose 16 layers without
+normalisation halve the signal: its outputs for two images would differ by 6e-5, and 150 steps bring the loss to 0.69,
+the entropy of two labels. With He's rule (`init=he`) thesis-vgg16-cifar10 learns, and is in that test although it is
+slow. All golden losses are from weights by Glorot's rule, because what they compare needs no learning.
 """
 COLUMNS = (
     *("model", "source", "input", "parameters", "multiply-adds"),
@@ -40,7 +47,8 @@ COLUMNS = (
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_table()]) + "\n"
+    heading, *rows = _table()
+    return HEAD.replace("| {columns} |", heading).replace("{table}", "\n".join(rows))
 
 
 def _table() -> Iterator[str]:
@@ -73,14 +81,14 @@ def _length(recipe: dlb.Recipe) -> str:
 
 
 def _golden(model: dlb.Model) -> str:
-    """The data set on which every framework's losses are held against an oracle's."""
+    """The data sets on which every framework's losses are compared with an oracle's."""
     return ", ".join(f"`{name}`" for name in GOLDEN.get(model.name, ())) or "–"
 
 
 def _known_golden() -> dict[str, list[str]]:
-    """Data sets by model, off the names of the files: model-dataset.json, and models may be prefixes of others."""
+    """Data sets by model, from the names of the files: model-dataset.json; a model may be a prefix of another."""
     found: dict[str, list[str]] = {}
-    for path in sorted(PAGE.parents[1].glob("fixtures/golden/*.json")):
+    for path in sorted(PAGE.parents[2].glob("fixtures/golden/*.json")):
         model = max((name for name in dlb.MODELS if path.stem.startswith(f"{name}-")), key=len)
         found.setdefault(model, []).append(path.stem.removeprefix(f"{model}-"))
     return found

@@ -17,7 +17,8 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.options import OPTIONS
 from pytest_dlbench.planning import hookspecs
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 def script(name):
@@ -45,7 +46,7 @@ def snippets(page):
 
 
 def test_the_page_of_the_zoo_is_what_its_script_writes():
-    assert (DOCS / "zoo.md").read_text() == script("zoo_page").page(), "write it anew: python docs/zoo_page.py"
+    assert (DOCS / "reference" / "zoo.md").read_text() == script("zoo_page").page(), "run python docs/zoo_page.py"
 
 
 def test_every_public_name_is_in_the_reference_with_what_it_is(reference):
@@ -92,7 +93,7 @@ def test_commands_are_in_the_reference_with_their_help(reference, command):
 
 
 def test_the_example_of_a_data_set_makes_the_arrays_that_it_declares():
-    (code,) = (code for code in snippets("writing-benches.md") if "pytest_dlbench_datasets" in code)
+    (code,) = (code for code in snippets("how-to/write-benchmarks.md") if "pytest_dlbench_datasets" in code)
     scope = {}
     exec(code, scope)
     (dataset,) = scope["pytest_dlbench_datasets"]()
@@ -104,7 +105,7 @@ def test_the_example_of_a_data_set_makes_the_arrays_that_it_declares():
 
 
 def test_the_first_example_collects_what_it_says(pytester):
-    (code,) = snippets("getting-started.md")
+    (code,) = snippets("tutorials/getting-started.md")
     pytester.makepyfile(test_training=code)
     axes = ("--dlbench-frameworks=pytorch", "--dlbench-models=lenet", "--dlbench-datasets=digits28")
     result = pytester.runpytest_subprocess("--collect-only", "-q", *axes)
@@ -112,10 +113,10 @@ def test_the_first_example_collects_what_it_says(pytester):
 
 
 def test_the_commands_of_getting_started_are_understood(pytester):
-    text = (DOCS / "getting-started.md").read_text()
+    text = (DOCS / "tutorials" / "getting-started.md").read_text()
     shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
     commands = [shlex.split(line, comments=True) for line in shell.splitlines()]
-    pytester.makepyfile(test_training=snippets("getting-started.md")[0])
+    pytester.makepyfile(test_training=snippets("tutorials/getting-started.md")[0])
     calls = [words[1:] for words in commands if words and words[0] == "pytest"]
     assert len(calls) > 2
     for arguments in calls:
@@ -125,18 +126,61 @@ def test_the_commands_of_getting_started_are_understood(pytester):
             assert main.parser().parse_args(words[1:]).run
 
 
-def test_the_conftest_and_the_test_of_writing_benches_are_collected(pytester):
-    conftest, test = snippets("writing-benches.md")[:2]
+def test_the_conftest_and_the_test_of_write_benchmarks_are_collected(pytester):
+    conftest, test = snippets("how-to/write-benchmarks.md")[:2]
     pytester.makeconftest(conftest)
     pytester.makepyfile(test_training=test)
     result = pytester.runpytest_subprocess("--collect-only", "-q")
     result.stdout.fnmatch_lines(["test_training.py::test_training[[]pytorch-tartu-mnist-cnn-digits28-cpu[]]"])
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*DOCS.rglob("*.md"), *ROOT.glob("*.md")))
+GENERATED = {
+    *(
+        f"docs/reference/{name}.md"
+        for name in ("api", "options", "commands", "plugin", "outcomes", "metrics", "records")
+    ),
+    "docs/explanation/architecture.svg",
+}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in GENERATED])
 def test_every_file_that_a_page_links_to_is_there(page):
-    generated = {
-        f"reference/{name}.md" for name in ("api", "options", "commands", "plugin", "outcomes", "metrics", "records")
-    }
-    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", (DOCS / page).read_text())
-    assert all((DOCS / link).exists() or link in generated for link in links), links
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", (ROOT / page).read_text())
+    # CONTRIBUTING and the changelog are pages of the site, too, under other names.
+    included = {"docs/contributing.md": ROOT / "CONTRIBUTING.md", "docs/changelog.md": ROOT / "CHANGELOG.md"}
+    targets = [((ROOT / page).parent / link).resolve() for link in links]
+    generated = {(ROOT / name).resolve() for name in (*GENERATED, *included)}
+    assert [target for target in targets if not target.exists() and target not in generated] == []
+
+
+def test_every_page_is_listed_once():
+    listed = re.findall(r"^[a-z/-]+$", "\n".join(re.findall(r"```{toctree}(.*?)```", home(), re.DOTALL)), re.MULTILINE)
+    pages = {page.removeprefix("docs/").removesuffix(".md") for page in {*PAGES, *GENERATED} if page[:5] == "docs/"}
+    assert sorted(listed) == sorted(pages - {"index", "explanation/architecture.svg"})
+
+
+def home():
+    return (DOCS / "index.md").read_text()
+
+
+def figures(page):
+    return page.read_text().split("<!-- figures: ")[1].split("<!-- end of")[0]
+
+
+def test_the_readme_and_the_home_page_promise_what_was_simulated():
+    # Both are written by tox -e characteristics, as are the tables on the page about error rates.
+    assert figures(ROOT / "README.md") == figures(DOCS / "index.md")
+    rates = figures(DOCS / "explanation" / "error-rates.md")
+    (typical,) = re.findall(r"^\| typical \| ten earlier runs \| (0.*)$", rates.split("**One pass")[0], re.MULTILINE)
+    cells = typical.split(" | ")
+    assert f"**{cells[7]} of the time**, after {float(cells[8]):.0f} pairs" in figures(ROOT / "README.md")
+
+
+def test_every_folder_of_the_package_is_in_the_drawing_and_has_a_row():
+    architecture = script("architecture")
+    folders = {path.parent.name for path in ROOT.glob("pytest_dlbench/*/__init__.py")} | {"errors"}
+    drawn = re.findall(r'font-weight="600" fill="#12263a">(\w+)<', architecture.drawing())
+    page = (DOCS / "explanation" / "architecture.md").read_text()
+    assert sorted(drawn) == sorted(folders)
+    assert all(f"| `{folder}` |" in page for folder in folders)

@@ -1,4 +1,4 @@
-"""What makes a run invalid: it measured the machine's troubles and not the framework. docs/measurement.md argues it."""
+"""What makes a run invalid: it measured the machine's problems, not the framework (docs/reference/validity.md)."""
 
 from collections.abc import Iterator
 from dataclasses import replace

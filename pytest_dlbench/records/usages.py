@@ -33,8 +33,9 @@ class GpuUsage:
 class Usage:
     """What the worker's process tree used during one phase.
 
-    All but memory is a difference of cumulative counters at the phase's ends; docs/measurement.md has the meaning, the
-    source and the error of every field. A phase that others interrupt, as evaluations do training, is all its parts.
+    All but memory is a difference of cumulative counters at the phase's ends; docs/reference/measurements.md has the
+    meaning, the source and the error of every field. A phase that others interrupt, as evaluations do training, is all
+    its parts.
     Means of CPUs are processors: 1.0 is one of them, all the time. ``readings`` are what further samplers tell, by
     name. None is what this kernel does not tell, or a file older than the field.
     """

@@ -39,7 +39,7 @@ THREAD_VARIABLES = (
 # One policy of memory allocation for all workers, by the name that --dlbench-allocator and records have for it. By
 # itself glibc takes large blocks from the kernel and gives them back at every step, or keeps them: that depends on the
 # largest block that was freed before. Tuned, blocks below 1 GiB are kept, in one arena: with one for each thread JAX's
-# peak memory differs by 5 % from run to run. docs/measurement.md has what the policies do to step times.
+# peak memory differs by 5 % from run to run. docs/explanation/measurement.md has what the policies do to step times.
 TUNED = "tuned"
 ALLOCATORS: Mapping[str, str] = {
     TUNED: "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1",

@@ -4,7 +4,7 @@ Its LeNet is ``gatech-lenet``. The networks were each framework's own files; her
 were for CIFAR-10 the text does not say, so that the variants whose names end in -cifar10 are ours: the same blocks
 behind a stem that keeps 32×32 images large enough, and smaller dense layers. Batch sizes and rates stood in a picture
 that is lost: 32 and 0.01, the usual ones of the time, are ours, too. So are VGG16's initial weights, by He's rule:
-from Glorot's its 16 layers without normalisation do not begin to learn (docs/zoo.md).
+from Glorot's its 16 layers without normalisation do not begin to learn (docs/reference/zoo.md).
 """
 
 from dataclasses import replace

@@ -3,8 +3,8 @@
     python -m tests.characteristics.real [--max-runs 6] [--budget 6m] [--slower-budget 3m]
 
 Twelve cases against themselves (four networks at three batch sizes, scale smoke) must end without ``regressed``; of
-three cases that are a tenth slower, some must be found, and none be called equivalent or improved. What docs/gate.md
-says of real trainings was seen by this. Minutes, and the environment ``pytorch``: no part of the tests.
+three cases that are 10 % slower, some must be detected, and none be called equivalent or improved. The results on real
+trainings in docs/explanation/error-rates.md are from this. It takes minutes and PyTorch, and is not one of the tests.
 """
 
 import argparse

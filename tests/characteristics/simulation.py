@@ -83,6 +83,42 @@ def single(
     )
 
 
+def shipped(regime: Regime, change: float, *, sessions: int, seed: int, spreads: Spreads = reference_spreads) -> Shares:
+    """One metric of one case under the rule that ships: screened, and if it may have regressed confirmed.
+
+    Confirmation takes fresh pairs. The case is the first candidate of its session.
+    """
+    random = np.random.default_rng(seed)
+    counts, used = np.zeros(4), 0
+    for start in range(0, sessions, CHUNK):
+        chunk = min(CHUNK, sessions - start)
+        outcome, taken = _both_passes(random, regime, change, spreads(random, regime, chunk))
+        counts += np.bincount(outcome, minlength=4)
+        used += taken.sum()
+    shares = counts / sessions
+    return Shares(
+        regressed=shares[REGRESSED],
+        improved=shares[IMPROVED],
+        equivalent=shares[EQUIVALENT],
+        pairs=used / sessions,
+        sessions=sessions,
+    )
+
+
+def _both_passes(random: np.random.Generator, regime: Regime, change: float, spreads: Values) -> tuple[Codes, Codes]:
+    """The outcome of each session and the pairs that it took."""
+    first = screening(RULE)
+    screened = replay(pairs(random, regime, len(spreads), first.max_pairs, change), spreads, first)
+    rows = np.flatnonzero(are_candidates(screened))
+    outcome, used = screened.outcome.copy(), screened.pairs.copy()
+    if len(rows):
+        rule = confirming(RULE, 1, share_in_turn(1, BUDGET))
+        confirmed = replay(pairs(random, regime, len(rows), rule.max_pairs, change), spreads[rows], rule)
+        outcome[rows] = confirmed.outcome
+        used[rows] += confirmed.pairs
+    return outcome, used
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteShares:
     """``family_error``: share of suites with any case called regressed whose true change is within the tolerance.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The GPU part of the suite on a machine with a card: what it saw is added to docs/gpu-check.md. Needs Python 3.11 or
+# The GPU part of the suite on a machine with a GPU: what it saw is added to docs/reference/gpu-check.md. Needs Python 3.11 or
 # later and the frameworks with GPU support that are to be checked, in the environment it is run in.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-report=docs/gpu-check.md
+report=docs/reference/gpu-check.md
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 

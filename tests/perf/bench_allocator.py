@@ -1,4 +1,4 @@
-"""What the two policies of memory allocation do to a training (docs/measurement.md, "Memory allocation")."""
+"""What the two policies of memory allocation do to a training (docs/explanation/measurement.md)."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,11 +1,11 @@
-"""docs/adding-a-model.md: a model is one function and one line, and all else follows."""
+"""docs/how-to/add-a-model.md: a model is one function and one line, and all else follows."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-model.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-model.md"
 AXES = ("--dlbench-models=two-convolutions", "--dlbench-scale=smoke")
 TEST = """
 def test_training(dlbench, framework, model, dataset, device):

@@ -1,9 +1,9 @@
-"""The example of docs/adding-a-framework.md, as somebody would paste it: it trains, and learns."""
+"""The example of docs/how-to/add-a-framework.md, as somebody would paste it: it trains, and learns."""
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-framework.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-framework.md"
 MODEL = """
 from pytest_dlbench.model import SGD, Dense, Flatten, Model, Recipe, SoftmaxCrossEntropy
 

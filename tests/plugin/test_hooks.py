@@ -1,4 +1,4 @@
-"""The example of docs/adding-a-sampler.md: somebody else's sampler joins the record, the table and the gate."""
+"""The example of docs/how-to/add-a-sampler.md: somebody else's sampler joins the record, the table and the gate."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-sampler.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-sampler.md"
 # A meter that always shows 36 watts: as good as the file of a real one.
 METER = """
 from time import monotonic

@@ -1,18 +1,57 @@
-"""The README's own example of a model, as somebody would paste it."""
+"""The README's example runs, and its outputs read like the tool's: ``python -m docs.readme_outputs`` renews them."""
 
 import re
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
+from docs import readme_outputs
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-benchmarks.md"
+# What a line says, whatever it measured.
+VALUES = re.compile(r"[-+]?\d[\d.,]*(?:e-?\d+)?\s?(?:[GM]iB|ms|s|pp|%)?|–")
 
 
-def snippets(heading):
-    section = README.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+def wording(line):
+    return " ".join(VALUES.sub("#", line).split())
 
 
-def test_a_model_is_added_by_one_function_and_trained(pytester):
-    conftest, test = snippets("Add a model")
+def columns(text):
+    (heading,) = re.findall(r"^case  .*$", text, re.MULTILINE)
+    return heading.split("  ")[0], [name.strip() for name in re.split(r"\s{2,}", heading)]
+
+
+def test_the_readme_has_the_output_of_a_run_that_passes(pytester):
+    pytester.makepyfile(test_training=readme_outputs.example())
+    # The machine may be busy, and one run is enough to see the words.
+    result = pytester.runpytest_subprocess(
+        *readme_outputs.RUNS["passes"], "--dlbench-runs=1", "--dlbench-allow=invalid", "-q"
+    )
+    result.assert_outcomes(passed=1)
+    printed, shown = readme_outputs.interesting(result.stdout.str()), readme_outputs.shown("passes")
+    assert columns(shown) == columns(printed)
+    assert "pytorch-gatech-lenet-digits28-cpu" in shown
+    said = {wording(line) for line in printed.splitlines()}
+    told = [wording(line) for line in shown.splitlines() if re.match(r"no_baseline: |scale |dlbench: ", line)]
+    assert told
+    assert set(told) <= said
+
+
+def test_the_readme_has_the_output_of_a_run_that_regresses(suite):
+    suite.write(more={"slow": "slowed"})
+    # As in test_pairs: so wide that three pairs decide.
+    wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
+    result = suite.run("--dlbench-ab=numpy,slow", *wide)
+    assert result.ret == 1
+    printed, shown = result.stdout.str(), readme_outputs.shown("regresses")
+    assert "\nregressed: training-pytorch-slower-gatech-lenet-digits28-cpu" in f"\n{shown}"
+    said = {wording(line).replace("numpy", "pytorch") for line in printed.splitlines()}
+    for line in shown.splitlines():
+        if re.match(r"against |  step_time\s+regressed|what |  step ", line):
+            assert wording(line) in said, f"{line!r}: run python -m docs.readme_outputs"
+
+
+def test_the_example_of_a_model_trains(pytester):
+    section = PAGE.read_text().split("\n## A model\n")[1].split("\n## ")[0]
+    conftest, test = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     pytester.makeconftest(conftest)
     pytester.makepyfile(test_small=test)
     result = pytester.runpytest_subprocess("--dlbench-frameworks=pytorch", "--dlbench-runs=1", "-v")

@@ -1,4 +1,4 @@
-"""NVIDIA's cards through a library that answers as told; a real one was not at hand (docs/gpu-check.md)."""
+"""NVIDIA's cards through a library that answers as told; a real one was not at hand (docs/reference/gpu-check.md)."""
 
 import inspect
 

@@ -101,7 +101,7 @@ NORMALISED = model(Flatten(), Dense(12), BatchNorm(), Tanh(), Dense(CLASSES), na
 LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
 
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
-# Where a framework cannot: it says so when it is asked to build, and docs/frameworks.md does.
+# Where a framework cannot: it says so when it is asked to build, and docs/explanation/frameworks.md does.
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
 # Its evaluation computes dropout, too, and throws it away: training goes on with other random numbers.
 DRAWS_IN_EVALUATION = frozenset({"keras2-theano"})

@@ -18,7 +18,7 @@ from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
 
-DOCUMENTS = Path(__file__).parents[2] / "docs"
+DOCUMENTS = Path(__file__).parents[2] / "docs" / "reference"
 MIXED = {"bfloat16", "float16"}
 SINGLE = replace(PRECISE, precision="float32")
 PROFILED_STEPS = 5
@@ -97,13 +97,13 @@ def _losses(asked: Session, data: Prepared) -> Losses:
 
 def test_every_framework_has_a_row_in_each_table():
     assert list(rows("Checked")) == TRAINED
-    assert list(rows("How")) == TRAINED
-    assert list(rows("Which operators?", "gate.md")) == TRAINED
+    assert list(rows("How each builder works")) == TRAINED
+    assert list(rows("Profilers by framework", "profilers.md")) == TRAINED
 
 
 def test_frameworks_that_are_gone_are_told():
     gone = {name: framework.unsupported for name, framework in FRAMEWORKS.items() if framework.unsupported}
-    assert {name: row["why"] for name, row in rows("Gone").items()} == gone
+    assert {name: row["why"] for name, row in rows("No longer installable").items()} == gone
 
 
 def test_environment_and_python_are_the_declared_ones():
@@ -142,7 +142,7 @@ def test_a_gpu_that_is_not_there_or_cannot_be_used_is_refused_and_never_replaced
 
 
 def test_operators_of_a_profile_have_the_framework_s_own_names_or_it_says_why_there_is_none(name, seen):
-    row = rows("Which operators?", "gate.md")[name]
+    row = rows("Profilers by framework", "profilers.md")[name]
     if row["profiler"] == "none":
         assert isinstance(seen.profiled, Failed)
         assert seen.profiled.message == row["names"]
@@ -155,7 +155,7 @@ def test_operators_of_a_profile_have_the_framework_s_own_names_or_it_says_why_th
 
 def test_times_of_operators_are_positive_and_fit_into_the_profile_on_all_threads(name, seen):
     if isinstance(seen.profiled, Failed):
-        assert rows("Which operators?", "gate.md")[name]["profiler"] == "none"
+        assert rows("Profilers by framework", "profilers.md")[name]["profiler"] == "none"
         return
     seconds = seen.profiled.operator_seconds.values()
     assert min(seconds) > 0
