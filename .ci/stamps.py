@@ -85,7 +85,7 @@ def write(planned: Plan, reports: Iterable[str]) -> int:
     if any(case.find(bad) is not None for case in cases for bad in ("failure", "error")):
         return 0
     passed = [f"{case.get('classname')}.{case.get('name')}" for case in cases if case.find("skipped") is None]
-    ran = {sweep: _trained(sweep, of_frameworks, passed) for sweep, of_frameworks in planned["keys"].items()}
+    ran = {sweep: _trained(sweep, of, passed) & {*frameworks(planned, sweep)} for sweep, of in planned["keys"].items()}
     stamps = [_file(sweep, name, planned["keys"][sweep][name]) for sweep, names in ran.items() for name in names]
     # One date for all of a run: they take turns in the order of the table.
     date = datetime.now(UTC).isoformat()

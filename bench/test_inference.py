@@ -1,6 +1,6 @@
 """Networks applied and not trained: samples a second, and the latency of a batch.
 
-By default those that are never trained; ``-m inference --dlbench-models NAMES`` applies any other.
+By default those that are never trained; ``-m inference --dlbench-models NAMES`` applies others, or ``all``.
 """
 
 import pytest

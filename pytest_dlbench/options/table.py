@@ -126,7 +126,13 @@ OPTIONS = (
         help="Length of one training: smoke (seconds a case), quick, or full (the recipe's own epochs or steps).",
     ),
     Option(name="frameworks", parse=names, default="", metavar="NAMES", help="Train only these frameworks."),
-    Option(name="models", parse=names, default="", metavar="NAMES", help="Train only these models."),
+    Option(
+        name="models",
+        parse=names,
+        default="",
+        metavar="NAMES",
+        help="Train these models: names, patterns such as 'hkbu-*', or all; the default is what the suite lists.",
+    ),
     Option(name="datasets", parse=names, default="", metavar="NAMES", help="Train only on these data sets."),
     Option(name="devices", parse=names, default="", metavar="NAMES", help="Train only on these devices."),
     Option(

@@ -1,7 +1,8 @@
 """Everything that has a name: the values of the axes, and metrics."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from pytest_dlbench.data import ANY_SHAPE, DATASETS, Dataset, SyntheticData
@@ -12,6 +13,8 @@ from pytest_dlbench.judging import METRICS, Metric, Metrics, extended
 from pytest_dlbench.model import Model
 from pytest_dlbench.planning.matrix import Value
 from pytest_dlbench.zoo import MODELS
+
+ALL = "all"
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "framework": (Framework,),
@@ -42,6 +45,21 @@ class Registry:
         if not isinstance(value, str) or value not in known:
             raise OptionError(unknown_name(axis, str(value), where, known))
         return known[value]
+
+    def models(self, pattern: str, where: str) -> Sequence[Value]:
+        """The models of a name, of a pattern such as ``hkbu-*``, or ``all``. Raises OptionError."""
+        known = self.values["model"]
+        if pattern not in (ALL, *known) and not set(pattern) & set("*?["):
+            return [self.find("model", pattern, where)]
+        found = [value for name, value in known.items() if pattern in (ALL, name) or fnmatchcase(name, pattern)]
+        if not found:
+            raise OptionError(unknown_name("model", pattern, where, known))
+        return found
+
+    def models_in(self, node_ids: Iterable[str]) -> Sequence[Value]:
+        """The models that the brackets of node ids name, such as ``test_training[jax-gatech-lenet-digits28-cpu]``."""
+        texts = [f"-{node_id.partition('[')[2].rstrip(']')}-" for node_id in node_ids]
+        return [value for name, value in self.values["model"].items() if any(f"-{name}-" in text for text in texts)]
 
     def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
         """The same with more values; one of a known name takes its place."""

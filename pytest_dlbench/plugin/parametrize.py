@@ -43,9 +43,8 @@ FIXED_MARKS = {
 
 def check_names(asked: Options, registry: Registry) -> None:
     """Refuse names on the command line that nobody knows; raises OptionError with the nearest one."""
-    for axis, option in OPTION_OF_AXIS.items():
-        for name in getattr(asked, option):
-            registry.find(axis, name, f"--dlbench-{option}")
+    for axis in OPTION_OF_AXIS:
+        _chosen(axis, registry, asked)
 
 
 def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
@@ -148,14 +147,35 @@ def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
 
 def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Options) -> Sequence[Value]:
     """What the command line names, else the parameters of the suite's own fixture, else all that is known."""
-    if chosen := getattr(asked, OPTION_OF_AXIS[axis]):
-        return _named_once(axis, [registry.find(axis, name, f"--dlbench-{OPTION_OF_AXIS[axis]}") for name in chosen])
+    if chosen := _chosen(axis, registry, asked):
+        return _named_once(axis, chosen)
     # Private in pytest, and the only way to see what a suite's fixture of this name is parametrized with.
     definitions = metafunc._arg2fixturedefs.get(axis, ())
     if definitions and definitions[-1].params is not None:
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
-        return _named_once(axis, [registry.find(axis, _plain(given), where) for given in definitions[-1].params])
+        own = [registry.find(axis, _plain(given), where) for given in definitions[-1].params]
+        return _named_once(axis, [*own, *(registry.models_in(_node_ids(metafunc.config)) if axis == "model" else ())])
     return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_here]
+
+
+def _chosen(axis: str, registry: Registry, asked: Options) -> list[Value]:
+    """What the command line names; raises OptionError for names that nobody knows."""
+    option = OPTION_OF_AXIS[axis]
+    names, where = getattr(asked, option), f"--dlbench-{option}"
+    if axis == "model":
+        return [value for name in names for value in registry.models(name, where)]
+    return [registry.find(axis, name, where) for name in names]
+
+
+def _node_ids(config: pytest.Config) -> Sequence[str]:
+    """Cases that are asked for by their ids, and by nothing else: whatever the fixture lists, they are found.
+
+    Those of --lf are where they failed, so that they are run again without the options of that session.
+    """
+    if config.getoption("lf", False) and hasattr(config, "cache"):
+        assert config.cache
+        return list(config.cache.get("cache/lastfailed", {}))
+    return config.args if all(argument.endswith("]") for argument in config.args) else ()
 
 
 def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:

@@ -37,13 +37,9 @@ class Tree:
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, self.root / ".ci" / program, *arguments]
         # Files change faster than the clock by which Python tells whether it has compiled one.
-        usual = {
-            "XDG_CACHE_HOME": str(self.cache),
-            "CI_FULL": "",
-            "DLBENCH_CI_PLAN": "",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        environment = {**os.environ, **usual, **variables}
+        usual = {"XDG_CACHE_HOME": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        # This may be a run of CI, too.
+        environment = {**os.environ, "CI_FULL": "", "DLBENCH_CI_PLAN": "", **usual, **variables}
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
 
     def plan(self, names: Iterable[str] = NAMES, **variables: str) -> dict[str, Any]:

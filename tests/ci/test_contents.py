@@ -53,7 +53,7 @@ CHANGES = {
     "a double that tests train": ("tests/doubles/builders/numpy_softmax.py", "", "", ALL, TESTS),
     "a fixture": ("fixtures/framework.py", "", "", ALL, EVERY),
     "a conftest": ("conftest.py", "", "", ALL, EVERY),
-    "a framework's row in the documentation": ("docs/frameworks.md", *CHAINER_S_ROW, {"chainer"}, {"table"}),
+    "a framework's row in the documentation": ("docs/reference/frameworks.md", *CHAINER_S_ROW, {"chainer"}, {"table"}),
     "the rest of the documentation": ("docs/index.md", "", "", NONE, NONE),
     "the driver, which PyTorch and JAX run": ("pytest_dlbench/judging/intervals.py", "", "", NONE, NONE),
     "a test of the driver": ("tests/judging/test_intervals.py", "", "", NONE, NONE),

@@ -34,6 +34,12 @@ def test_every_fitting_cell_is_one_item(matrix):
         (("-k", "two"), {"numpy-two-layers-digits-cpu", "other-two-layers-digits-cpu"}),
         (("--dlbench-frameworks=other",), {"other-softmax-digits-cpu", "other-two-layers-digits-cpu"}),
         (("--dlbench-models=softmax", "--dlbench-frameworks=numpy"), {"numpy-softmax-digits-cpu"}),
+        (("--dlbench-models=soft*", "--dlbench-frameworks=numpy"), {"numpy-softmax-digits-cpu"}),
+        # All that are known and fit: those of the zoo take other shapes.
+        (
+            ("--dlbench-models=all", "--dlbench-frameworks=numpy", "--dlbench-datasets=digits"),
+            {f"numpy-{name}-digits-cpu" for name in (*ALL, "three-layers", "unknown-to-the-double")},
+        ),
         # An axis takes what is known, not only what the suite's fixture lists.
         (
             ("--dlbench-datasets=synthetic", "--dlbench-models=gatech-lenet", "--dlbench-frameworks=numpy"),
@@ -68,6 +74,28 @@ def test_x_stops_at_the_first_failure_and_lf_runs_it_again(suite):
     stopped.assert_outcomes(failed=1)
     again = suite.run("--lf")
     again.assert_outcomes(failed=1)
+
+
+def test_a_node_id_finds_its_case_though_the_fixture_lists_another_model(suite):
+    one = "test_suite.py::test_training[numpy-two-layers-digits-cpu]"
+    assert collected(suite.run("--collect-only", "-q", one)) == {"numpy-two-layers-digits-cpu"}
+
+
+def test_a_node_id_alongside_a_file_adds_no_model_to_the_file(suite):
+    one = "test_suite.py::test_training[numpy-two-layers-digits-cpu]"
+    assert collected(suite.run("--collect-only", "-q", "test_suite.py", one)) <= {"numpy-softmax-digits-cpu"}
+
+
+def test_lf_runs_exactly_what_failed_though_the_fixture_lists_another_model(suite):
+    suite.write(more={"broken": "crashes"})
+    suite.run("--dlbench-models=softmax,two-layers", "-k", "broken and two")
+    assert collected(suite.run("--lf", "--collect-only", "-q")) == {"broken-two-layers-digits-cpu"}
+
+
+def test_a_pattern_of_models_that_matches_none_is_a_usage_error(suite):
+    result = suite.run("--dlbench-models=sofd*")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--dlbench-models: unknown model 'sofd[*]'*"])
 
 
 def test_a_users_own_parametrize_goes_before_the_axis(suite):

@@ -107,8 +107,8 @@ PAIRS = model(
     head=SequenceCrossEntropy(classes=15, ignored=0),
     words=15,
 )
-# What images go through besides chains of layers, compiled once. Some windows of the last two poolings extend past the
-# image. No ReLU before MaxPool: of a window with two largest values the gradient is ambiguous.
+# What images go through besides chains of layers, compiled once. Some windows of both poolings extend past the image.
+# No ReLU comes before MaxPool: of a window with two largest values the gradient is ambiguous, and Caffe2's another.
 BRANCHED = classifier(
     "branched",
     # As in Inception.
@@ -117,12 +117,12 @@ BRANCHED = classifier(
     # A shortcut to more channels of half the size; an odd row is dropped.
     Add((AvgPool(2), PadChannels(6)), (Conv2D(6, 2, stride=2),)),
     Tanh(),
+    MaxPool(3, stride=2, ceil=True),
+    AvgPool(3, stride=2, ceil=True),
     Conv2D(4, 3, groups=2),
     ReLU(),
     Conv2D(6, (3, 2), groups=2, padding="same", stride=2),
-    MaxPool(3, stride=2, ceil=True),
-    AvgPool(3, stride=2, ceil=True),
-    shape=(2, 33, 36),
+    shape=(2, 49, 50),
 )
 LOG_SOFTMAX = model("log-softmax", Flatten(), Dense(CLASSES), LogSoftmax())
 BIGRAMS = reader(

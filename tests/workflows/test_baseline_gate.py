@@ -9,6 +9,7 @@ import pytest
 
 from pytest_dlbench import options
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.exports.rows import remember
 from pytest_dlbench.storing import BaselineStore
@@ -31,7 +32,7 @@ def comparer(tmp_path, monkeypatch):
 def comparer_of(folder, **typed):
     given = {f"dlbench_{name}": text for name, text in typed.items()}
     asked = options.read(given.get, {}.get, folder)
-    return Comparer(options=asked, baselines=BaselineStore(folder=asked.baselines))
+    return Comparer(options=asked, baselines=BaselineStore(folder=asked.baselines), metrics=METRICS)
 
 
 def slower(factor=1.0, versions=records.VERSIONS, began=""):
