@@ -19,7 +19,6 @@ from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.workflows import ab
 from pytest_dlbench.workflows.benchmark import Session
-from pytest_dlbench.workflows.turns import Concluded, SetAsideError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +101,6 @@ class Dlbench:
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._recipe, self._tolerance, self._tell, self._settle, self._skip = recipe, tolerance, tell, settle, skip
-        self._calls = 0
         self._old_sides = {pair.new.name: pair.old for pair in arms}
 
     def train(
@@ -118,8 +116,8 @@ class Dlbench:
         """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
 
         A framework that is the new side of --dlbench-ab is run in pairs with the old side instead, until it is decided.
-        Fails or skips the test by the case's outcome. With --dlbench-budget, too, it ends the test here while another
-        one is nearer to a verdict; the test is called again later, and goes on with the pairs it has.
+        Fails or skips the test by the case's outcome. With --dlbench-budget a case has an equal share of the time that
+        is left, and is inconclusive where that does not decide it.
 
         ``recipe`` comes before the ``recipe`` fixture, and that before the model's own; --dlbench-set changes whichever
         it is. ``label`` starts the case's id, and tells apart two ways to train the same cell.
@@ -152,28 +150,16 @@ class Dlbench:
         return self._result(framework, planned)
 
     def _result(self, framework: Framework | str, planned: Callable[[Framework | str], Plan]) -> Result:
-        """A case run and judged, beside its old side where the session has one; not again in a later turn of a test."""
+        """A case run and judged, in pairs with its old side where the session has one."""
         plan = planned(framework)
-        known = self._session.turns.concluded(self._node, self._calls, plan.case.id)
-        self._calls += 1
-        record, result = known or self._concluded(plan, planned)
+        if old_side := self._old_sides.get(plan.framework.name):
+            record, result = ab.train(self._session, planned(old_side), plan, self._node, self._tolerance)
+        else:
+            record, result = self._session.train(plan, self._node, self._tolerance)
+        self._tell(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)
-
-    def _concluded(self, plan: Plan, planned: Callable[[Framework | str], Plan]) -> Concluded:
-        try:
-            if old_side := self._old_sides.get(plan.framework.name):
-                found = ab.train(self._session, planned(old_side), plan, self._node, self._tolerance)
-            else:
-                found = self._session.train(plan, self._node, self._tolerance)
-        except SetAsideError as error:
-            # What ends a test, and is no error that its body might catch.
-            self._skip(f"set aside: {error}")
-            raise
-        self._session.turns.keep(self._node, found)
-        self._tell(*found)
-        return found
 
     def run(
         self,

@@ -13,11 +13,9 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sides import Arms, arms
-from pytest_dlbench.plugin import markers, parametrize, rounds
+from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
-from pytest_dlbench.plugin.rounds import Interleaving
 from pytest_dlbench.plugin.terminal import Reporter
-from pytest_dlbench.plugin.xdist import Controller
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
 from pytest_dlbench.reporting import junit
 from pytest_dlbench.running.progress import Silent
@@ -33,6 +31,7 @@ REGISTRY = pytest.StashKey[Registry]()
 ARMS = pytest.StashKey[Sequence[Arms]]()
 RESULT = pytest.StashKey[CaseResult]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
+PAIRED = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,6 +83,7 @@ def session_of(config: pytest.Config) -> "Session":
             reporter.progress if reporter else Silent(),
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
             workers=worker.get("workercount", 1),
+            tests=config.stash.get(PAIRED, 1),
         )
     return config.stash[SESSION]
 
@@ -94,13 +94,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # A worker of pytest-xdist reports to its controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
-    if rounds.is_wanted(config, config.stash[OPTIONS]):
-        is_controller = config.pluginmanager.hasplugin("dsession")
-        config.pluginmanager.register(
-            Controller(config, config.stash[OPTIONS].journals)
-            if is_controller
-            else Interleaving(config, lambda: session_of(config))
-        )
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError(
@@ -133,6 +126,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.tolerances(item, config.stash[OPTIONS])
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Here, for what is deselected has no share of the time.
+    stash = session.config.stash
+    stash[PAIRED] = sum(parametrize.is_paired(item, stash[ARMS]) for item in session.items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,29 +10,28 @@ from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences, compare_times, more_divergences
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, stall
-from pytest_dlbench.judging.two_stage import Found, Passes, Terms, narrow, terms_of
+from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
 from pytest_dlbench.reporting import explain
+from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.workflows.benchmark import REPEATS, Session
 from pytest_dlbench.workflows.profile import profiled
-from pytest_dlbench.workflows.turns import Series
 
 
 def train(
     session: Session, old: Plan, new: Plan, node: str, tolerance: Mapping[str, float]
 ) -> tuple[Record, CaseResult]:
-    """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in explain.
-
-    Raises SetAsideError where cases take turns and another one is to go on before this one is decided.
-    """
+    """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in explain."""
     session.claim(new, node)
-    series = session.turns.series(node, lambda: _series(session, old, new, tolerance))
-    pairs, terms = series.pairs, series.passes.terms
+    terms = _terms(session, old, new, tolerance)
+    pairs = pairs_of(session, old, new, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
     with pairs.alone():
+        # Only now: the time that a case waits for its device is not charged to its share.
+        has_time = session.time.share(node, devices.places(new.case.device))
         try:
-            session.turns.proceed(node, series)
+            found = judge(lambda: next_of(pairs), terms, session.level, has_time)
         except UnfinishedError as error:
             record = _record(session, new, pairs.runs["new"] or [error.run])
             told = _divergences(pairs) if error.run.outcome is RunOutcome.DIVERGED else ""
@@ -41,11 +40,10 @@ def train(
             record = _record(session, new, [*pairs.runs["new"], error.pair["new"]])
             result = _invalid(record, list(error.pair.values()))
         else:
-            found = series.passes.found()
             record = _record(session, new, pairs.runs["new"])
             pairing = _pairing(old, found, pairs, terms)
             again = shlex.join(["pytest", node, *session.options.again])
-            beside = _told_beside(found, pairs.runs, has_time=session.has_time)
+            beside = _told_beside(found, pairs.runs)
             message = explain.paired(pairing, found.verdicts, beside, pairs.runs, again)
             result = _judged(record, pairing, found, pairs.runs, message)
             warned = (*result.warnings, *explain.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
@@ -56,8 +54,8 @@ def train(
     return record, result
 
 
-def _series(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, float]) -> Series:
-    """A case before its first pair; raises OptionError for a tolerance that pairs cannot tell from no change."""
+def _terms(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, float]) -> Terms:
+    """The terms of a case; raises OptionError for a tolerance that is too narrow for its pairs."""
     asked = of_purpose(tolerance, new.purpose)
     calibrated = session.calibrated(old, new)
     terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old), calibrated)
@@ -65,8 +63,7 @@ def _series(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, floa
     typed = {} if session.options.shadow else judging.asked_for(asked)
     if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
         raise OptionError(explain.too_narrow(new.case.id, asked, refused, f"{terms.max_pairs} pairs", _seen(terms)))
-    pairs = pairs_of(session, old, new, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
-    return Series(pairs=pairs, passes=Passes(terms=terms, next_level=session.level))
+    return terms
 
 
 def pairs_of(session: Session, old: Plan, new: Plan, limit: int) -> Pairs:
@@ -153,13 +150,11 @@ def _pairing(old: Plan, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     )
 
 
-def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]], *, has_time: bool = True) -> list[str]:
-    """What is told and not judged: a stall, when either side reached the accuracy that it was to reach, and the end."""
+def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]]) -> list[str]:
+    """What is reported and not judged: a stall, and when either side reached the accuracy that it was to reach."""
     old, new = ([time for run in runs[side] if (time := judging.time_to_accuracy(run))] for side in ("old", "new"))
     times = explain.times_to_accuracy(compare_times(old, new), old, new) if min(len(old), len(new)) >= 2 else ""
-    is_cut_short = not has_time and any(not decision.is_final for decision in found.decisions.values())
-    spent = "no time was left for more pairs: --dlbench-budget is spent" if is_cut_short else ""
-    return [line for line in (stall(found.decisions), times, spent) if line]
+    return [line for line in (stall(found.decisions), times) if line]
 
 
 def _judged(

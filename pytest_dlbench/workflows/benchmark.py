@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
 
 from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
@@ -37,7 +36,7 @@ from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.certificates import CertificateStore
 from pytest_dlbench.storing.consecutive import consecutive
 from pytest_dlbench.workflows.baseline_gate import Comparer, result
-from pytest_dlbench.workflows.turns import Turns
+from pytest_dlbench.workflows.time_budget import TimeBudget
 from pytest_dlbench.workflows.validity import Examiner
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
@@ -60,14 +59,10 @@ class Session:
     samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
     workers: int = 1
-    """Processes of pytest-xdist that run tests: they know nothing of each other and share the budget equally."""
-    turns: Turns = field(init=False)
+    """Processes of pytest-xdist that run tests: they know nothing of each other and share the false alarms equally."""
+    time: TimeBudget = field(default_factory=TimeBudget)
     _candidates: int = 0
-    _began: float = field(default_factory=monotonic)
     _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.turns = Turns(has_time=lambda: self.has_time)
 
     def run(self, plan: Plan, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
@@ -94,11 +89,6 @@ class Session:
     def keep(self, plan: Plan, run: Run) -> None:
         """A run as it ended, on the disk when this returns."""
         self.journal.append(Entry(run=run, context=self.settings.context(plan)))
-
-    @property
-    def has_time(self) -> bool:
-        """Whether --dlbench-budget allows for another pair."""
-        return monotonic() - self._began < self.options.budget
 
     def level(self) -> float | None:
         """At which level the next candidate of this session is confirmed; None where the budget is spent."""
@@ -242,9 +232,18 @@ class Session:
 
 
 def open_session(
-    options: Options, worker: str, progress: Progress, *, samplers: Sequence[MakeSampler] = (), workers: int = 1
+    options: Options,
+    worker: str,
+    progress: Progress,
+    *,
+    samplers: Sequence[MakeSampler] = (),
+    workers: int = 1,
+    tests: int = 1,
 ) -> Session:
-    """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty."""
+    """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty.
+
+    ``tests`` is how many tests of it run in pairs.
+    """
     settings = Settings(
         machine=this_machine(),
         scale=options.scale,
@@ -264,6 +263,7 @@ def open_session(
         progress=progress,
         samplers=tuple(samplers),
         workers=workers,
+        time=TimeBudget(seconds=options.budget, tests=tests, workers=workers),
     )
 
 

@@ -93,7 +93,7 @@ def _compared(session: Session, good: Plan, plan: Plan, question: Question) -> C
     pairs = pairs_of(session, good, plan, question.max_pairs)
     with pairs.alone():
         try:
-            used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule}, lambda: session.has_time)
+            used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule})
         except UnfinishedError as error:
             message = explain.unfinished(error.run)
             if error.run.case == good.case.id:

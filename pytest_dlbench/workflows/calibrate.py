@@ -40,8 +40,8 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
     """
     both, alpha = pairs_of(session, plan, plan, max(pairs, terms.max_pairs)), _alpha(session, terms)
     with both.alone():
-        found = judge(lambda: next_of(both), terms, lambda: session.has_time, lambda: alpha)
-        while len(both.new_first) < pairs and session.has_time:
+        found = judge(lambda: next_of(both), terms, lambda: alpha)
+        while len(both.new_first) < pairs:
             both.next()
     used = [Pair(old=old, new=new) for old, new in zip(both.runs["old"], both.runs["new"], strict=True)]
     full = {
@@ -112,7 +112,7 @@ def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fa
     alpha = _alpha(session, terms)
     with pairs.alone():
         try:
-            found = judge(lambda: next_of(pairs), own, lambda: session.has_time, lambda: alpha)
+            found = judge(lambda: next_of(pairs), own, lambda: alpha)
         except UnfinishedError as error:
             return Fault(name=planted.name, reason=explain.unfinished(error.run))
         except InvalidError as error:
