@@ -23,7 +23,7 @@ from pytest_dlbench.records import codec
 from pytest_dlbench.reporting import explain
 
 if TYPE_CHECKING:
-    from pytest_dlbench.running.plan import Plan
+    from pytest_dlbench.running.run_spec import RunSpec
     from pytest_dlbench.workflows.bisect import Comparison, Question, Search
 
 WHERE = "dlbench bisect"
@@ -72,15 +72,15 @@ def _bisect(asked: argparse.Namespace) -> int:
     names = _versions(asked, registry)
     question = _question(asked, options, len(names))
     session, progress = session_of(options, most_questions(len(names)))
-    plan_of = planner(session, registry, cell, WHERE)
+    spec_of = planner(session, registry, cell, WHERE)
 
-    def plan(version: str) -> "Plan":
-        return plan_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
+    def spec(version: str) -> "RunSpec":
+        return spec_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
 
-    good = plan(names[0])
+    good = spec(names[0])
 
     def compared(version: str) -> "Comparison":
-        return bisect.compare(session, good, lambda: plan(version), question)
+        return bisect.compare(session, good, lambda: spec(version), question)
 
     search = bisect.Search(names=names, compare=compared)
     is_whole = True

@@ -70,13 +70,13 @@ def _calibrate(asked: argparse.Namespace) -> int:
         )
     ]
     session, progress = session_of(options, len(cells) * (3 + len(calibrate.SLOWDOWNS)))
-    plans_of = {cell: planner(session, registry, cell, WHERE, calibrate.LABEL) for cell in cells}
+    specs_of = {cell: planner(session, registry, cell, WHERE, calibrate.LABEL) for cell in cells}
     frameworks = [cast("Framework", registry.find("framework", name, WHERE)) for name in options.frameworks]
     kept, tolerances = _Kept(CalibrationStore(folder=options.baselines)), paired_tolerances(options.tolerance)
     is_whole = True
     try:
         for framework, cell in product(frameworks or [_first_here(registry, session)], cells):
-            if reason := calibrate.attempt(session, lambda: plans_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
+            if reason := calibrate.attempt(session, lambda: specs_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
                 kept.failed[f"{framework.name}-{cell.model}-{cell.dataset}-{cell.device}"] = reason
     except KeyboardInterrupt:
         is_whole = False

@@ -22,7 +22,7 @@ from pytest_dlbench.planning.sweep import points
 
 if TYPE_CHECKING:
     from pytest_dlbench.reporting.progress import Live
-    from pytest_dlbench.running.plan import Plan
+    from pytest_dlbench.running.run_spec import RunSpec
     from pytest_dlbench.workflows.benchmark import Session
 
 # Of pytest's options, those that say how a case is run.
@@ -142,8 +142,8 @@ def _any_of(names: Iterable[str]) -> str:
 
 def planner(
     session: "Session", registry: Registry, cell: Cell, where: str, label: str = "training"
-) -> "Callable[[str], Plan]":
-    """From a framework, such as pytorch==2.9.0, to the plan of this case; raises OptionError for unknown names."""
+) -> "Callable[[str], RunSpec]":
+    """From a framework, such as pytorch==2.9.0, to the spec of this case; raises OptionError for unknown names."""
 
     def find(axis: str, value: str) -> object:
         return registry.find(axis, value, where)
@@ -155,4 +155,4 @@ def planner(
     )
     (changes,) = points(session.options.settings)
     settings = replace(session.settings, changes=changes)
-    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values, label=label)
+    return lambda name: settings.spec(cast("Framework", find("framework", name)), *values, label=label)

@@ -1,4 +1,4 @@
-"""From the values of a cell to the plan of its runs."""
+"""From the values of a cell to the spec of its runs."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from pytest_dlbench.planning.matrix import SCALES, misfit
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.launch import TUNED
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 
 # So many images went through the networks of the Rosetta Stone's inference table.
 INFERENCE_EXAMPLES = 1000
@@ -55,7 +55,7 @@ class Settings:
     target_accuracy: float | None = None
     allocator: str = TUNED
 
-    def plan(
+    def spec(
         self,
         framework: Framework,
         model: Model,
@@ -66,16 +66,16 @@ class Settings:
         label: str = "training",
         steps: int | None = None,
         purpose: Purpose = "training",
-    ) -> Plan:
+    ) -> RunSpec:
         """How one cell is run; raises ModelError for what cannot be trained, or applied.
 
-        The data are prepared by then, or the plan has no place to run, because their files are not here.
+        The data are prepared by then, or the spec has no place to run, because their files are not here.
         """
         outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
         refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
         place = refused if outline.refusal else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
-        return Plan(
+        return RunSpec(
             case=outline.case,
             framework=framework,
             place=place,
@@ -161,19 +161,19 @@ class Settings:
             settings={change.name: change.value for change in self.changes},
         )
 
-    def context(self, plan: Plan) -> Context:
+    def context(self, spec: RunSpec) -> Context:
         """What must be the same on both sides before figures are compared."""
         return Context(
             machine=self.machine,
-            network_digest=plan.network.digest,
-            dataset_digest=plan.data.digest,
-            batch_size=plan.recipe.batch_size,
-            steps=plan.steps,
-            precision=plan.recipe.precision,
-            init=plan.recipe.init,
-            input=plan.recipe.input,
-            recipe_steps=plan.recipe_steps,
-            allocator=plan.allocator,
+            network_digest=spec.network.digest,
+            dataset_digest=spec.data.digest,
+            batch_size=spec.recipe.batch_size,
+            steps=spec.steps,
+            precision=spec.recipe.precision,
+            init=spec.recipe.init,
+            input=spec.recipe.input,
+            recipe_steps=spec.recipe_steps,
+            allocator=spec.allocator,
         )
 
 

@@ -16,7 +16,7 @@ from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Arms
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.reporting import explain
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import ab
 from pytest_dlbench.workflows.benchmark import Session
 
@@ -123,10 +123,10 @@ class Dlbench:
         it is. ``label`` starts the case's id, and tells apart two ways to train the same cell.
         """
 
-        def planned(side: Framework | str) -> Plan:
-            return self._plan(side, model, dataset, device, recipe=recipe, label=label)
+        def spec_of(side: Framework | str) -> RunSpec:
+            return self._spec(side, model, dataset, device, recipe=recipe, label=label)
 
-        return self._result(framework, planned)
+        return self._result(framework, spec_of)
 
     def infer(
         self,
@@ -144,18 +144,18 @@ class Dlbench:
         initialisation matter. Labels are not looked at: any data set will do whose inputs fit.
         """
 
-        def planned(side: Framework | str) -> Plan:
-            return self._plan(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
+        def spec_of(side: Framework | str) -> RunSpec:
+            return self._spec(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
 
-        return self._result(framework, planned)
+        return self._result(framework, spec_of)
 
-    def _result(self, framework: Framework | str, planned: Callable[[Framework | str], Plan]) -> Result:
+    def _result(self, framework: Framework | str, spec_of: Callable[[Framework | str], RunSpec]) -> Result:
         """A case run and judged, in pairs with its old side where the session has one."""
-        plan = planned(framework)
-        if old_side := self._old_sides.get(plan.framework.name):
-            record, result = ab.train(self._session, planned(old_side), plan, self._node, self._tolerance)
+        spec = spec_of(framework)
+        if old_side := self._old_sides.get(spec.framework.name):
+            record, result = ab.train(self._session, spec_of(old_side), spec, self._node, self._tolerance)
         else:
-            record, result = self._session.train(plan, self._node, self._tolerance)
+            record, result = self._session.train(spec, self._node, self._tolerance)
         self._tell(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
@@ -181,9 +181,9 @@ class Dlbench:
         before the options'. With several ``evaluations`` the run fails if they do not give the same to the bit. One
         that is not timed shares the processors with others of its kind, under ``pytest -n 2`` for instance.
         """
-        plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
-        seed = plan.seed if seed is None else seed
-        seeded = replace(plan, seed=seed, evaluations=evaluations, is_timed=is_timed)
+        spec = self._spec(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
+        seed = spec.seed if seed is None else seed
+        seeded = replace(spec, seed=seed, evaluations=evaluations, is_timed=is_timed)
         (run,) = self._session.run(seeded, 1)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(explain.unfinished(run))
@@ -210,7 +210,7 @@ class Dlbench:
         earlier one is revoked. Skips the test where the framework is not here or cannot build the model, and fails it
         where the run does not finish, evaluates differently the second time, or builds other shapes than inferred.
         """
-        plan = self._plan(
+        spec = self._spec(
             framework,
             model,
             dataset,
@@ -221,14 +221,14 @@ class Dlbench:
             # Golden losses are of this recipe, whatever is set on the command line.
             settings=replace(self._settings, changes=()),
         )
-        run, certificate = self._session.certify(replace(plan, seed=seed), golden, bound)
+        run, certificate = self._session.certify(replace(spec, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(explain.unfinished(run))
         if certificate is None:
             raise DlbenchError(explain.unfinished(run))
         return certificate
 
-    def _plan(
+    def _spec(
         self,
         framework: Framework | str,
         model: Model | str,
@@ -240,11 +240,11 @@ class Dlbench:
         steps: int | None = None,
         settings: Settings | None = None,
         purpose: Purpose = "training",
-    ) -> Plan:
+    ) -> RunSpec:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
 
-        return (settings or self._settings).plan(
+        return (settings or self._settings).spec(
             cast("Framework", find("framework", framework)),
             cast("Model", find("model", model)),
             cast("Dataset | SyntheticData", find("dataset", dataset)),

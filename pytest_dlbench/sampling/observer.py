@@ -15,8 +15,7 @@ from pytest_dlbench.sampling.unavailable import untold
 class Observer:
     """Observes one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read here, and why.
 
-    ``origin`` is the start of the run on the monotonic clock, ``card`` the name of the card that the run has. At a
-    ``looking_rate`` ``sample`` is called so many times as often as usual, and reads what it reads seldom as often, too.
+    ``origin`` is the start of the run on the monotonic clock, ``card`` the name of the card that the run has.
     """
 
     def __init__(
@@ -27,10 +26,9 @@ class Observer:
         device: str,
         card: str = "",
         make: Sequence[MakeSampler] = (),
-        looking_rate: float = 1.0,
     ) -> None:
         self.absent = untold(pid)
-        self._tree = ProcessTree(pid, origin, looking_rate)
+        self._tree = ProcessTree(pid, origin)
         self._gpu = None if device == "cpu" else self._cards(card)
         self._samplers: list[Sampler] = [*self._energy(), *(one(pid) for one in make)]
 

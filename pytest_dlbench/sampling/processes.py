@@ -33,14 +33,12 @@ PSS_PAUSE = 1000
 class ProcessTree:
     """The worker's processes. A phase lasts from ``begin`` to ``end``, which gives what was used in it.
 
-    ``origin`` is the start of the run on the monotonic clock. Children and proportional memory are read so many times
-    as often as usual as ``looking_rate`` says.
+    ``origin`` is the start of the run on the monotonic clock.
     """
 
-    def __init__(self, pid: int, origin: float | None = None, looking_rate: float = 1.0) -> None:
+    def __init__(self, pid: int, origin: float | None = None) -> None:
         self._root = psutil.Process(pid)
         self._processes = [self._root]
-        self._looking_rate = looking_rate
         self._children_read = 0.0
         self._pss_due = 0.0
         self._origin = monotonic() if origin is None else origin
@@ -60,7 +58,7 @@ class ProcessTree:
     def sample(self) -> None:
         """Read memory and processor time of the tree; a process that is gone counts as nothing."""
         now = monotonic()
-        if now - self._children_read >= CHILDREN_PERIOD_SECONDS / self._looking_rate:
+        if now - self._children_read >= CHILDREN_PERIOD_SECONDS:
             self._find_children()
         if now >= self._pss_due:
             self._read_pss()
@@ -105,8 +103,7 @@ class ProcessTree:
         if found := [part for part in parts if part is not None]:
             self._pss_bytes.append(sum(found))
         ended = monotonic()
-        pause = max(CHILDREN_PERIOD_SECONDS, PSS_PAUSE * (ended - began))
-        self._pss_due = ended + pause / self._looking_rate
+        self._pss_due = ended + max(CHILDREN_PERIOD_SECONDS, PSS_PAUSE * (ended - began))
 
     def _find_children(self) -> None:
         self._children_read = monotonic()

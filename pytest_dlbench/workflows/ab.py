@@ -15,13 +15,13 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.plan import Plan, recipe_json
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.workflows.benchmark import REPEATS, Session
 from pytest_dlbench.workflows.profile import profiled
 
 
 def train(
-    session: Session, old: Plan, new: Plan, node: str, tolerance: Mapping[str, float]
+    session: Session, old: RunSpec, new: RunSpec, node: str, tolerance: Mapping[str, float]
 ) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in explain."""
     session.claim(new, node)
@@ -54,7 +54,7 @@ def train(
     return record, result
 
 
-def _terms(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, float]) -> Terms:
+def _terms(session: Session, old: RunSpec, new: RunSpec, tolerance: Mapping[str, float]) -> Terms:
     """The terms of a case; raises OptionError for a tolerance that is too narrow for its pairs."""
     asked = of_purpose(tolerance, new.purpose)
     calibrated = session.calibrated(old, new)
@@ -66,11 +66,13 @@ def _terms(session: Session, old: Plan, new: Plan, tolerance: Mapping[str, float
     return terms
 
 
-def pairs_of(session: Session, old: Plan, new: Plan, limit: int) -> Pairs:
+def pairs_of(session: Session, old: RunSpec, new: RunSpec, limit: int) -> Pairs:
     """Pairs of two sides, each run watched, examined and in the journal; ``limit`` is told as their number."""
     return Pairs(
-        old=session.watched(old),
-        new=session.watched(new),
+        old=old,
+        new=new,
+        # The same for both sides, which are on one device.
+        hooks=session.hooks_of(new),
         keep=session.keep,
         progress=session.progress,
         limit=limit,
@@ -93,13 +95,13 @@ def _seen(terms: Terms) -> str:
     return "as runs differed in dlbench calibrate" if terms.calibrated else "on any machine"
 
 
-def _record(session: Session, plan: Plan, runs: Sequence[Run]) -> Record:
+def _record(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
     return Record(
-        case=plan.case,
-        context=session.settings.context(plan),
-        recipe=recipe_json(plan.recipe),
+        case=spec.case,
+        context=session.settings.context(spec),
+        recipe=recipe_json(spec.recipe),
         runs=tuple(runs),
-        certificate=session.certificate_of(plan, runs[0]),
+        certificate=session.certificate_of(spec, runs[0]),
     )
 
 
@@ -112,7 +114,7 @@ def _divergences(pairs: Pairs) -> str:
     return "\n" + explain.divergences(old, new, chance, ("the old side", "the new one"))
 
 
-def _unfinished(record: Record, run: Run, old: Plan, new: Plan, told: str) -> CaseResult:
+def _unfinished(record: Record, run: Run, old: RunSpec, new: RunSpec, told: str) -> CaseResult:
     outcome = judging.of_runs([run])
     assert outcome is not None
     side = "old" if run.case == old.case.id else "new"
@@ -137,7 +139,7 @@ def _invalid(record: Record, runs: Sequence[Run]) -> CaseResult:
     )
 
 
-def _pairing(old: Plan, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
+def _pairing(old: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     return Pairing(
         old=old.case,
         screened=len(found.screened),

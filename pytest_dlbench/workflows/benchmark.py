@@ -1,4 +1,4 @@
-"""One benchmark session: a plan becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
+"""One benchmark session: a spec becomes runs, a record, verdicts, a result, and a baseline if that was asked for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,8 +26,9 @@ from pytest_dlbench.records import (
     StepCheck,
 )
 from pytest_dlbench.reporting import explain
-from pytest_dlbench.running.plan import Plan, recipe_json
 from pytest_dlbench.running.progress import Progress
+from pytest_dlbench.running.run_hooks import RunHooks
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.running.series import train_series
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
@@ -62,33 +63,34 @@ class Session:
     """Processes of pytest-xdist that run tests: they know nothing of each other and share the false alarms equally."""
     time: TimeBudget = field(default_factory=TimeBudget)
     _candidates: int = 0
-    _claims: dict[str, tuple[str, Plan]] = field(default_factory=dict)
+    _claims: dict[str, tuple[str, RunSpec]] = field(default_factory=dict)
 
-    def run(self, plan: Plan, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
+    def run(self, spec: RunSpec, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
         """Fresh runs of a case, each in the journal before the next starts; invalid ones are done again."""
         return train_series(
-            self.watched(plan),
+            spec,
             runs,
-            keep=lambda run: self.keep(plan, run),
+            hooks=self.hooks_of(spec),
+            keep=lambda run: self.keep(spec, run),
             progress=self.progress,
-            examine=lambda run: self.examiner.examine(plan, run),
+            examine=lambda run: self.examiner.examine(spec, run),
             repeats=repeats,
             first=first,
         )
 
-    def watched(self, plan: Plan) -> Plan:
-        """A plan with this session's samplers, whose steps are taken again to see whether they are what they seem."""
+    def hooks_of(self, spec: RunSpec) -> RunHooks:
+        """The session's samplers; steps are taken again to see whether they are what they seem."""
 
         def is_suspicious(check: StepCheck) -> bool:
-            return bool(suspicion(check, plan.case.device))
+            return bool(suspicion(check, spec.case.device))
 
         # A run that is evaluated twice is held against golden losses, which show more.
-        is_checked = plan.is_timed and plan.evaluations == 1
-        return replace(plan, samplers=self.samplers, is_suspicious=is_suspicious if is_checked else None)
+        is_checked = spec.is_timed and spec.evaluations == 1
+        return RunHooks(samplers=self.samplers, is_suspicious=is_suspicious if is_checked else None)
 
-    def keep(self, plan: Plan, run: Run) -> None:
+    def keep(self, spec: RunSpec, run: Run) -> None:
         """A run as it ended, on the disk when this returns."""
-        self.journal.append(Entry(run=run, context=self.settings.context(plan)))
+        self.journal.append(Entry(run=run, context=self.settings.context(spec)))
 
     def level(self) -> float | None:
         """At which level the next candidate of this session is confirmed; None where the budget is spent."""
@@ -98,25 +100,25 @@ class Session:
         self._candidates += 1
         return multiple_testing.share_in_turn(self._candidates, budget)
 
-    def reference(self, plan: Plan) -> tuple[Run, ...]:
+    def reference(self, spec: RunSpec) -> tuple[Run, ...]:
         """Ten runs of a case, or more, that an earlier session made here in a row; none where there are none."""
-        context = self.settings.context(plan)
+        context = self.settings.context(spec)
 
         def is_alike(other: Context) -> bool:
             return not judging.obstacles(other, context)
 
         folder, besides = self.options.journals, self.journal.path
-        return consecutive(folder, plan.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
+        return consecutive(folder, spec.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
 
-    def calibrated(self, *plans: Plan) -> Mapping[str, float]:
-        """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first plan that it knows.
+    def calibrated(self, *specs: RunSpec) -> Mapping[str, float]:
+        """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first spec that it knows.
 
         Raises FileFormatError for a damaged file.
         """
         store = CalibrationStore(folder=self.options.baselines)
-        for plan in plans:
-            context = self.settings.context(plan)
-            found = store.nearest(plan.case, context.machine)
+        for spec in specs:
+            context = self.settings.context(spec)
+            found = store.nearest(spec.case, context.machine)
             if found and not judging.obstacles(found.context, context):
                 return found.spreads
         return {}
@@ -125,29 +127,29 @@ class Session:
         """A case as it was judged, on the disk when this returns."""
         self.journal.append(Entry(result=result, recipe=record.recipe))
 
-    def train(self, plan: Plan, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
+    def train(self, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
         """Run a case and judge it. ``node`` is the test's id, for the commands in explain."""
-        self.claim(plan, node)
-        context = self.settings.context(plan)
-        narrow = self._narrow(plan, context, tolerance)
-        runs = self._counted(plan, context, self.run(plan, self.options.runs, self.repeats))
+        self.claim(spec, node)
+        context = self.settings.context(spec)
+        narrow = self._narrow(spec, context, tolerance)
+        runs = self._counted(spec, context, self.run(spec, self.options.runs, self.repeats))
         record = Record(
-            case=plan.case,
+            case=spec.case,
             context=context,
-            recipe=recipe_json(plan.recipe),
+            recipe=recipe_json(spec.recipe),
             runs=runs,
-            certificate=self.certificate_of(plan, runs[0]),
+            certificate=self.certificate_of(spec, runs[0]),
         )
-        judged = self._judge(record, plan, node, tolerance)
+        judged = self._judge(record, spec, node, tolerance)
         judged = replace(judged, warnings=(*judged.warnings, *explain.narrow(narrow, STORED)))
         self.conclude(record, judged)
         return record, judged
 
-    def _counted(self, plan: Plan, context: Context, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    def _counted(self, spec: RunSpec, context: Context, runs: tuple[Run, ...]) -> tuple[Run, ...]:
         """The runs; where one diverged of a case whose stored runs did not, with more, until so many can be told."""
-        if runs[-1].outcome is RunOutcome.DIVERGED and self.comparer.stored_runs(plan.case, context):
+        if runs[-1].outcome is RunOutcome.DIVERGED and self.comparer.stored_runs(spec.case, context):
             while len(runs) < COUNTED_RUNS and runs[-1].outcome in COUNTED:
-                runs += self.run(plan, 1, first=len(runs))
+                runs += self.run(spec, 1, first=len(runs))
         return runs
 
     def _divergences(self, record: Record) -> str:
@@ -160,35 +162,35 @@ class Session:
         sides = ("the baseline", "this session")
         return "\n" + explain.divergences(old, new, more_divergences(old, new), sides)
 
-    def _narrow(self, plan: Plan, context: Context, tolerance: Mapping[str, float]) -> Mapping[str, float]:
+    def _narrow(self, spec: RunSpec, context: Context, tolerance: Mapping[str, float]) -> Mapping[str, float]:
         """Tolerances below what the baseline can tell; raises OptionError for those that somebody asked for.
 
         Saving and the shadow fail nothing, and are told as well.
         """
-        narrow = self.comparer.narrow(plan.case, context, tolerance, self.calibrated(plan))
+        narrow = self.comparer.narrow(spec.case, context, tolerance, self.calibrated(spec))
         refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
         if refused and not self.options.save and not self.options.shadow:
             seen = "as sessions and runs differ here; --dlbench-ab or more runs may find less"
-            raise OptionError(explain.too_narrow(plan.case.id, tolerance, refused, STORED, seen))
+            raise OptionError(explain.too_narrow(spec.case.id, tolerance, refused, STORED, seen))
         return narrow
 
-    def certify(self, plan: Plan, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
+    def certify(self, spec: RunSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
         """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
 
         None for a run that did not finish. Raises DlbenchError for golden losses of another network or data set.
         """
-        given = (plan.network.digest, plan.data.digest, plan.steps)
+        given = (spec.network.digest, spec.data.digest, spec.steps)
         expected = (golden.network_digest, golden.dataset_digest, len(golden.losses))
         # Data that are not here have no digest; the run will say so.
-        if plan.data.digest and given != expected:
+        if spec.data.digest and given != expected:
             raise DlbenchError(
-                f"{plan.case.id}: network, data set and steps are {given}, the golden losses are of {expected};\n"
+                f"{spec.case.id}: network, data set and steps are {given}, the golden losses are of {expected};\n"
                 "  make new golden losses"
             )
-        (run,) = self.run(replace(plan, evaluations=2, is_timed=False), 1)
+        (run,) = self.run(replace(spec, evaluations=2, is_timed=False), 1)
         if run.outcome is not RunOutcome.FINISHED:
             return run, None
-        found = equivalence.certificate(plan.case, self.settings.context(plan), run, golden, bound)
+        found = equivalence.certificate(spec.case, self.settings.context(spec), run, golden, bound)
         keep = self.certificates.write if equivalence.is_equal(found) else self.certificates.revoke
         keep(found)
         return run, found
@@ -203,31 +205,31 @@ class Session:
         """How many invalid runs of a case are done again."""
         return 0 if self.keeps_invalid else REPEATS
 
-    def certificate_of(self, plan: Plan, run: Run) -> Certificate | None:
+    def certificate_of(self, spec: RunSpec, run: Run) -> Certificate | None:
         """The certificate that holds for the versions of a run, if there is one."""
-        if plan.purpose == "inference":
+        if spec.purpose == "inference":
             return None
         # Dropout draws masks that frameworks cannot share: equivalence is of the network without it.
-        digest = infer(plan.network.model.without_dropout()).digest
-        found = self.certificates.find(plan.case, digest)
+        digest = infer(spec.network.model.without_dropout()).digest
+        found = self.certificates.find(spec.case, digest)
         return found if found and found.versions == equivalence.of_framework(run.versions) else None
 
-    def claim(self, plan: Plan, node: str) -> None:
+    def claim(self, spec: RunSpec, node: str) -> None:
         """Refuse a case that another test of this session trains differently; raises DlbenchError."""
-        other, known = self._claims.setdefault(plan.case.id, (node, plan))
-        if (known.recipe, known.network.digest) != (plan.recipe, plan.network.digest):
+        other, known = self._claims.setdefault(spec.case.id, (node, spec))
+        if (known.recipe, known.network.digest) != (spec.recipe, spec.network.digest):
             raise DlbenchError(
-                f"{node} and {other} train the case {plan.case.id!r} differently and would share its baseline;\n"
+                f"{node} and {other} train the case {spec.case.id!r} differently and would share its baseline;\n"
                 "  tell them apart: dlbench.train(..., label='big-batch')"
             )
 
-    def _judge(self, record: Record, plan: Plan, node: str, tolerance: Mapping[str, float]) -> CaseResult:
+    def _judge(self, record: Record, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
             unfinished = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
             return result(record, outcome, f"{explain.unfinished(unfinished)}{self._divergences(record)}")
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
             return result(record, CaseOutcome.INVALID, explain.invalid(record.runs, REPEATS))
-        compared = _with_leak(record, self.comparer.compare(record, plan.framework, node, tolerance), tolerance)
+        compared = _with_leak(record, self.comparer.compare(record, spec.framework, node, tolerance), tolerance)
         return self.comparer.save(record, compared) if self.options.save else compared
 
 

@@ -15,7 +15,7 @@ from pytest_dlbench.judging.two_stage import until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows.ab import next_of, pairs_of
 from pytest_dlbench.workflows.benchmark import Session
 
@@ -76,21 +76,21 @@ class Search:
         return newest is not None and newest.answer is Answer.BAD
 
 
-def compare(session: Session, good: Plan, plan_of: Callable[[], Plan], question: Question) -> Comparison:
+def compare(session: Session, good: RunSpec, spec_of: Callable[[], RunSpec], question: Question) -> Comparison:
     """One version against the good one; raises DlbenchError where that is the one that does not run."""
     try:
-        plan = plan_of()
+        spec = spec_of()
     except DlbenchError as error:
         return Comparison(answer=Answer.SKIPPED, reason=str(error))
-    if isinstance(plan.place, Absent):
-        return Comparison(answer=Answer.SKIPPED, reason=plan.place.reason)
-    return _compared(session, good, plan, question)
+    if isinstance(spec.place, Absent):
+        return Comparison(answer=Answer.SKIPPED, reason=spec.place.reason)
+    return _compared(session, good, spec, question)
 
 
-def _compared(session: Session, good: Plan, plan: Plan, question: Question) -> Comparison:
+def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question) -> Comparison:
     metric = METRICS[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
-    pairs = pairs_of(session, good, plan, question.max_pairs)
+    pairs = pairs_of(session, good, spec, question.max_pairs)
     with pairs.alone():
         try:
             used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule})

@@ -14,7 +14,7 @@ from pytest_dlbench.model import infer
 from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows.ab import next_of, pairs_of
 from pytest_dlbench.workflows.benchmark import Session
 
@@ -28,17 +28,17 @@ class Planted:
     """The new side with a fault, and the tolerances by which it is looked for; or why there is none."""
 
     name: str
-    plan: Plan | None = None
+    spec: RunSpec | None = None
     tolerances: Mapping[str, float]
     reason: str = ""
 
 
-def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Calibration:
+def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) -> Calibration:
     """The case as the gate would judge it, and then so many pairs that its spread is known.
 
     Raises UnfinishedError and InvalidError.
     """
-    both, alpha = pairs_of(session, plan, plan, max(pairs, terms.max_pairs)), _alpha(session, terms)
+    both, alpha = pairs_of(session, spec, spec, max(pairs, terms.max_pairs)), _alpha(session, terms)
     with both.alone():
         found = judge(lambda: next_of(both), terms, lambda: alpha)
         while len(both.new_first) < pairs:
@@ -49,8 +49,8 @@ def against_itself(session: Session, plan: Plan, terms: Terms, pairs: int) -> Ca
     }
     spreads = calibration.spreads(calibration.in_order(used, both.new_first), tuple(full))
     return Calibration(
-        case=_plain(plan),
-        context=session.settings.context(plan),
+        case=_plain(spec),
+        context=session.settings.context(spec),
         versions=used[0].new.versions,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         alpha=alpha,
@@ -76,38 +76,38 @@ def _alpha(session: Session, terms: Terms) -> float:
     return session.options.false_alarms / len(terms.tolerances)
 
 
-def _plain(plan: Plan) -> Case:
-    return replace(plan.case, id=plan.case.id.replace(LABEL, "training", 1))
+def _plain(spec: RunSpec) -> Case:
+    return replace(spec.case, id=spec.case.id.replace(LABEL, "training", 1))
 
 
-def faults(plan: Plan, accuracy: float) -> Iterator[Planted]:
+def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
     """Every fault there is for a case; those of learning are looked for with this tolerance of the accuracy."""
     for share in SLOWDOWNS:
         # Twice the tolerance is what the rule finds surely.
-        slower = _named(replace(plan, slowdown=share), f"slower{100 * share:g}")
-        yield Planted(name=f"{100 * share:g} % slower", plan=slower, tolerances={"step_time": share / 2})
-    optimizer = plan.recipe.optimizer
+        slower = _named(replace(spec, slowdown=share), f"slower{100 * share:g}")
+        yield Planted(name=f"{100 * share:g} % slower", spec=slower, tolerances={"step_time": share / 2})
+    optimizer = spec.recipe.optimizer
     halved = replace(optimizer, learning_rate=optimizer.learning_rate / 2)
-    slow_learner = _named(replace(plan, recipe=replace(plan.recipe, optimizer=halved)), "half_rate")
-    yield Planted(name="half the learning rate", plan=slow_learner, tolerances={"accuracy": accuracy})
-    network = infer(plan.network.model.without_dropout())
-    if network.digest == plan.network.digest:
-        reason = f"{plan.case.model} has no dropout"
+    slow_learner = _named(replace(spec, recipe=replace(spec.recipe, optimizer=halved)), "half_rate")
+    yield Planted(name="half the learning rate", spec=slow_learner, tolerances={"accuracy": accuracy})
+    network = infer(spec.network.model.without_dropout())
+    if network.digest == spec.network.digest:
+        reason = f"{spec.case.model} has no dropout"
         yield Planted(name="dropout off", tolerances={"accuracy": accuracy}, reason=reason)
     else:
-        open_network = _named(replace(plan, network=network), "no_dropout")
-        yield Planted(name="dropout off", plan=open_network, tolerances={"accuracy": accuracy})
+        open_network = _named(replace(spec, network=network), "no_dropout")
+        yield Planted(name="dropout off", spec=open_network, tolerances={"accuracy": accuracy})
 
 
-def _named(plan: Plan, name: str) -> Plan:
-    return replace(plan, case=replace(plan.case, id=plan.case.id.replace(LABEL, f"{LABEL}_{name}", 1)))
+def _named(spec: RunSpec, name: str) -> RunSpec:
+    return replace(spec, case=replace(spec.case, id=spec.case.id.replace(LABEL, f"{LABEL}_{name}", 1)))
 
 
-def look_for(session: Session, plan: Plan, planted: Planted, terms: Terms) -> Fault:
+def look_for(session: Session, spec: RunSpec, planted: Planted, terms: Terms) -> Fault:
     """Whether the gate finds a fault, and with how many pairs."""
-    if planted.plan is None:
+    if planted.spec is None:
         return Fault(name=planted.name, reason=planted.reason)
-    pairs = pairs_of(session, plan, planted.plan, terms.max_pairs)
+    pairs = pairs_of(session, spec, planted.spec, terms.max_pairs)
     own = replace(terms, tolerances=paired_tolerances(planted.tolerances))
     alpha = _alpha(session, terms)
     with pairs.alone():
@@ -137,33 +137,33 @@ def is_found(fault: Fault) -> bool:
 
 
 def calibrate(
-    session: Session, plan: Plan, terms: Terms, pairs: int, keep: Callable[[Calibration], None]
+    session: Session, spec: RunSpec, terms: Terms, pairs: int, keep: Callable[[Calibration], None]
 ) -> Calibration:
     """The whole of a case; ``keep`` has what is known so far after every part of it."""
-    found = against_itself(session, plan, terms, pairs)
+    found = against_itself(session, spec, terms, pairs)
     keep(found)
     missed = ""
-    for planted in faults(plan, terms.tolerances["accuracy"]):
-        if missed and planted.plan is not None and planted.plan.slowdown:
+    for planted in faults(spec, terms.tolerances["accuracy"]):
+        if missed and planted.spec is not None and planted.spec.slowdown:
             fault = Fault(name=planted.name, reason=f"not tried: {missed} was not found")
         else:
-            fault = look_for(session, plan, planted, terms)
-            if planted.plan is not None and planted.plan.slowdown and not is_found(fault):
+            fault = look_for(session, spec, planted, terms)
+            if planted.spec is not None and planted.spec.slowdown and not is_found(fault):
                 missed = planted.name
         found = replace(found, faults=(*found.faults, fault))
         keep(found)
     return found
 
 
-def attempt(session: Session, plan_of: Callable[[], Plan], pairs: int, keep: Callable[[Calibration], None]) -> str:
+def attempt(session: Session, spec_of: Callable[[], RunSpec], pairs: int, keep: Callable[[Calibration], None]) -> str:
     """Calibrate a case; gives why that could not be done, if it could not."""
     try:
-        plan = plan_of()
-        if isinstance(plan.place, Absent):
-            return plan.place.reason
-        tolerances = paired_tolerances(of_purpose(session.options.tolerance, plan.purpose))
-        terms = terms_of(tolerances, session.options.max_runs, session.reference(plan))
-        calibrate(session, plan, terms, pairs, keep)
+        spec = spec_of()
+        if isinstance(spec.place, Absent):
+            return spec.place.reason
+        tolerances = paired_tolerances(of_purpose(session.options.tolerance, spec.purpose))
+        terms = terms_of(tolerances, session.options.max_runs, session.reference(spec))
+        calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
         return explain.unfinished(error.run)
     except InvalidError as error:

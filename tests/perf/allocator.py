@@ -15,7 +15,7 @@ from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.launch import ALLOCATORS
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -30,11 +30,11 @@ def cpu_seconds(run: Run) -> float:
     return phase.user_seconds + phase.system_seconds
 
 
-def read(plan: Plan) -> dict[str, float]:
+def read(spec: RunSpec) -> dict[str, float]:
     """The figures of one run."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     if run.outcome is not RunOutcome.FINISHED:
-        raise SystemExit(f"{plan.case.id}: {run.outcome}: {run.message}")
+        raise SystemExit(f"{spec.case.id}: {run.outcome}: {run.message}")
     return {
         **{name: value(run) for name, value in METRIC.items()},
         "cpu_step": cpu_seconds(run) / len(run.training.step_seconds) if run.training else 0.0,
@@ -53,14 +53,14 @@ def main() -> None:
     asked = parser.parse_args()
     settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
     model = MODELS["tartu-mnist-cnn"].for_input(DATASETS["digits28"].shape)
-    plan = settings.plan(
+    spec = settings.spec(
         FRAMEWORKS[asked.framework], model, DATASETS["digits28"], DEVICES["cpu"], label="allocator", steps=asked.steps
     )
     found: dict[str, list[dict[str, float]]] = {name: [] for name in ALLOCATORS}
     with devices.held("cpu", lambda: print("waiting: another session measures on this machine", flush=True)):
         for pair in range(asked.pairs):
             for name in list(ALLOCATORS)[:: 1 if pair % 2 else -1]:
-                found[name].append(read(replace(plan, allocator=name)))
+                found[name].append(read(replace(spec, allocator=name)))
                 shown = ", ".join(f"{key} {value:.4g}" for key, value in found[name][-1].items())
                 print(f"pair {pair + 1}, {name}: {shown}", flush=True)
     for name, figures in found.items():

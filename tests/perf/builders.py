@@ -35,7 +35,7 @@ from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, Sof
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.running import launch, pinning
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -77,30 +77,30 @@ def worker_in_cpu_seconds(python: Path) -> list[str]:
     return [str(python), "-s", "-c", CPU_CLOCK + start]
 
 
-def by_hand(plan: Plan, folder: Path, in_cpu_seconds: bool) -> float:
+def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
     """Seconds of a step without us."""
-    assert not isinstance(plan.place, Absent)
-    program, variant = script(plan.framework, plan.network.model)
+    assert not isinstance(spec.place, Absent)
+    program, variant = script(spec.framework, spec.network.model)
     asked = {
-        "images": str(plan.data.part("train_inputs")),
-        "labels": str(plan.data.part("train_labels")),
+        "images": str(spec.data.part("train_inputs")),
+        "labels": str(spec.data.part("train_labels")),
         "order": str(folder / "order.npy"),
-        "steps": plan.steps,
-        "threads": plan.case.threads,
+        "steps": spec.steps,
+        "threads": spec.case.threads,
         "learning_rate": RECIPE.optimizer.learning_rate,
         "momentum": RECIPE.optimizer.momentum,
-        "device": plan.case.device,
+        "device": spec.case.device,
         "variant": variant,
     }
-    environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
+    environment = launch.environment(spec.framework, spec.place, device="cpu", threads=spec.case.threads)
     # A script's folder is the first of its path, which the programs take away.
     start = "import runpy, sys; sys.path.insert(0, ''); sys.argv.pop(0); runpy.run_path(sys.argv[0], {}, '__main__')"
     clocked = ["-c", CPU_CLOCK + start] if in_cpu_seconds else []
     # -I: its folder is not on its path, where paddle.py would be found before Paddle.
-    command = [str(plan.place.python), "-I", *clocked, str(program), json.dumps(asked)]
+    command = [str(spec.place.python), "-I", *clocked, str(program), json.dumps(asked)]
     # On the processors of a worker, and in a session of its own as that is: Linux shares processors among sessions,
     # whatever the nice of their processes.
-    with pinning.pinned(pinning.cores(plan.case.threads)):
+    with pinning.pinned(pinning.cores(spec.case.threads)):
         done = subprocess.run(
             command,
             env=dict(environment),
@@ -115,26 +115,26 @@ def by_hand(plan: Plan, folder: Path, in_cpu_seconds: bool) -> float:
     return quick_step(json.loads(done.stdout.splitlines()[-1]))
 
 
-def through_the_worker(plan: Plan, _: Path) -> float:
+def through_the_worker(spec: RunSpec, _: Path) -> float:
     """Seconds of a step in a worker."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     if run.training is None:
-        raise SystemExit(f"{plan.case.id}: {run.message}")
+        raise SystemExit(f"{spec.case.id}: {run.message}")
     return quick_step(run.training.step_seconds)
 
 
-def compare(plan: Plan, pairs: int, in_cpu_seconds: bool) -> str:
+def compare(spec: RunSpec, pairs: int, in_cpu_seconds: bool) -> str:
     """The ratio of throughputs, builder over by hand, with its interval."""
     arms = {"by hand": partial(by_hand, in_cpu_seconds=in_cpu_seconds), "builder": through_the_worker}
     found: dict[str, list[float]] = {arm: [] for arm in arms}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        examples = plan.data.dataset.train_examples
-        order = batches(examples=examples, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1)
+        examples = spec.data.dataset.train_examples
+        order = batches(examples=examples, batch_size=RECIPE.batch_size, steps=spec.steps, seed=1)
         np.save(folder / "order.npy", order)
         for _ in range(pairs):
             for arm in random.sample(sorted(arms), len(arms)):
-                found[arm].append(arms[arm](plan, folder))
+                found[arm].append(arms[arm](spec, folder))
     return f"{median_ratio(found['by hand'], found['builder'])}  by hand {1e3 * median(found['by hand']):.1f} ms a step"
 
 
@@ -156,14 +156,14 @@ def main() -> None:
     model, data = TRAINED[asked.model]
     model = replace(model, input_shape=(asked.tokens,)) if model is SMALL_LSTM else model
     for name in asked.frameworks or FRAMEWORKS:
-        plan = settings.plan(FRAMEWORKS[name], model, data, DEVICES["cpu"], recipe=RECIPE, steps=asked.steps)
-        plan = replace(plan, looking_rate=1 / plan.timeout_seconds)
-        missing = needs(plan.network, RECIPE) - (supports(plan.framework) or set())
-        reason = plan.place.reason.splitlines()[0] if isinstance(plan.place, Absent) else ", ".join(sorted(missing))
+        spec = settings.spec(FRAMEWORKS[name], model, data, DEVICES["cpu"], recipe=RECIPE, steps=asked.steps)
+        spec = replace(spec, sample_period_seconds=spec.timeout_seconds)
+        missing = needs(spec.network, RECIPE) - (supports(spec.framework) or set())
+        reason = spec.place.reason.splitlines()[0] if isinstance(spec.place, Absent) else ", ".join(sorted(missing))
         if reason:
             print(f"{name:<18} left out: {reason}", file=sys.stderr)
             continue
-        print(f"{name:<18} {compare(plan, asked.pairs, asked.cpu_seconds)}", flush=True)
+        print(f"{name:<18} {compare(spec, asked.pairs, asked.cpu_seconds)}", flush=True)
 
 
 if __name__ == "__main__":

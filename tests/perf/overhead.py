@@ -28,7 +28,7 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.running import launch
-from pytest_dlbench.running.plan import Plan, recipe_json
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -42,31 +42,31 @@ STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
 }
 
 
-def bare(plan: Plan, folder: Path) -> list[float]:
+def bare(spec: RunSpec, folder: Path) -> list[float]:
     """Seconds of every step, with nothing of ours around them."""
-    data, place = plan.data, plan.place
+    data, place = spec.data, spec.place
     if isinstance(place, Absent):
         raise SystemExit(place.reason)
     asked = {
-        "network": plan.network.as_json(),
-        "recipe": recipe_json(plan.recipe),
+        "network": spec.network.as_json(),
+        "recipe": recipe_json(spec.recipe),
         "weights": str(folder / "weights.npz"),
         "images": str(data.part("train_inputs")),
         "labels": str(data.part("train_labels")),
         "order": str(folder / "order.npy"),
-        "steps": plan.steps,
-        "threads": plan.case.threads,
-        "seed": plan.seed,
+        "steps": spec.steps,
+        "threads": spec.case.threads,
+        "seed": spec.seed,
     }
-    environment = launch.environment(plan.framework, place, device="cpu", threads=plan.case.threads)
+    environment = launch.environment(spec.framework, place, device="cpu", threads=spec.case.threads)
     command = [str(place.python), "-s", str(Path(__file__).parent / "bare.py"), json.dumps(asked)]
     done = subprocess.run(command, env=dict(environment), capture_output=True, check=True)
     return list(json.loads(done.stdout))
 
 
-def through_the_worker(plan: Plan, _: Path) -> list[float]:
+def through_the_worker(spec: RunSpec, _: Path) -> list[float]:
     """Seconds of every step in a worker."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     if run.training is None:
         raise SystemExit(run.message)
     return list(run.training.step_seconds)
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=this_machine().cores)
     asked = parser.parse_args()
     settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
-    plan = settings.plan(
+    spec = settings.spec(
         FRAMEWORKS["pytorch"],
         MODELS[asked.model],
         DATASETS["digits28"],
@@ -93,13 +93,13 @@ def main() -> None:
     found: dict[str, dict[str, list[float]]] = {arm: {name: [] for name in STATISTICS} for arm in arms}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        weights = initial_weights(plan.network, seed=1)
+        weights = initial_weights(spec.network, seed=1)
         np.savez(folder / "weights.npz", **{name: array.astype(np.float32) for name, array in weights.items()})
-        order = batches(examples=1437, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1)
+        order = batches(examples=1437, batch_size=RECIPE.batch_size, steps=spec.steps, seed=1)
         np.save(folder / "order.npy", order)
         for triple in range(asked.triples):
             for arm in random.sample(sorted(arms), len(arms)):
-                steps = np.array(arms[arm](plan, folder)[10:])
+                steps = np.array(arms[arm](spec, folder)[10:])
                 for statistic, read in STATISTICS.items():
                     found[arm][statistic].append(read(steps))
             print(f"triple {triple + 1} of {asked.triples}", file=sys.stderr)

@@ -127,9 +127,8 @@ class TestPhases:
         do("other.kill(); other.wait()")
         assert tree.end().rss_peak_bytes > 200 * MIB
 
-    @pytest.mark.parametrize("rate", [1, 4])
-    def test_look_for_children_no_oftener_than_that(self, obedient, monkeypatch, rate):
-        tree = processes.ProcessTree(obedient.pid, looking_rate=rate)
+    def test_look_for_children_no_oftener_than_that(self, obedient, monkeypatch):
+        tree = processes.ProcessTree(obedient.pid)
         now, looked = monotonic(), []
         find = tree._find_children
         monkeypatch.setattr(processes, "monotonic", lambda: now)
@@ -137,13 +136,12 @@ class TestPhases:
         tree.begin()
         looked.clear()
         for _ in range(12):
-            now += processes.CHILDREN_PERIOD_SECONDS / rate / 4
+            now += processes.CHILDREN_PERIOD_SECONDS / 4
             tree.sample()
         assert len(looked) == 3
 
-    @pytest.mark.parametrize("rate", [1, 10])
-    def test_read_proportional_memory_in_a_thousandth_of_the_time_at_the_usual_rate(self, obedient, monkeypatch, rate):
-        tree = processes.ProcessTree(obedient.pid, looking_rate=rate)
+    def test_read_proportional_memory_in_a_thousandth_of_the_time(self, obedient, monkeypatch):
+        tree = processes.ProcessTree(obedient.pid)
         now = [monotonic()]
 
         def read(pid):
@@ -156,8 +154,8 @@ class TestPhases:
         began = now[0]
         while now[0] < began + 100:
             tree.sample()
-            now[0] += 0.2 / rate
-        assert len(tree._pss_bytes) == pytest.approx(1 + rate * 10, abs=1 + rate / 5)
+            now[0] += 0.2
+        assert len(tree._pss_bytes) == pytest.approx(11, abs=1.2)
 
 
 class TestGone:
