@@ -12,7 +12,9 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.options.parsers import positive_int
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.records import Calibration, codec
+from pytest_dlbench.records.reasons import Reason
 from pytest_dlbench.reporting import calibrations as reporting
+from pytest_dlbench.reporting import explain
 from pytest_dlbench.storing.calibrations import FOLDER, CalibrationStore
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ def _calibrate(asked: argparse.Namespace) -> int:
         is_whole = False
     finally:
         progress.clear()
-    told = {"calibrations": list(kept.found.values()), "failed": kept.failed, "journal": str(session.journal.path)}
+    failed = {name: explain.text(reason) for name, reason in kept.failed.items()}
+    told = {"calibrations": list(kept.found.values()), "failed": failed, "journal": str(session.journal.path)}
     answer(asked, codec.builtins(told), _lines(session, kept, tolerances))
     return _status(kept, tolerances) if is_whole else INTERRUPTED
 
@@ -93,7 +96,7 @@ class _Kept:
     def __init__(self, store: CalibrationStore) -> None:
         self._store = store
         self.found: dict[str, Calibration] = {}
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, Reason] = {}
 
     def keep(self, calibration: Calibration) -> None:
         """In the place of what was known of this case."""
@@ -114,7 +117,7 @@ def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> 
     if kept.found:
         yield "* of so many that are made of these pairs by exchanging their sides at random"
         yield f"kept for the gate in {session.options.baselines / session.settings.machine.name / FOLDER}"
-    yield from (f"{name}: {reason}" for name, reason in kept.failed.items())
+    yield from (f"{name}: {explain.text(reason)}" for name, reason in kept.failed.items())
     yield f"journal: {session.journal.path}"
 
 

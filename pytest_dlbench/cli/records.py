@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pytest_dlbench.environments.specification import is_specification, specifie
 from pytest_dlbench.errors import DlbenchError, FileFormatError, OptionError, unknown_name
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import codec
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.storing.recorded import Recorded, files_of, read
 from pytest_dlbench.zoo import MODELS
 
@@ -86,7 +87,8 @@ def _show(asked: argparse.Namespace) -> int:
     if not cases:
         known = {case.record.case.id for case in found.cases}
         raise OptionError(unknown_name("case", asked.case, "dlbench show", known))
-    answer(asked, codec.builtins(cases), [line for case in cases for line in _lines(case)])
+    whole = [replace(case, result=explain.rendered(case.result)) for case in cases]
+    answer(asked, codec.builtins(whole), [line for case in cases for line in _lines(case)])
     return complain(found.damages)
 
 
@@ -103,7 +105,7 @@ def _lines(case: Recorded) -> list[str]:
         f"{result.case.id}: {result.outcome} on {context.machine.name}, {context.steps} steps of {context.batch_size}",
         f"  {versions}",
         *terminal.lines(grid),
-        *(f"  {line}" for line in result.message.splitlines()),
+        *(f"  {line}" for line in explain.message(result).splitlines()),
         "",
     ]
 

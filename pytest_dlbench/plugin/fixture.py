@@ -10,6 +10,7 @@ from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.equivalence import BOUND
+from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.planning.plan import Settings
 from pytest_dlbench.planning.registry import Registry
@@ -186,7 +187,7 @@ class Dlbench:
         seeded = replace(spec, seed=seed, evaluations=evaluations, is_timed=is_timed)
         (run,) = self._session.run(seeded, 1)
         if judging.of_runs([run]) in judging.SKIPPING:
-            self._skip(explain.unfinished(run))
+            self._skip(explain.text(unfinished(run)))
         return run
 
     def certify(
@@ -223,9 +224,9 @@ class Dlbench:
         )
         run, certificate = self._session.certify(replace(spec, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
-            self._skip(explain.unfinished(run))
+            self._skip(explain.text(unfinished(run)))
         if certificate is None:
-            raise DlbenchError(explain.unfinished(run))
+            raise DlbenchError(explain.text(unfinished(run)))
         return certificate
 
     def _spec(

@@ -17,7 +17,7 @@ from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
-from pytest_dlbench.reporting import junit
+from pytest_dlbench.reporting import cautions, explain, junit
 from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     try:
         return (yield)
     except DlbenchError as error:
-        text = str(error)
+        text = explain.error(error)
     # Out here: as an exception of the handling of another one it would be told twice.
     pytest.fail(text, pytrace=False)
 
@@ -239,8 +239,8 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
 def _settle(asked: Options, result: CaseResult) -> None:
     """Pass, fail or skip, by the outcome."""
-    warnings = "".join(f"\nwarning: {warning}" for warning in result.warnings)
-    text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
+    warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result))
+    text = f"{result.outcome}: {result.case.id}\n{explain.message(result)}{warnings}"
     # What could not be saved must not look as if it had been.
     is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
     fails = judging.fails(

@@ -20,7 +20,7 @@ def summary(results: Sequence[CaseResult], left_out: Iterable[SkippedCell], head
 
 
 def _findings(results: Sequence[CaseResult]) -> list[str]:
-    """Regressions with the metrics that make them, then whatever else did not end well, with its first line."""
+    """Regressions with the metrics that make them, then whatever else did not end well, with its reason."""
     lines: list[str] = []
     for outcome in last_line.WORST_FIRST:
         for result in results:
@@ -31,8 +31,19 @@ def _findings(results: Sequence[CaseResult]) -> list[str]:
 
 
 def _reasons(result: CaseResult) -> list[str]:
-    told = explain.deciding(result) or result.message.splitlines()[:1]
-    return [f"- {_text(' '.join(line.split()))}" for line in told]
+    first = [line for one in explain.paragraphs(result)[:1] for line in (one.text, *one.items)]
+    lines = explain.deciding(result) or first
+    shown = [f"- {_text(' '.join(line.split()))}" for line in lines]
+    command = " ".join(explain.settled_by(result).splitlines())
+    return [*shown, *([f"- to settle it: {_code(command)}"] if command else [])]
+
+
+def _code(text: str) -> str:
+    """A command that can be copied as it is: as many backticks as it does not have."""
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"
 
 
 def _table(results: Sequence[CaseResult]) -> list[str]:

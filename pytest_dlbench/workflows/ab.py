@@ -1,21 +1,21 @@
 """An A/B of one case: pairs are run until every metric is decided, twice over for what the first pass did not clear."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_dlbench import judging
-from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import multiple_testing
-from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences, compare_times, more_divergences
+from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import Pair, paired_tolerances, stall
+from pytest_dlbench.judging.pairs import Pair, paired_tolerances
+from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.records.reasons import Diverged, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.benchmark import REPEATS, Session
 from pytest_dlbench.workflows.profile import profiled
 
@@ -23,7 +23,7 @@ from pytest_dlbench.workflows.profile import profiled
 def train(
     session: Session, old: RunSpec, new: RunSpec, node: str, tolerance: Mapping[str, float]
 ) -> tuple[Record, CaseResult]:
-    """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in explain."""
+    """Run a case on both sides and judge the new one; ``node`` is the test's id, for the suggested commands."""
     session.claim(new, node)
     terms = _terms(session, old, new, tolerance)
     pairs = pairs_of(session, old, new, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
@@ -34,20 +34,18 @@ def train(
             found = judge(lambda: next_of(pairs), terms, session.level, has_time)
         except UnfinishedError as error:
             record = _record(session, new, pairs.runs["new"] or [error.run])
-            told = _divergences(pairs) if error.run.outcome is RunOutcome.DIVERGED else ""
-            result = _unfinished(record, error.run, old, new, told)
+            counted = (_divergences(pairs),) if error.run.outcome is RunOutcome.DIVERGED else ()
+            result = _unfinished(record, error.run, old, new, counted)
         except InvalidError as error:
             record = _record(session, new, [*pairs.runs["new"], error.pair["new"]])
-            result = _invalid(record, list(error.pair.values()))
+            result = _invalid(record, error)
         else:
             record = _record(session, new, pairs.runs["new"])
             pairing = _pairing(old, found, pairs, terms)
-            again = shlex.join(["pytest", node, *session.options.again])
-            beside = _told_beside(found, pairs.runs)
-            message = explain.paired(pairing, found.verdicts, beside, pairs.runs, again)
-            result = _judged(record, pairing, found, pairs.runs, message)
-            warned = (*result.warnings, *explain.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
-            result = replace(result, warnings=warned)
+            again = Repeat(node=node, flags=session.options.again)
+            result = _judged(record, pairing, found, pairs.runs, again)
+            if smallest := narrow(terms):
+                result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
     if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
         result = profiled(session, old, new, result)
     session.conclude(record, result)
@@ -55,14 +53,14 @@ def train(
 
 
 def _terms(session: Session, old: RunSpec, new: RunSpec, tolerance: Mapping[str, float]) -> Terms:
-    """The terms of a case; raises OptionError for a tolerance that is too narrow for its pairs."""
+    """The terms of a case; raises ToleranceTooTightError for a tolerance that its pairs cannot judge."""
     asked = of_purpose(tolerance, new.purpose)
     calibrated = session.calibrated(old, new)
     terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old), calibrated)
     # What nobody asked for is told, and is judged as well as that goes; so is everything in the shadow.
     typed = {} if session.options.shadow else judging.asked_for(asked)
     if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
-        raise OptionError(explain.too_narrow(new.case.id, asked, refused, f"{terms.max_pairs} pairs", _seen(terms)))
+        raise ToleranceTooTightError(new.case.id, reasons.too_tight_for_pairs(terms, refused))
     return terms
 
 
@@ -88,13 +86,6 @@ def next_of(pairs: Pairs) -> Pair:
     return Pair(old=old, new=new)
 
 
-def _seen(terms: Terms) -> str:
-    """What it rests on that they cannot."""
-    if terms.reference_runs:
-        return f"as two of {terms.reference_runs} runs in a row differ here"
-    return "as runs differed in dlbench calibrate" if terms.calibrated else "on any machine"
-
-
 def _record(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
     return Record(
         case=spec.case,
@@ -105,35 +96,34 @@ def _record(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
     )
 
 
-def _divergences(pairs: Pairs) -> str:
+def _divergences(pairs: Pairs) -> Diverged:
     """How many runs of either side diverge, and how often chance alone would have it so."""
     seen = pairs.count(COUNTED_RUNS)
     sides = [[run.outcome is RunOutcome.DIVERGED for run in seen[name]] for name in ("old", "new")]
     old, new = (Divergences(runs=len(side), diverged=sum(side)) for side in sides)
-    chance = more_divergences(old, new) if old.runs and new.runs else 1.0
-    return "\n" + explain.divergences(old, new, chance, ("the old side", "the new one"))
+    return reasons.diverged(old, new)
 
 
-def _unfinished(record: Record, run: Run, old: RunSpec, new: RunSpec, told: str) -> CaseResult:
+def _unfinished(record: Record, run: Run, old: RunSpec, new: RunSpec, counted: tuple[Diverged, ...]) -> CaseResult:
     outcome = judging.of_runs([run])
     assert outcome is not None
-    side = "old" if run.case == old.case.id else "new"
-    framework = (old if side == "old" else new).framework.name
-    message = f"the {side} side, {framework}, could not be run to its end:\n{explain.unfinished(run)}{told}"
+    is_old = run.case == old.case.id
+    framework = (old if is_old else new).framework.name
+    reason = unfinished(run, "baseline" if is_old else "candidate", framework)
     return CaseResult(
         case=record.case,
         outcome=outcome,
-        message=message,
+        reasons=(reason, *counted),
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
     )
 
 
-def _invalid(record: Record, runs: Sequence[Run]) -> CaseResult:
+def _invalid(record: Record, error: InvalidError) -> CaseResult:
     return CaseResult(
         case=record.case,
         outcome=CaseOutcome.INVALID,
-        message=explain.invalid(runs, REPEATS),
+        reasons=(reasons.invalid_pair(error, REPEATS),),
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
     )
@@ -152,24 +142,17 @@ def _pairing(old: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     )
 
 
-def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]]) -> list[str]:
-    """What is reported and not judged: a stall, and when either side reached the accuracy that it was to reach."""
-    old, new = ([time for run in runs[side] if (time := judging.time_to_accuracy(run))] for side in ("old", "new"))
-    times = explain.times_to_accuracy(compare_times(old, new), old, new) if min(len(old), len(new)) >= 2 else ""
-    return [line for line in (stall(found.decisions), times) if line]
-
-
 def _judged(
-    record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], message: str
+    record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], again: Repeat
 ) -> CaseResult:
     return CaseResult(
         case=record.case,
         outcome=judging.of_verdicts(found.verdicts),
-        message=message,
+        reasons=(reasons.paired(found, runs["old"], runs["new"], again),),
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=found.verdicts,
-        warnings=(*judging.disturbances([*runs["old"], *runs["new"]]), *judging.censored(runs["new"])),
+        cautions=(*judging.disturbances([*runs["old"], *runs["new"]]), *judging.censored(runs["new"])),
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,

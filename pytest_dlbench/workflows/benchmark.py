@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from pytest_dlbench import judging
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
-from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import equivalence, leaks, multiple_testing
-from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences, more_divergences
+from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
+from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import infer
 from pytest_dlbench.options import Options
@@ -24,8 +25,9 @@ from pytest_dlbench.records import (
     Run,
     RunOutcome,
     StepCheck,
+    VerdictOutcome,
 )
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.records.reasons import Diverged, Leaking, ToleranceTooTightError
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
@@ -36,13 +38,13 @@ from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.certificates import CertificateStore
 from pytest_dlbench.storing.consecutive import consecutive
+from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.baseline_gate import Comparer, result
 from pytest_dlbench.workflows.time_budget import TimeBudget
 from pytest_dlbench.workflows.validity import Examiner
 
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
-STORED = "the stored sessions"
 # What says whether a training diverges.
 COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
 
@@ -128,7 +130,7 @@ class Session:
         self.journal.append(Entry(result=result, recipe=record.recipe))
 
     def train(self, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
-        """Run a case and judge it. ``node`` is the test's id, for the commands in explain."""
+        """Run a case and judge it. ``node`` is the test's id, for the suggested commands."""
         self.claim(spec, node)
         context = self.settings.context(spec)
         narrow = self._narrow(spec, context, tolerance)
@@ -141,7 +143,9 @@ class Session:
             certificate=self.certificate_of(spec, runs[0]),
         )
         judged = self._judge(record, spec, node, tolerance)
-        judged = replace(judged, warnings=(*judged.warnings, *explain.narrow(narrow, STORED)))
+        if narrow:
+            caution = reasons.too_tight_for_sessions(tolerance, narrow)
+            judged = replace(judged, cautions=(*judged.cautions, caution))
         self.conclude(record, judged)
         return record, judged
 
@@ -152,26 +156,24 @@ class Session:
                 runs += self.run(spec, 1, first=len(runs))
         return runs
 
-    def _divergences(self, record: Record) -> str:
+    def _divergences(self, record: Record) -> tuple[Diverged, ...]:
         """How many runs diverged, and how often chance alone would have it so; nothing without stored runs."""
         seen = [run for run in record.runs if run.outcome in COUNTED]
         new = Divergences(runs=len(seen), diverged=sum(run.outcome is RunOutcome.DIVERGED for run in seen))
         old = Divergences(runs=self.comparer.stored_runs(record.case, record.context), diverged=0)
         if not old.runs or not new.diverged:
-            return ""
-        sides = ("the baseline", "this session")
-        return "\n" + explain.divergences(old, new, more_divergences(old, new), sides)
+            return ()
+        return (reasons.diverged(old, new),)
 
     def _narrow(self, spec: RunSpec, context: Context, tolerance: Mapping[str, float]) -> Mapping[str, float]:
-        """Tolerances below what the baseline can tell; raises OptionError for those that somebody asked for.
+        """Tolerances below what the baseline can tell; raises ToleranceTooTightError for those that were asked for.
 
         Saving and the shadow fail nothing, and are told as well.
         """
         narrow = self.comparer.narrow(spec.case, context, tolerance, self.calibrated(spec))
         refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
         if refused and not self.options.save and not self.options.shadow:
-            seen = "as sessions and runs differ here; --dlbench-ab or more runs may find less"
-            raise OptionError(explain.too_narrow(spec.case.id, tolerance, refused, STORED, seen))
+            raise ToleranceTooTightError(spec.case.id, reasons.too_tight_for_sessions(tolerance, refused))
         return narrow
 
     def certify(self, spec: RunSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
@@ -225,10 +227,10 @@ class Session:
 
     def _judge(self, record: Record, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         if outcome := judging.of_runs(record.runs):
-            unfinished = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
-            return result(record, outcome, f"{explain.unfinished(unfinished)}{self._divergences(record)}")
+            ended = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
+            return result(record, outcome, unfinished(ended), *self._divergences(record))
         if not self.keeps_invalid and any(run.invalid for run in record.runs):
-            return result(record, CaseOutcome.INVALID, explain.invalid(record.runs, REPEATS))
+            return result(record, CaseOutcome.INVALID, invalid({"": record.runs}, REPEATS))
         compared = _with_leak(record, self.comparer.compare(record, spec.framework, node, tolerance), tolerance)
         return self.comparer.save(record, compared) if self.options.save else compared
 
@@ -276,5 +278,6 @@ def _with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, fl
     if found is None:
         return compared
     outcome = judging.with_absolute(compared.outcome, found)
-    message = explain.with_leak(found, compared.message)
-    return replace(compared, outcome=outcome, verdicts=(*compared.verdicts, found), message=message)
+    leaking = () if found.outcome is VerdictOutcome.EQUIVALENT else (Leaking(),)
+    verdicts = (*compared.verdicts, found)
+    return replace(compared, outcome=outcome, verdicts=verdicts, reasons=(*leaking, *compared.reasons))

@@ -9,12 +9,14 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, calibration
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
+from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.ab import next_of, pairs_of
 from pytest_dlbench.workflows.benchmark import Session
 
@@ -30,7 +32,7 @@ class Planted:
     name: str
     spec: RunSpec | None = None
     tolerances: Mapping[str, float]
-    reason: str = ""
+    impossible: NoDropout | None = None
 
 
 def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) -> Calibration:
@@ -92,8 +94,8 @@ def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
     yield Planted(name="half the learning rate", spec=slow_learner, tolerances={"accuracy": accuracy})
     network = infer(spec.network.model.without_dropout())
     if network.digest == spec.network.digest:
-        reason = f"{spec.case.model} has no dropout"
-        yield Planted(name="dropout off", tolerances={"accuracy": accuracy}, reason=reason)
+        impossible = NoDropout(model=spec.case.model)
+        yield Planted(name="dropout off", tolerances={"accuracy": accuracy}, impossible=impossible)
     else:
         open_network = _named(replace(spec, network=network), "no_dropout")
         yield Planted(name="dropout off", spec=open_network, tolerances={"accuracy": accuracy})
@@ -106,7 +108,7 @@ def _named(spec: RunSpec, name: str) -> RunSpec:
 def look_for(session: Session, spec: RunSpec, planted: Planted, terms: Terms) -> Fault:
     """Whether the gate finds a fault, and with how many pairs."""
     if planted.spec is None:
-        return Fault(name=planted.name, reason=planted.reason)
+        return Fault(name=planted.name, not_planted=planted.impossible)
     pairs = pairs_of(session, spec, planted.spec, terms.max_pairs)
     own = replace(terms, tolerances=paired_tolerances(planted.tolerances))
     alpha = _alpha(session, terms)
@@ -114,9 +116,9 @@ def look_for(session: Session, spec: RunSpec, planted: Planted, terms: Terms) ->
         try:
             found = judge(lambda: next_of(pairs), own, lambda: alpha)
         except UnfinishedError as error:
-            return Fault(name=planted.name, reason=explain.unfinished(error.run))
+            return Fault(name=planted.name, not_planted=unfinished(error.run))
         except InvalidError as error:
-            return Fault(name=planted.name, reason=f"the machine was not quiet: {error}")
+            return Fault(name=planted.name, not_planted=reasons.invalid_pair(error, session.repeats))
     # Of the metric that it was planted in: what is said beside it may be the machine's.
     (telling,) = (verdict for verdict in found.verdicts if verdict.metric in planted.tolerances)
     return Fault(
@@ -145,7 +147,7 @@ def calibrate(
     missed = ""
     for planted in faults(spec, terms.tolerances["accuracy"]):
         if missed and planted.spec is not None and planted.spec.slowdown:
-            fault = Fault(name=planted.name, reason=f"not tried: {missed} was not found")
+            fault = Fault(name=planted.name, not_planted=NotTried(missed=missed))
         else:
             fault = look_for(session, spec, planted, terms)
             if planted.spec is not None and planted.spec.slowdown and not is_found(fault):
@@ -155,19 +157,21 @@ def calibrate(
     return found
 
 
-def attempt(session: Session, spec_of: Callable[[], RunSpec], pairs: int, keep: Callable[[Calibration], None]) -> str:
+def attempt(
+    session: Session, spec_of: Callable[[], RunSpec], pairs: int, keep: Callable[[Calibration], None]
+) -> Reason | None:
     """Calibrate a case; gives why that could not be done, if it could not."""
     try:
         spec = spec_of()
         if isinstance(spec.place, Absent):
-            return spec.place.reason
+            return Unavailable(problem=spec.place.reason)
         tolerances = paired_tolerances(of_purpose(session.options.tolerance, spec.purpose))
         terms = terms_of(tolerances, session.options.max_runs, session.reference(spec))
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
-        return explain.unfinished(error.run)
+        return unfinished(error.run)
     except InvalidError as error:
-        return f"the machine was not quiet: {error}; --allow invalid keeps such runs"
+        return reasons.invalid_pair(error, session.repeats)
     except DlbenchError as error:
-        return str(error)
-    return ""
+        return Unavailable(problem=str(error))
+    return None

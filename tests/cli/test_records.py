@@ -9,6 +9,7 @@ from pytest_dlbench.cli import records as records_command
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records.reasons import Unavailable
 from tests.doubles import records, sessions
 
 CASE = "training-pytorch-mnist-cnn-digits28-cpu-quick"
@@ -20,7 +21,7 @@ def journals(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".dlbench"
     sessions.write(folder, "a")
-    sessions.write(folder, "b", outcome=CaseOutcome.REGRESSED, message="slower\nby far")
+    sessions.write(folder, "b", outcome=CaseOutcome.REGRESSED, reasons=(Unavailable(problem="slower\nby far"),))
     return folder
 
 

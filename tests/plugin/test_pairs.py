@@ -47,11 +47,11 @@ def test_a_slower_side_is_found_confirmed_and_fails_its_test(suite):
     result.stdout.fnmatch_lines(
         [
             "regressed: training-slow-softmax-digits-cpu-smoke",
-            "against numpy in * pairs, and * fresh ones for what those did not clear:",
+            "compared with numpy in * pairs, and * fresh ones to confirm what those did not clear:",
             "*step_time *regressed *ms → *ms, ratio *, tolerance 40%",
-            "what takes another time:",
+            "what takes a different time:",
             "*step *ms → *ms, *longer",
-            "what differs between the two sides:",
+            "what differs between baseline and candidate:",
             "to run it again: pytest 'test_suite.py::test_training*' --dlbench-ab=numpy,slow*",
         ]
     )
@@ -77,7 +77,7 @@ def test_a_side_that_crashes_is_named(suite):
     suite.write(more={"bad": "crashes"})
     result = suite.run("--dlbench-ab=numpy,bad", *WIDE)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["crashed: training-bad-*", "the new side, bad, could not be run to its end:"])
+    result.stdout.fnmatch_lines(["crashed: training-bad-*", "the candidate, bad, did not finish (crashed):"])
 
 
 # Steps are staged to be worse by 4.5 %: at a tolerance of 5 % the pairs of a first look do not decide that.
@@ -173,6 +173,6 @@ def test_divergences_are_counted_on_both_sides(suite):
     result.stdout.fnmatch_lines(
         [
             "diverged: training-bad-*",
-            "0 of 5 runs of the old side diverged, 5 of 5 of the new one: so many more, or more still, come by *",
+            "0 of 5 runs of the baseline diverged, 5 of 5 of the candidate: the probability of so many more, *",
         ]
     )

@@ -12,7 +12,7 @@ from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.judging.two_stage import judge, narrow, terms_of
 from pytest_dlbench.records import CurvePoint, VerdictOutcome
-from pytest_dlbench.workflows import ab
+from pytest_dlbench.workflows import reasons
 from tests.doubles import records
 
 TOKENS = replace(records.evaluation(), answers="tokens")
@@ -160,7 +160,8 @@ def test_runs_that_never_reached_the_accuracy_are_told_with_those_that_did():
     def side(*times):
         return [reaching(seed, seconds=seconds, accuracy=accuracy) for seed, (seconds, accuracy) in enumerate(times, 1)]
 
-    sides = {"old": side((10, 0.95), (12, 0.95)), "new": side((11, 0.95), (20, 0.5))}
-    (told,) = ab._told_beside(judged(1.0), sides)
-    assert told.startswith("time to an accuracy of 90 %: 11.0 s → 15.5 s of the first 20.0 s, +4.5 s [")
-    assert told.endswith("0 of 2 and 1 of 2 runs never reached it")
+    old, new = side((10, 0.95), (12, 0.95)), side((11, 0.95), (20, 0.5))
+    found = reasons.paired(judged(1.0), old, new, records.again()).time_to_target
+    assert (found.target, found.baseline, found.candidate, found.horizon) == (0.9, 11.0, 15.5, 20.0)
+    assert found.lower < found.longer == 4.5 < found.upper
+    assert (found.missed, found.runs) == ((0, 1), (2, 2))

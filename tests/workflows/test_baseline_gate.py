@@ -10,6 +10,7 @@ import pytest
 from pytest_dlbench import options
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.explain import message, settled_by
 from pytest_dlbench.reporting.exports.rows import remember
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.history import History
@@ -61,7 +62,7 @@ def kept(comparer):
 
 def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
     saved(comparer, slower())
-    command = shlex.split(compared(comparer, slower(1.5, NEWER)).settled_by)
+    command = shlex.split(settled_by(compared(comparer, slower(1.5, NEWER))))
     assert command[:2] == ["pytest", "bench/test_training.py::test_training"]
     assert "--dlbench-ab=pytorch==2.12.0,pytorch==2.13.0" in command
     assert {"--dlbench-models=mnist-cnn", "--dlbench-datasets=digits28", "--dlbench-devices=cpu"} <= set(command)
@@ -69,7 +70,7 @@ def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
 
 def test_the_command_can_be_read_by_the_plugin(comparer, tmp_path):
     saved(comparer, slower())
-    flags = shlex.split(compared(comparer, slower(1.5, NEWER)).settled_by)[2:]
+    flags = shlex.split(settled_by(compared(comparer, slower(1.5, NEWER))))[2:]
     typed = dict(flag.removeprefix("--dlbench-").partition("=")[::2] for flag in flags)
     read = comparer_of(tmp_path, **{name: text or "true" for name, text in typed.items()}).options
     assert (read.ab, read.models, read.build) == (("pytorch==2.12.0", "pytorch==2.13.0"), ("mnist-cnn",), True)
@@ -77,19 +78,19 @@ def test_the_command_can_be_read_by_the_plugin(comparer, tmp_path):
 
 def test_where_no_version_changed_two_files_of_requirements_are_the_sides(comparer):
     saved(comparer, slower())
-    command = shlex.split(compared(comparer, slower(1.5)).settled_by)
+    command = shlex.split(settled_by(compared(comparer, slower(1.5))))
     assert {"--dlbench-ab=old.txt,new.txt", "--dlbench-frameworks=pytorch"} <= set(command)
 
 
 def test_pairs_are_judged_by_the_tolerance_that_was_typed(comparer, tmp_path):
     wide = comparer_of(tmp_path, tolerance=["step_time:40%"])
     saved(wide, slower())
-    assert "--dlbench-tolerance=step_time:40%" in shlex.split(compared(wide, slower(2)).settled_by)
+    assert "--dlbench-tolerance=step_time:40%" in shlex.split(settled_by(compared(wide, slower(2))))
 
 
 def test_what_is_no_suspicion_needs_no_settling(comparer):
     saved(comparer, slower())
-    assert compared(comparer, slower()).settled_by == ""
+    assert settled_by(compared(comparer, slower())) == ""
 
 
 # Saving
@@ -115,14 +116,14 @@ def test_what_changed_since_the_anchor_is_told_when_it_was_saved_too(comparer):
     saved(comparer, slower(1.5))
     again = compared(comparer, slower(1.5))
     assert again.outcome is CaseOutcome.SUSPECT
-    assert f"dlbench baseline anchor {records.case().id} --last" in again.message
+    assert f"dlbench baseline anchor {records.case().id} --last" in message(again)
 
 
 def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_anchor(comparer, tmp_path):
     elsewhere = comparer_of(tmp_path, baselines="figures")
     saved(elsewhere, slower())
     saved(elsewhere, slower(1.5))
-    assert "--last --baselines figures" in compared(elsewhere, slower(1.5)).message
+    assert "--last --baselines figures" in message(compared(elsewhere, slower(1.5)))
 
 
 def test_runs_of_another_network_begin_a_baseline_of_their_own(comparer):

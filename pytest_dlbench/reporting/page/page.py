@@ -18,7 +18,7 @@ from markupsafe import Markup
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.records import CaseOutcome, CaseResult
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import cautions, explain, figures
 from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Table, history
 from pytest_dlbench.reporting.charts.chart import of_case
 from pytest_dlbench.reporting.charts.measured import shared
@@ -65,7 +65,8 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         columns=[HEADINGS.get(column, column) for column in columns],
         rows=[_row(case.result, columns) for case in gathered.cases],
         noisy=_noisy(gathered.cases),
-        warned=[(number, case) for number, case in enumerate(gathered.cases) if case.result.warnings],
+        warned=_warned(gathered.cases),
+        reasons=explain.paragraphs,
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
         nothing=[chart for chart in drawn if isinstance(chart, Nothing)],
     )
@@ -98,6 +99,12 @@ def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
         return outcome not in ALWAYS_FAILING, outcome is not CaseOutcome.SUSPECT
 
     return sorted(noisy, key=urgency)
+
+
+def _warned(cases: Sequence[Measured]) -> list[tuple[int, Measured, Sequence[str]]]:
+    """The cases whose figures may mislead, with their numbers and why."""
+    found = [(number, case, cautions.warnings(case.result)) for number, case in enumerate(cases)]
+    return [one for one in found if one[2]]
 
 
 def _many(number: int, what: str) -> str:

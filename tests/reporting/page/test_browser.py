@@ -25,7 +25,7 @@ HOSTILE = (
     "datum.x || (window.hacked=1)",
     "__proto__",
 )
-COMPARED = {"outcome": CaseOutcome.REGRESSED, "message": "slower", "verdicts": (records.verdict(),)}
+COMPARED = {"outcome": CaseOutcome.REGRESSED, "reasons": (records.compared(),), "verdicts": (records.verdict(),)}
 CASES = measured(
     judged("tensorflow", result=COMPARED, threads=1),
     judged("mxnet", step=0.03, spread=0.1, threads=1),
