@@ -11,7 +11,7 @@ from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import Model, Purpose, Recipe
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Arms
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
@@ -89,7 +89,7 @@ class Dlbench:
         self,
         *,
         session: Session,
-        settings: Settings,
+        settings: RunSettings,
         registry: Registry,
         arms: Sequence[Arms],
         node: str,
@@ -238,7 +238,7 @@ class Dlbench:
         recipe: Recipe | None,
         label: str,
         steps: int | None = None,
-        settings: Settings | None = None,
+        settings: RunSettings | None = None,
         purpose: Purpose = "training",
     ) -> RunSpec:
         def find(axis: str, value: object) -> object:

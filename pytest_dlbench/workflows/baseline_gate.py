@@ -13,7 +13,6 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.options import Options
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
 from pytest_dlbench.reporting import explain, figures
 from pytest_dlbench.storing import BaselineStore
@@ -30,15 +29,20 @@ OF_ONE_SIDE = ("--dlbench-frameworks", "--dlbench-ab", "--dlbench-runs", "--dlbe
 
 @dataclass(slots=True, kw_only=True)
 class Comparer:
-    """Compares the cases of one session with their baselines."""
+    """Compares the cases of one session with their baselines.
 
-    options: Options
+    ``reason`` is kept with what it saves; ``repeat_flags`` are what a command that repeats a case needs.
+    """
+
     baselines: BaselineStore
+    reason: str = ""
+    repeat_flags: tuple[str, ...] = ()
+    history: str = ""
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         """The case as its baseline has it judged; ``node`` is the test's id, for the commands in messages."""
-        again = shlex.join(["pytest", node, *self.options.again])
+        again = shlex.join(["pytest", node, *self.repeat_flags])
         try:
             baseline = self.baselines.read(record.case, record.context.machine)
             if baseline is None:
@@ -48,7 +52,12 @@ class Comparer:
             return result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
 
     def narrow(
-        self, case: Case, context: Context, tolerances: Mapping[str, float], calibrated: Mapping[str, float]
+        self,
+        case: Case,
+        context: Context,
+        tolerances: Mapping[str, float],
+        calibrated: Mapping[str, float],
+        runs: int,
     ) -> Mapping[str, float]:
         """The least tolerance that the case's baseline can tell, of each metric whose own is below it.
 
@@ -56,7 +65,7 @@ class Comparer:
         """
         baseline = usable(self.baselines, case, context)
         try:
-            return stored_baseline.narrow(baseline, tolerances, calibrated, self.options.runs) if baseline else {}
+            return stored_baseline.narrow(baseline, tolerances, calibrated, runs) if baseline else {}
         except FileFormatError:
             return {}
 
@@ -68,9 +77,9 @@ class Comparer:
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""
         before = usable(self.baselines, record.case, record.context)
-        path = self.baselines.write(accepted(before, record, self.baselines, self.options.reason, compared))
+        path = self.baselines.write(accepted(before, record, self.baselines, self.reason, compared))
         sessions = f"session {len(before.sessions) + 1}" if before else "the first session"
-        message = f"saved as {sessions} of the baseline {path} ({self.options.reason})\n{compared.message}"
+        message = f"saved as {sessions} of the baseline {path} ({self.reason})\n{compared.message}"
         return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
 
     def _without_baseline(self, record: Record, again: str) -> CaseResult:
@@ -82,7 +91,7 @@ class Comparer:
     def _against(
         self, baseline: Baseline, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]
     ) -> CaseResult:
-        again = shlex.join(["pytest", node, *self.options.again])
+        again = shlex.join(["pytest", node, *self.repeat_flags])
         if obstacles := judging.obstacles(baseline.context, record.context):
             return result(record, CaseOutcome.INCOMPARABLE, explain.incomparable(baseline, obstacles, again))
         if len(record.runs) < FEWEST_RUNS:
@@ -111,7 +120,7 @@ class Comparer:
         is_released = then and now and then != now and framework.environments
         sides = f"{name}=={then},{name}=={now}" if is_released else "old.txt,new.txt"
         cells = {"models": case.model, "datasets": case.dataset, "devices": case.device}
-        given = [flag for flag in self.options.again if not flag.startswith(OF_ONE_SIDE)]
+        given = [flag for flag in self.repeat_flags if not flag.startswith(OF_ONE_SIDE)]
         narrowed = [f"--dlbench-{axis}={value}" for axis, value in cells.items()]
         # Requirements files may pin further frameworks.
         narrowed += [] if is_released else [f"--dlbench-frameworks={name}"]
@@ -132,10 +141,10 @@ class Comparer:
 
     def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
         """Medians of the sessions that --dlbench-history has of this case, oldest first; nothing without it."""
-        if not self.options.history:
+        if not self.history:
             return {}
         if self._rows is None:
-            self._rows = _remembered(self.options.history, record.context.machine.name)
+            self._rows = _remembered(self.history, record.context.machine.name)
         return series_of(self._rows, record)
 
 

@@ -73,7 +73,7 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
 
 def _alpha(session: Session, terms: Terms) -> float:
     """What each metric may err with: the session's budget in equal shares, for a case is judged as if it were alone."""
-    return session.options.false_alarms / len(terms.tolerances)
+    return session.policy.false_alarms / len(terms.tolerances)
 
 
 def _plain(spec: RunSpec) -> Case:
@@ -161,8 +161,8 @@ def attempt(session: Session, spec_of: Callable[[], RunSpec], pairs: int, keep: 
         spec = spec_of()
         if isinstance(spec.place, Absent):
             return spec.place.reason
-        tolerances = paired_tolerances(of_purpose(session.options.tolerance, spec.purpose))
-        terms = terms_of(tolerances, session.options.max_runs, session.reference(spec))
+        tolerances = paired_tolerances(of_purpose(session.policy.tolerances, spec.purpose))
+        terms = terms_of(tolerances, session.policy.max_pairs, session.reference(spec))
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
         return explain.unfinished(error.run)
