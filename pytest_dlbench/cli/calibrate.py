@@ -116,7 +116,7 @@ def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> 
         yield from reporting.lines(calibration, tolerances)
     if kept.found:
         yield "* of so many that are made of these pairs by exchanging their sides at random"
-        yield f"kept for the gate in {session.options.baselines / session.settings.machine.name / FOLDER}"
+        yield f"kept for the gate in {session.storage.baselines / session.settings.machine.name / FOLDER}"
     yield from (f"{name}: {explain.text(reason)}" for name, reason in kept.failed.items())
     yield f"journal: {session.journal.path}"
 

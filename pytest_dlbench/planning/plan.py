@@ -21,6 +21,8 @@ from pytest_dlbench.running.run_spec import RunSpec
 
 # So many images went through the networks of the Rosetta Stone's inference table.
 INFERENCE_EXAMPLES = 1000
+# An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
+REPEATS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +44,14 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What holds for every case of a session. ``changes`` are made to whatever recipe a case has."""
+class RunSettings:
+    """How the runs of all cases of a session are made. ``changes`` are made to whatever recipe a case has."""
 
     machine: Machine
+    runs: int = 5
+    """How many of each case, where they are not pairs."""
+    keeps_invalid: bool = False
+    """Whether runs that measured the machine's troubles are used, marked."""
     scale: str
     threads: int
     seed: int
@@ -54,6 +60,11 @@ class Settings:
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
     allocator: str = TUNED
+
+    @property
+    def repeats(self) -> int:
+        """How many invalid runs of a case are done again."""
+        return 0 if self.keeps_invalid else REPEATS
 
     def spec(
         self,

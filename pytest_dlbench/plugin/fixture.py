@@ -12,7 +12,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Arms
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
@@ -90,7 +90,7 @@ class Dlbench:
         self,
         *,
         session: Session,
-        settings: Settings,
+        settings: RunSettings,
         registry: Registry,
         arms: Sequence[Arms],
         node: str,
@@ -239,7 +239,7 @@ class Dlbench:
         recipe: Recipe | None,
         label: str,
         steps: int | None = None,
-        settings: Settings | None = None,
+        settings: RunSettings | None = None,
         purpose: Purpose = "training",
     ) -> RunSpec:
         def find(axis: str, value: object) -> object:

@@ -73,15 +73,20 @@ def session_of(config: pytest.Config) -> "Session":
     if SESSION not in config.stash:
         # Late: NumPy, psutil and the like are slow to load, and every pytest session with this plugin installed, and
         # every collection, would wait for them.
+        from pytest_dlbench.options import settings  # noqa: PLC0415
         from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
 
-        reporter = config.pluginmanager.get_plugin(REPORTER)
+        asked, reporter = config.stash[OPTIONS], config.pluginmanager.get_plugin(REPORTER)
+        progress = reporter.progress if reporter else Silent()
         worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
-            config.stash[OPTIONS],
-            worker.get("workerid", ""),
-            reporter.progress if reporter else Silent(),
+            settings.run_settings(asked, progress),
+            settings.gate_policy(asked),
+            settings.storage(asked),
+            progress,
+            repeat_flags=asked.again,
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
+            worker=worker.get("workerid", ""),
             workers=worker.get("workercount", 1),
             tests=config.stash.get(PAIRED, 1),
         )
@@ -93,13 +98,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     # A worker of pytest-xdist reports to its controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
+        reporter = Reporter(config, terminal, config.stash[OPTIONS], lambda: session_of(config))
+        config.pluginmanager.register(reporter, REPORTER)
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError(
                 "--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one"
             )
-        config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
+        planner = Planner(config, config.stash[OPTIONS], config.stash[REGISTRY], lambda: session_of(config))
+        config.pluginmanager.register(planner)
 
 
 # First, so that pytest finds the cells as if the test itself had parametrized them.
@@ -209,7 +216,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
 
-    config, node = request.config, request.node
+    config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
 
     def tell(record: Record, result: CaseResult) -> None:
@@ -219,10 +226,10 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         node.stash[RESULT] = result
         node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
         node.user_properties += junit.properties(result)
-        _settle(session.options, result)
+        _settle(asked, result)
 
-    point = getattr(request, "param", None) or parametrize.points(node, session.options)[0]
-    target = parametrize.target_of(node, session.options.target_accuracy)
+    point = getattr(request, "param", None) or parametrize.points(node, asked)[0]
+    target = parametrize.target_of(node, asked.target_accuracy)
     return Dlbench(
         session=session,
         settings=replace(session.settings, threads=point.threads, changes=point.changes, target_accuracy=target),
@@ -230,7 +237,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
-        tolerance=markers.tolerances(node, session.options),
+        tolerance=markers.tolerances(node, asked),
         tell=tell,
         settle=settle,
         skip=pytest.skip,

@@ -10,13 +10,14 @@ from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import Pair, paired_tolerances
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
+from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
 from pytest_dlbench.records.reasons import Diverged, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.benchmark import REPEATS, Session
+from pytest_dlbench.workflows.benchmark import Session
 from pytest_dlbench.workflows.profile import profiled
 
 
@@ -42,11 +43,11 @@ def train(
         else:
             record = _record(session, new, pairs.runs["new"])
             pairing = _pairing(old, found, pairs, terms)
-            again = Repeat(node=node, flags=session.options.again)
+            again = Repeat(node=node, flags=session.repeat_flags)
             result = _judged(record, pairing, found, pairs.runs, again)
             if smallest := narrow(terms):
                 result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
-    if session.options.profile and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
+    if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
         result = profiled(session, old, new, result)
     session.conclude(record, result)
     return record, result
@@ -56,9 +57,9 @@ def _terms(session: Session, old: RunSpec, new: RunSpec, tolerance: Mapping[str,
     """The terms of a case; raises ToleranceTooTightError for a tolerance that its pairs cannot judge."""
     asked = of_purpose(tolerance, new.purpose)
     calibrated = session.calibrated(old, new)
-    terms = terms_of(paired_tolerances(asked), session.options.max_runs, session.reference(old), calibrated)
-    # What nobody asked for is told, and is judged as well as that goes; so is everything in the shadow.
-    typed = {} if session.options.shadow else judging.asked_for(asked)
+    terms = terms_of(paired_tolerances(asked), session.policy.max_pairs, session.reference(old), calibrated)
+    # What nobody asked for is reported, and judged as well as that goes; so is everything where that is all.
+    typed = {} if session.policy.is_report_only else judging.asked_for(asked)
     if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
         raise ToleranceTooTightError(new.case.id, reasons.too_tight_for_pairs(terms, refused))
     return terms
@@ -75,8 +76,8 @@ def pairs_of(session: Session, old: RunSpec, new: RunSpec, limit: int) -> Pairs:
         progress=session.progress,
         limit=limit,
         examine=session.examiner.examine,
-        repeats=session.repeats,
-        keeps_invalid=session.keeps_invalid,
+        repeats=session.settings.repeats,
+        keeps_invalid=session.settings.keeps_invalid,
     )
 
 

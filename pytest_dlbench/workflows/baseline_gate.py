@@ -11,7 +11,6 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.options import Options
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
 from pytest_dlbench.records.reasons import DamagedBaseline, Incomparable, NoBaseline, Reason, Repeat, Saved, TooFew
 from pytest_dlbench.storing import BaselineStore
@@ -26,15 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Comparer:
-    """Compares the cases of one session with their baselines."""
+    """Compares the cases of one session with their baselines.
 
-    options: Options
+    ``reason`` is kept with what it saves; ``repeat_flags`` are what a command that repeats a case needs.
+    """
+
     baselines: BaselineStore
+    reason: str = ""
+    repeat_flags: tuple[str, ...] = ()
+    history: str = ""
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         """The case as its baseline has it judged; ``node`` is the test's id, for the suggested commands."""
-        again = Repeat(node=node, flags=self.options.again)
+        again = Repeat(node=node, flags=self.repeat_flags)
         try:
             baseline = self.baselines.read(record.case, record.context.machine)
             if baseline is None:
@@ -44,7 +48,12 @@ class Comparer:
             return result(record, CaseOutcome.INCOMPARABLE, self._damaged(record, error))
 
     def narrow(
-        self, case: Case, context: Context, tolerances: Mapping[str, float], calibrated: Mapping[str, float]
+        self,
+        case: Case,
+        context: Context,
+        tolerances: Mapping[str, float],
+        calibrated: Mapping[str, float],
+        runs: int,
     ) -> Mapping[str, float]:
         """The least tolerance that the case's baseline can tell, of each metric whose own is below it.
 
@@ -52,7 +61,7 @@ class Comparer:
         """
         baseline = usable(self.baselines, case, context)
         try:
-            return stored_baseline.narrow(baseline, tolerances, calibrated, self.options.runs) if baseline else {}
+            return stored_baseline.narrow(baseline, tolerances, calibrated, runs) if baseline else {}
         except FileFormatError:
             return {}
 
@@ -64,9 +73,9 @@ class Comparer:
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""
         before = usable(self.baselines, record.case, record.context)
-        path = self.baselines.write(accepted(before, record, self.baselines, self.options.reason, compared))
+        path = self.baselines.write(accepted(before, record, self.baselines, self.reason, compared))
         session = len(before.sessions) + 1 if before else 1
-        saved = Saved(path=str(path), session=session, why=self.options.reason)
+        saved = Saved(path=str(path), session=session, why=self.reason)
         return replace(compared, outcome=CaseOutcome.PASSED, reasons=(saved, *compared.reasons), saved=True)
 
     def _damaged(self, record: Record, error: FileFormatError) -> DamagedBaseline:
@@ -101,10 +110,10 @@ class Comparer:
 
     def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
         """Medians of the sessions that --dlbench-history has of this case, oldest first; nothing without it."""
-        if not self.options.history:
+        if not self.history:
             return {}
         if self._rows is None:
-            self._rows = _remembered(self.options.history, record.context.machine.name)
+            self._rows = _remembered(self.history, record.context.machine.name)
         return series_of(self._rows, record)
 
 

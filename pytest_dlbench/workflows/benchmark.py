@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_dlbench import judging
-from pytest_dlbench.environments.building import EnvironmentStore
-from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import equivalence, leaks, multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
@@ -13,8 +11,7 @@ from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import infer
-from pytest_dlbench.options import Options
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import REPEATS, RunSettings
 from pytest_dlbench.records import (
     CaseOutcome,
     CaseResult,
@@ -32,7 +29,6 @@ from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.running.series import train_series
-from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Entry, Journal
 from pytest_dlbench.storing.calibrations import CalibrationStore
@@ -40,11 +36,10 @@ from pytest_dlbench.storing.certificates import CertificateStore
 from pytest_dlbench.storing.consecutive import consecutive
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.baseline_gate import Comparer, result
+from pytest_dlbench.workflows.settings import GatePolicy, Storage
 from pytest_dlbench.workflows.time_budget import TimeBudget
 from pytest_dlbench.workflows.validity import Examiner
 
-# An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
-REPEATS = 2
 # What says whether a training diverges.
 COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
 
@@ -53,12 +48,14 @@ COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
 class Session:
     """What all cases of a pytest session share."""
 
-    options: Options
-    settings: Settings
+    settings: RunSettings
+    policy: GatePolicy
+    storage: Storage
     journal: Journal
     comparer: Comparer
     certificates: CertificateStore
     progress: Progress
+    repeat_flags: tuple[str, ...] = ()
     samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
     workers: int = 1
@@ -96,7 +93,7 @@ class Session:
 
     def level(self) -> float | None:
         """At which level the next candidate of this session is confirmed; None where the budget is spent."""
-        budget = self.options.false_alarms / self.workers
+        budget = self.policy.false_alarms / self.workers
         if self._candidates >= multiple_testing.places_in_turn(budget):
             return None
         self._candidates += 1
@@ -109,7 +106,7 @@ class Session:
         def is_alike(other: Context) -> bool:
             return not judging.obstacles(other, context)
 
-        folder, besides = self.options.journals, self.journal.path
+        folder, besides = self.storage.journals, self.journal.path
         return consecutive(folder, spec.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
 
     def calibrated(self, *specs: RunSpec) -> Mapping[str, float]:
@@ -117,7 +114,7 @@ class Session:
 
         Raises FileFormatError for a damaged file.
         """
-        store = CalibrationStore(folder=self.options.baselines)
+        store = CalibrationStore(folder=self.storage.baselines)
         for spec in specs:
             context = self.settings.context(spec)
             found = store.nearest(spec.case, context.machine)
@@ -134,7 +131,7 @@ class Session:
         self.claim(spec, node)
         context = self.settings.context(spec)
         narrow = self._narrow(spec, context, tolerance)
-        runs = self._counted(spec, context, self.run(spec, self.options.runs, self.repeats))
+        runs = self._counted(spec, context, self.run(spec, self.settings.runs, self.settings.repeats))
         record = Record(
             case=spec.case,
             context=context,
@@ -170,9 +167,9 @@ class Session:
 
         Saving and the shadow fail nothing, and are told as well.
         """
-        narrow = self.comparer.narrow(spec.case, context, tolerance, self.calibrated(spec))
+        narrow = self.comparer.narrow(spec.case, context, tolerance, self.calibrated(spec), self.settings.runs)
         refused = {name: least for name, least in narrow.items() if name in judging.asked_for(tolerance)}
-        if refused and not self.options.save and not self.options.shadow:
+        if refused and not self.policy.saves and not self.policy.is_report_only:
             raise ToleranceTooTightError(spec.case.id, reasons.too_tight_for_sessions(tolerance, refused))
         return narrow
 
@@ -197,16 +194,6 @@ class Session:
         keep(found)
         return run, found
 
-    @property
-    def keeps_invalid(self) -> bool:
-        """Whether runs that measured the machine's troubles are used, marked."""
-        return CaseOutcome.INVALID in self.options.allow
-
-    @property
-    def repeats(self) -> int:
-        """How many invalid runs of a case are done again."""
-        return 0 if self.keeps_invalid else REPEATS
-
     def certificate_of(self, spec: RunSpec, run: Run) -> Certificate | None:
         """The certificate that holds for the versions of a run, if there is one."""
         if spec.purpose == "inference":
@@ -229,45 +216,45 @@ class Session:
         if outcome := judging.of_runs(record.runs):
             ended = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
             return result(record, outcome, unfinished(ended), *self._divergences(record))
-        if not self.keeps_invalid and any(run.invalid for run in record.runs):
+        if not self.settings.keeps_invalid and any(run.invalid for run in record.runs):
             return result(record, CaseOutcome.INVALID, invalid({"": record.runs}, REPEATS))
         compared = _with_leak(record, self.comparer.compare(record, spec.framework, node, tolerance), tolerance)
-        return self.comparer.save(record, compared) if self.options.save else compared
+        return self.comparer.save(record, compared) if self.policy.saves else compared
 
 
 def open_session(
-    options: Options,
-    worker: str,
+    settings: RunSettings,
+    policy: GatePolicy,
+    storage: Storage,
     progress: Progress,
     *,
+    repeat_flags: Sequence[str] = (),
     samplers: Sequence[MakeSampler] = (),
+    worker: str = "",
     workers: int = 1,
     tests: int = 1,
 ) -> Session:
     """A session on this machine; ``worker`` is the name of a worker of pytest-xdist, else empty.
 
-    ``tests`` is how many tests of it run in pairs.
+    ``tests`` is how many tests of it run in pairs; ``repeat_flags`` are what a command that repeats a case needs.
     """
-    settings = Settings(
-        machine=this_machine(),
-        scale=options.scale,
-        threads=options.threads[0],
-        seed=options.seed,
-        timeout_seconds=options.timeout,
-        target_accuracy=options.target_accuracy,
-        allocator=options.allocator,
-        places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
-    )
     return Session(
-        options=options,
         settings=settings,
-        journal=Journal(options.journals, worker),
-        comparer=Comparer(options=options, baselines=BaselineStore(folder=options.baselines)),
-        certificates=CertificateStore(folder=options.journals / "certificates"),
+        policy=policy,
+        storage=storage,
+        repeat_flags=tuple(repeat_flags),
+        journal=Journal(storage.journals, worker),
+        comparer=Comparer(
+            reason=policy.reason,
+            repeat_flags=tuple(repeat_flags),
+            history=storage.history,
+            baselines=BaselineStore(folder=storage.baselines),
+        ),
+        certificates=CertificateStore(folder=storage.journals / "certificates"),
         progress=progress,
         samplers=tuple(samplers),
         workers=workers,
-        time=TimeBudget(seconds=options.budget, tests=tests, workers=workers),
+        time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
     )
 
 

@@ -106,7 +106,7 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
                 raise NotFinishedError(unfinished(error.run, "baseline", good.framework.name)) from None
             return Comparison(answer=Answer.SKIPPED, reason=unfinished(error.run))
         except InvalidError as error:
-            reason = reasons.invalid_pair(error, session.repeats)
+            reason = reasons.invalid_pair(error, session.settings.repeats)
             return Comparison(answer=Answer.INCONCLUSIVE, reason=reason)
     decision = standings[CaseMetric(case="", metric=metric.name)].decision
     return Comparison(

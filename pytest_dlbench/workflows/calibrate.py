@@ -75,7 +75,7 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
 
 def _alpha(session: Session, terms: Terms) -> float:
     """What each metric may err with: the session's budget in equal shares, for a case is judged as if it were alone."""
-    return session.options.false_alarms / len(terms.tolerances)
+    return session.policy.false_alarms / len(terms.tolerances)
 
 
 def _plain(spec: RunSpec) -> Case:
@@ -118,7 +118,7 @@ def look_for(session: Session, spec: RunSpec, planted: Planted, terms: Terms) ->
         except UnfinishedError as error:
             return Fault(name=planted.name, not_planted=unfinished(error.run))
         except InvalidError as error:
-            return Fault(name=planted.name, not_planted=reasons.invalid_pair(error, session.repeats))
+            return Fault(name=planted.name, not_planted=reasons.invalid_pair(error, session.settings.repeats))
     # Of the metric that it was planted in: what is said beside it may be the machine's.
     (telling,) = (verdict for verdict in found.verdicts if verdict.metric in planted.tolerances)
     return Fault(
@@ -165,13 +165,13 @@ def attempt(
         spec = spec_of()
         if isinstance(spec.place, Absent):
             return Unavailable(problem=spec.place.reason)
-        tolerances = paired_tolerances(of_purpose(session.options.tolerance, spec.purpose))
-        terms = terms_of(tolerances, session.options.max_runs, session.reference(spec))
+        tolerances = paired_tolerances(of_purpose(session.policy.tolerances, spec.purpose))
+        terms = terms_of(tolerances, session.policy.max_pairs, session.reference(spec))
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
         return unfinished(error.run)
     except InvalidError as error:
-        return reasons.invalid_pair(error, session.repeats)
+        return reasons.invalid_pair(error, session.settings.repeats)
     except DlbenchError as error:
         return Unavailable(problem=str(error))
     return None

@@ -11,7 +11,7 @@ from statistics import median
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.launch import ALLOCATORS
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--pairs", type=int, default=10)
     asked = parser.parse_args()
-    settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
+    settings = RunSettings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
     model = MODELS["tartu-mnist-cnn"].for_input(DATASETS["digits28"].shape)
     spec = settings.spec(
         FRAMEWORKS[asked.framework], model, DATASETS["digits28"], DEVICES["cpu"], label="allocator", steps=asked.steps

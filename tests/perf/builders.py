@@ -33,7 +33,7 @@ from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
@@ -151,7 +151,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.cpu_seconds:
         launch.command = worker_in_cpu_seconds
-    settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
+    settings = RunSettings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=900.0)
     print(f"{this_machine().name}, {asked.threads} threads, batch {RECIPE.batch_size}, {asked.steps} steps", flush=True)
     model, data = TRAINED[asked.model]
     model = replace(model, input_shape=(asked.tokens,)) if model is SMALL_LSTM else model

@@ -26,7 +26,7 @@ from pytest_dlbench.model import (
     Recipe,
 )
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.running import launch
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.running.training import train_once
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--model", default="gatech-lenet")
     parser.add_argument("--threads", type=int, default=this_machine().cores)
     asked = parser.parse_args()
-    settings = Settings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
+    settings = RunSettings(machine=this_machine(), scale="full", threads=asked.threads, seed=1, timeout_seconds=600.0)
     spec = settings.spec(
         FRAMEWORKS["pytorch"],
         MODELS[asked.model],

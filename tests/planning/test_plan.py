@@ -14,13 +14,13 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.planning.plan import Settings, evaluations, steps_of, synthetic_for, unsupported
+from pytest_dlbench.planning.plan import RunSettings, evaluations, steps_of, synthetic_for, unsupported
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Context, Machine
 from pytest_dlbench.zoo import MODELS
 
 MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
-SETTINGS = Settings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
+SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
 DOUBLES = Path(__file__).parents[1] / "doubles" / "builders"
 PYTORCH, CPU = FRAMEWORKS["pytorch"], DEVICES["cpu"]
 SMALL = Model(
