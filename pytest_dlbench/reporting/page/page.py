@@ -87,7 +87,7 @@ def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
     if cases and all(case.result.outcome is CaseOutcome.PASSED for case in cases):
         return f"{_many(len(cases), 'case')}, nothing regressed", "good"
     compared = sum(bool(case.result.verdicts) for case in cases)
-    return f"{_many(len(cases), 'case')}, {compared or 'none'} held against a baseline", "plain"
+    return f"{_many(len(cases), 'case')}, {compared or 'none'} compared with a baseline", "plain"
 
 
 def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
