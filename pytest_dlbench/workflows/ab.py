@@ -9,57 +9,62 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences, compare_times, more_divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import Pair, paired_tolerances, stall
+from pytest_dlbench.judging.pairs import paired_tolerances, stall
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows.profile import profiled
+from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, record_of, reference_runs
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 
 def train(
     session: Session, old: RunSpec, new: RunSpec, node: str, tolerance: Mapping[str, float]
 ) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the command in explain."""
-    session.claim(new, node)
+    session.claims.claim(new, node)
     terms = _terms(session, old, new, tolerance)
     pairs = pairs_of(session, old, new, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
     with pairs.alone():
-        # Only now: the time that a case waits for its device is not charged to its share.
-        has_time = session.time.share(node, devices.places(new.case.device))
-        try:
-            found = judge(lambda: next_of(pairs), terms, session.level, has_time)
-        except UnfinishedError as error:
-            record = _record(session, new, pairs.runs["new"] or [error.run])
-            told = _divergences(pairs) if error.run.outcome is RunOutcome.DIVERGED else ""
-            result = _unfinished(record, error.run, old, new, told)
-        except InvalidError as error:
-            record = _record(session, new, [*pairs.runs["new"], error.pair["new"]])
-            result = _invalid(record, list(error.pair.values()))
-        else:
-            record = _record(session, new, pairs.runs["new"])
-            pairing = _pairing(old, found, pairs, terms)
-            again = shlex.join(["pytest", node, *session.repeat_flags])
-            beside = _told_beside(found, pairs.runs)
-            message = explain.paired(pairing, found.verdicts, beside, pairs.runs, again)
-            result = _judged(record, pairing, found, pairs.runs, message)
-            warned = (*result.warnings, *explain.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
-            result = replace(result, warnings=warned)
+        record, result = _concluded(session, pairs, terms, node)
     if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
         result = profiled(session, old, new, result)
-    session.conclude(record, result)
+    conclude(session, record, result)
     return record, result
+
+
+def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple[Record, CaseResult]:
+    """Pairs until all is decided or the case's share of the time is spent, and what comes of them."""
+    # Only now: the time that a case waits for its device is not charged to its share.
+    has_time = session.time.share(node, devices.places(pairs.new.case.device))
+    try:
+        found = judge(lambda: next_of(pairs), terms, session.false_alarms.next_level, has_time)
+    except UnfinishedError as error:
+        record = record_of(session, pairs.new, pairs.runs["new"] or [error.run])
+        counted = _divergences(pairs) if error.run.outcome is RunOutcome.DIVERGED else ""
+        return record, _unfinished(record, error.run, pairs.old, pairs.new, counted)
+    except InvalidError as error:
+        record = record_of(session, pairs.new, [*pairs.runs["new"], error.pair["new"]])
+        return record, _invalid(record, list(error.pair.values()))
+    record = record_of(session, pairs.new, pairs.runs["new"])
+    pairing = _pairing(pairs.old, found, pairs, terms)
+    again = shlex.join(["pytest", node, *session.repeat_flags])
+    message = explain.paired(pairing, found.verdicts, _not_judged(found, pairs.runs), pairs.runs, again)
+    result = _judged(record, pairing, found, pairs.runs, message)
+    warned = (*result.warnings, *explain.narrow(narrow(terms), f"{terms.max_pairs} pairs"))
+    return record, replace(result, warnings=warned)
 
 
 def _terms(session: Session, old: RunSpec, new: RunSpec, tolerance: Mapping[str, float]) -> Terms:
     """The terms of a case; raises OptionError for a tolerance that is too narrow for its pairs."""
     asked = of_purpose(tolerance, new.purpose)
-    calibrated = session.calibrated(old, new)
-    terms = terms_of(paired_tolerances(asked), session.policy.max_pairs, session.reference(old), calibrated)
+    calibrated = calibrated_spreads(session, old, new)
+    terms = terms_of(paired_tolerances(asked), session.policy.max_pairs, reference_runs(session, old), calibrated)
     # What nobody asked for is reported, and judged as well as that goes; so is everything where that is all.
     typed = {} if session.policy.is_report_only else judging.asked_for(asked)
     if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
@@ -67,43 +72,11 @@ def _terms(session: Session, old: RunSpec, new: RunSpec, tolerance: Mapping[str,
     return terms
 
 
-def pairs_of(session: Session, old: RunSpec, new: RunSpec, limit: int) -> Pairs:
-    """Pairs of two sides, each run watched, examined and in the journal; ``limit`` is told as their number."""
-    return Pairs(
-        old=old,
-        new=new,
-        # The same for both sides, which are on one device.
-        hooks=session.hooks_of(new),
-        keep=session.keep,
-        progress=session.progress,
-        limit=limit,
-        examine=session.examiner.examine,
-        repeats=session.settings.repeats,
-        keeps_invalid=session.settings.keeps_invalid,
-    )
-
-
-def next_of(pairs: Pairs) -> Pair:
-    """One more pair; raises UnfinishedError and InvalidError."""
-    old, new = pairs.next()
-    return Pair(old=old, new=new)
-
-
 def _seen(terms: Terms) -> str:
     """What it rests on that they cannot."""
     if terms.reference_runs:
         return f"as two of {terms.reference_runs} runs in a row differ here"
     return "as runs differed in dlbench calibrate" if terms.calibrated else "on any machine"
-
-
-def _record(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
-    return Record(
-        case=spec.case,
-        context=session.settings.context(spec),
-        recipe=recipe_json(spec.recipe),
-        runs=tuple(runs),
-        certificate=session.certificate_of(spec, runs[0]),
-    )
 
 
 def _divergences(pairs: Pairs) -> str:
@@ -115,12 +88,12 @@ def _divergences(pairs: Pairs) -> str:
     return "\n" + explain.divergences(old, new, chance, ("the old side", "the new one"))
 
 
-def _unfinished(record: Record, run: Run, old: RunSpec, new: RunSpec, told: str) -> CaseResult:
+def _unfinished(record: Record, run: Run, old: RunSpec, new: RunSpec, counted: str) -> CaseResult:
     outcome = judging.of_runs([run])
     assert outcome is not None
     side = "old" if run.case == old.case.id else "new"
     framework = (old if side == "old" else new).framework.name
-    message = f"the {side} side, {framework}, could not be run to its end:\n{explain.unfinished(run)}{told}"
+    message = f"the {side} side, {framework}, could not be run to its end:\n{explain.unfinished(run)}{counted}"
     return CaseResult(
         case=record.case,
         outcome=outcome,
@@ -153,7 +126,7 @@ def _pairing(old: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pairing:
     )
 
 
-def _told_beside(found: Found, runs: Mapping[str, Sequence[Run]]) -> list[str]:
+def _not_judged(found: Found, runs: Mapping[str, Sequence[Run]]) -> list[str]:
     """What is reported and not judged: a stall, and when either side reached the accuracy that it was to reach."""
     old, new = ([time for run in runs[side] if (time := judging.time_to_accuracy(run))] for side in ("old", "new"))
     times = explain.times_to_accuracy(compare_times(old, new), old, new) if min(len(old), len(new)) >= 2 else ""

@@ -16,8 +16,8 @@ from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.workflows.ab import next_of, pairs_of
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 ANSWERS = {
     VerdictOutcome.REGRESSED: Answer.BAD,

@@ -15,8 +15,9 @@ from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.workflows.ab import next_of, pairs_of
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows.recording import reference_runs
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 # Times as long; the largest first, for what is smaller than one that is not found would not be found either.
 SLOWDOWNS = (0.10, 0.05, 0.02, 0.01)
@@ -162,7 +163,7 @@ def attempt(session: Session, spec_of: Callable[[], RunSpec], pairs: int, keep: 
         if isinstance(spec.place, Absent):
             return spec.place.reason
         tolerances = paired_tolerances(of_purpose(session.policy.tolerances, spec.purpose))
-        terms = terms_of(tolerances, session.policy.max_pairs, session.reference(spec))
+        terms = terms_of(tolerances, session.policy.max_pairs, reference_runs(session, spec))
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
         return explain.unfinished(error.run)

@@ -161,6 +161,6 @@ def test_runs_that_never_reached_the_accuracy_are_told_with_those_that_did():
         return [reaching(seed, seconds=seconds, accuracy=accuracy) for seed, (seconds, accuracy) in enumerate(times, 1)]
 
     sides = {"old": side((10, 0.95), (12, 0.95)), "new": side((11, 0.95), (20, 0.5))}
-    (told,) = ab._told_beside(judged(1.0), sides)
+    (told,) = ab._not_judged(judged(1.0), sides)
     assert told.startswith("time to an accuracy of 90 %: 11.0 s → 15.5 s of the first 20.0 s, +4.5 s [")
     assert told.endswith("0 of 2 and 1 of 2 runs never reached it")
