@@ -18,7 +18,7 @@ from pytest_dlbench.reporting import explain
 from pytest_dlbench.storing.calibrations import FOLDER, CalibrationStore
 
 if TYPE_CHECKING:
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 WHERE = "dlbench calibrate"
 INTERRUPTED = 130

@@ -23,7 +23,7 @@ from pytest_dlbench.planning.sweep import points
 if TYPE_CHECKING:
     from pytest_dlbench.reporting.progress import Live
     from pytest_dlbench.running.run_spec import RunSpec
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 # Of pytest's options, those that say how a case is run.
 SETTINGS = (
@@ -106,7 +106,7 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     # Late: NumPy and what measures are slow to load.
     from pytest_dlbench.options import settings  # noqa: PLC0415
     from pytest_dlbench.reporting.progress import Live  # noqa: PLC0415
-    from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
+    from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
     progress = Live(_Errors(), lambda: shown_cases)
     runs = replace(settings.run_settings(options, progress), changes=changes)

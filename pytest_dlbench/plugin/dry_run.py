@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_dlbench.planning.estimate import Forecaster
     from pytest_dlbench.planning.plan import Outline
     from pytest_dlbench.reporting.dry_run import Row
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 # Of a test that names no device.
 USUAL_DEVICE = "cpu"

@@ -18,8 +18,9 @@ from pytest_dlbench.planning.sides import Arms
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.workflows import ab
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows import ab, benchmark, certify
+from pytest_dlbench.workflows.runs import make_runs
+from pytest_dlbench.workflows.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +157,7 @@ class Dlbench:
         if old_side := self._old_sides.get(spec.framework.name):
             record, result = ab.train(self._session, spec_of(old_side), spec, self._node, self._tolerance)
         else:
-            record, result = self._session.train(spec, self._node, self._tolerance)
+            record, result = benchmark.train(self._session, spec, self._node, self._tolerance)
         self._tell(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
@@ -185,7 +186,7 @@ class Dlbench:
         spec = self._spec(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
         seed = spec.seed if seed is None else seed
         seeded = replace(spec, seed=seed, evaluations=evaluations, is_timed=is_timed)
-        (run,) = self._session.run(seeded, 1)
+        (run,) = make_runs(self._session, seeded, 1)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(explain.text(unfinished(run)))
         return run
@@ -222,7 +223,7 @@ class Dlbench:
             # Golden losses are of this recipe, whatever is set on the command line.
             settings=replace(self._settings, changes=()),
         )
-        run, certificate = self._session.certify(replace(spec, seed=seed), golden, bound)
+        run, certificate = certify.certify(self._session, replace(spec, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(explain.text(unfinished(run)))
         if certificate is None:

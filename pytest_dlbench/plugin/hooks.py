@@ -22,7 +22,7 @@ from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.fixture import Dlbench
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 REPORTER = "dlbench-reporter"
 OPTIONS = pytest.StashKey[Options]()
@@ -74,7 +74,7 @@ def session_of(config: pytest.Config) -> "Session":
         # Late: NumPy, psutil and the like are slow to load, and every pytest session with this plugin installed, and
         # every collection, would wait for them.
         from pytest_dlbench.options import settings  # noqa: PLC0415
-        from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
+        from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
         asked, reporter = config.stash[OPTIONS], config.pluginmanager.get_plugin(REPORTER)
         progress = reporter.progress if reporter else Silent()

@@ -20,7 +20,7 @@ from pytest_dlbench.running.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.artifacts import Ended, Published
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 # What pytest-rerunfailures will repeat is a "rerun".
 PYTESTS_OWN = ("passed", "failed", "skipped")

@@ -7,7 +7,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import Pair, paired_tolerances
+from pytest_dlbench.judging.pairs import paired_tolerances
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
@@ -15,86 +15,61 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.records.reasons import Diverged, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.benchmark import Session
 from pytest_dlbench.workflows.profile import profiled
+from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, record_of, reference_runs
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 
 def train(
     session: Session, old: RunSpec, new: RunSpec, node: str, tolerance: Mapping[str, float]
 ) -> tuple[Record, CaseResult]:
     """Run a case on both sides and judge the new one; ``node`` is the test's id, for the suggested commands."""
-    session.claim(new, node)
+    session.claims.claim(new, node)
     terms = _terms(session, old, new, tolerance)
     pairs = pairs_of(session, old, new, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
     with pairs.alone():
-        # Only now: the time that a case waits for its device is not charged to its share.
-        has_time = session.time.share(node, devices.places(new.case.device))
-        try:
-            found = judge(lambda: next_of(pairs), terms, session.level, has_time)
-        except UnfinishedError as error:
-            record = _record(session, new, pairs.runs["new"] or [error.run])
-            counted = (_divergences(pairs),) if error.run.outcome is RunOutcome.DIVERGED else ()
-            result = _unfinished(record, error.run, old, new, counted)
-        except InvalidError as error:
-            record = _record(session, new, [*pairs.runs["new"], error.pair["new"]])
-            result = _invalid(record, error)
-        else:
-            record = _record(session, new, pairs.runs["new"])
-            pairing = _pairing(old, found, pairs, terms)
-            again = Repeat(node=node, flags=session.repeat_flags)
-            result = _judged(record, pairing, found, pairs.runs, again)
-            if smallest := narrow(terms):
-                result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
+        record, result = _concluded(session, pairs, terms, node)
     if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and new.purpose == "training":
         result = profiled(session, old, new, result)
-    session.conclude(record, result)
+    conclude(session, record, result)
+    return record, result
+
+
+def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple[Record, CaseResult]:
+    """Pairs until all is decided or the case's share of the time is spent, and what comes of them."""
+    # Only now: the time that a case waits for its device is not charged to its share.
+    has_time = session.time.share(node, devices.places(pairs.new.case.device))
+    try:
+        found = judge(lambda: next_of(pairs), terms, session.false_alarms.next_level, has_time)
+    except UnfinishedError as error:
+        record = record_of(session, pairs.new, pairs.runs["new"] or [error.run])
+        counted = (_divergences(pairs),) if error.run.outcome is RunOutcome.DIVERGED else ()
+        return record, _unfinished(record, error.run, pairs.old, pairs.new, counted)
+    except InvalidError as error:
+        record = record_of(session, pairs.new, [*pairs.runs["new"], error.pair["new"]])
+        return record, _invalid(record, error)
+    record = record_of(session, pairs.new, pairs.runs["new"])
+    pairing = _pairing(pairs.old, found, pairs, terms)
+    again = Repeat(node=node, flags=session.repeat_flags)
+    result = _judged(record, pairing, found, pairs.runs, again)
+    if smallest := narrow(terms):
+        result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
     return record, result
 
 
 def _terms(session: Session, old: RunSpec, new: RunSpec, tolerance: Mapping[str, float]) -> Terms:
     """The terms of a case; raises ToleranceTooTightError for a tolerance that its pairs cannot judge."""
     asked = of_purpose(tolerance, new.purpose)
-    calibrated = session.calibrated(old, new)
-    terms = terms_of(paired_tolerances(asked), session.policy.max_pairs, session.reference(old), calibrated)
+    calibrated = calibrated_spreads(session, old, new)
+    terms = terms_of(paired_tolerances(asked), session.policy.max_pairs, reference_runs(session, old), calibrated)
     # What nobody asked for is reported, and judged as well as that goes; so is everything where that is all.
     typed = {} if session.policy.is_report_only else judging.asked_for(asked)
     if refused := {name: least for name, least in narrow(terms).items() if name in typed}:
         raise ToleranceTooTightError(new.case.id, reasons.too_tight_for_pairs(terms, refused))
     return terms
-
-
-def pairs_of(session: Session, old: RunSpec, new: RunSpec, limit: int) -> Pairs:
-    """Pairs of two sides, each run watched, examined and in the journal; ``limit`` is told as their number."""
-    return Pairs(
-        old=old,
-        new=new,
-        # The same for both sides, which are on one device.
-        hooks=session.hooks_of(new),
-        keep=session.keep,
-        progress=session.progress,
-        limit=limit,
-        examine=session.examiner.examine,
-        repeats=session.settings.repeats,
-        keeps_invalid=session.settings.keeps_invalid,
-    )
-
-
-def next_of(pairs: Pairs) -> Pair:
-    """One more pair; raises UnfinishedError and InvalidError."""
-    old, new = pairs.next()
-    return Pair(old=old, new=new)
-
-
-def _record(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
-    return Record(
-        case=spec.case,
-        context=session.settings.context(spec),
-        recipe=recipe_json(spec.recipe),
-        runs=tuple(runs),
-        certificate=session.certificate_of(spec, runs[0]),
-    )
 
 
 def _divergences(pairs: Pairs) -> Diverged:

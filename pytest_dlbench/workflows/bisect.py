@@ -18,8 +18,8 @@ from pytest_dlbench.records.reasons import NotFinishedError, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.ab import next_of, pairs_of
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 ANSWERS = {
     VerdictOutcome.REGRESSED: Answer.BAD,

@@ -17,8 +17,9 @@ from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavaila
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.ab import next_of, pairs_of
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows.recording import reference_runs
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 # Times as long; the largest first, for what is smaller than one that is not found would not be found either.
 SLOWDOWNS = (0.10, 0.05, 0.02, 0.01)
@@ -166,7 +167,7 @@ def attempt(
         if isinstance(spec.place, Absent):
             return Unavailable(problem=spec.place.reason)
         tolerances = paired_tolerances(of_purpose(session.policy.tolerances, spec.purpose))
-        terms = terms_of(tolerances, session.policy.max_pairs, session.reference(spec))
+        terms = terms_of(tolerances, session.policy.max_pairs, reference_runs(session, spec))
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
         return unfinished(error.run)

@@ -8,7 +8,7 @@ from pytest_dlbench.records.reasons import NotProfiled, Profiled
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows.session import Session
 
 # Taken once before they are profiled: compiled and warm by then.
 STEPS = 10
