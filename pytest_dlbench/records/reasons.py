@@ -360,6 +360,22 @@ class ToleranceTooTightError(OptionError):
         self.case, self.reason = case, reason
 
 
+class SharedCaseError(DlbenchError):
+    """Two tests train one case in different ways, and would share its baseline."""
+
+    def __init__(self, case: str, tests: tuple[str, str]) -> None:
+        super().__init__(f"{case}: {tests}")
+        self.case, self.tests = case, tests
+
+
+class OtherGoldenError(DlbenchError):
+    """Golden losses of another network, data set or number of steps; those are the baseline of the ``differences``."""
+
+    def __init__(self, case: str, differences: tuple[Difference, ...]) -> None:
+        super().__init__(f"{case}: {differences}")
+        self.case, self.differences = case, differences
+
+
 class NotFinishedError(DlbenchError):
     """What had to be run to its end was not; ``reporting.explain`` has the text."""
 

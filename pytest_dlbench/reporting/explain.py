@@ -90,6 +90,12 @@ def error(raised: DlbenchError) -> str:
             return too_tight(raised.case, raised.reason)
         case of.NotFinishedError():
             return text(raised.reason)
+        case of.SharedCaseError(case=case, tests=(first, second)):
+            differently = f"{first} and {second} train the case {case!r} differently and would share its baseline"
+            return f"{differently};\n  give them labels: dlbench.train(..., label='big-batch')"
+        case of.OtherGoldenError(case=case, differences=differences):
+            lines = [f"  {difference(one)}" for one in differences]
+            return "\n".join([f"{case}: the golden losses are of something else:", *lines, "  make new golden losses"])
         case _:
             return str(raised)
 

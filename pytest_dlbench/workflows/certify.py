@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import equivalence
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import Certificate, Golden, Run, RunOutcome
+from pytest_dlbench.records.reasons import Difference, OtherGoldenError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -14,16 +14,11 @@ from pytest_dlbench.workflows.session import Session
 def certify(session: Session, spec: RunSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
     """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
 
-    None for a run that did not finish. Raises DlbenchError for golden losses of another network or data set.
+    None for a run that did not finish. Raises OtherGoldenError for golden losses of another network or data set.
     """
-    given = (spec.network.digest, spec.data.digest, spec.steps)
-    expected = (golden.network_digest, golden.dataset_digest, len(golden.losses))
     # Data that are not available have no digest; the run will say so.
-    if spec.data.digest and given != expected:
-        raise DlbenchError(
-            f"{spec.case.id}: network, data set and steps are {given}, the golden losses are of {expected};\n"
-            "  make new golden losses"
-        )
+    if spec.data.digest and (differences := _differences(spec, golden)):
+        raise OtherGoldenError(spec.case.id, differences)
     (run,) = make_runs(session, replace(spec, evaluations=2, is_timed=False), 1)
     if run.outcome is not RunOutcome.FINISHED:
         return run, None
@@ -31,6 +26,19 @@ def certify(session: Session, spec: RunSpec, golden: Golden, bound: float) -> tu
     keep = session.certificates.write if equivalence.is_equal(found) else session.certificates.revoke
     keep(found)
     return run, found
+
+
+def _differences(spec: RunSpec, golden: Golden) -> tuple[Difference, ...]:
+    both = {
+        "network": (golden.network_digest, spec.network.digest),
+        "data set": (golden.dataset_digest, spec.data.digest),
+        "steps": (len(golden.losses), spec.steps),
+    }
+    return tuple(
+        Difference(name=name, baseline=expected, candidate=given)
+        for name, (expected, given) in both.items()
+        if expected != given
+    )
 
 
 def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | None:

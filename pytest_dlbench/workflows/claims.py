@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.records.reasons import SharedCaseError
 from pytest_dlbench.running.run_spec import RunSpec
 
 
@@ -13,10 +13,7 @@ class Claims:
     _known: dict[str, tuple[str, RunSpec]] = field(default_factory=dict, init=False)
 
     def claim(self, spec: RunSpec, node: str) -> None:
-        """Refuse a case that another test of this session trains differently; raises DlbenchError."""
+        """Refuse a case that another test of this session trains differently; raises SharedCaseError."""
         other, known = self._known.setdefault(spec.case.id, (node, spec))
         if (known.recipe, known.network.digest) != (spec.recipe, spec.network.digest):
-            raise DlbenchError(
-                f"{node} and {other} train the case {spec.case.id!r} differently and would share its baseline;\n"
-                "  tell them apart: dlbench.train(..., label='big-batch')"
-            )
+            raise SharedCaseError(spec.case.id, (node, other))

@@ -285,7 +285,7 @@ def test_two_ways_to_train_one_cell_must_have_labels(suite):
     suite.write(test=head + first + two.format(name="b", recipe=other, label=""))
     clash = suite.run()
     clash.assert_outcomes(passed=1, failed=1)
-    clash.stdout.fnmatch_lines(["*tell them apart: dlbench.train(..., label='big-batch')"])
+    clash.stdout.fnmatch_lines(["*give them labels: dlbench.train(..., label='big-batch')"])
     suite.write(test=head + first + two.format(name="b", recipe=other, label=", label='small-batch'"))
     suite.run().assert_outcomes(passed=2)
 

@@ -424,6 +424,18 @@ def test_an_error_that_carries_a_run_is_said_as_that_run():
     assert explain.error(of.NotFinishedError(unfinished())) == "run 2 (seed 8): no answer in time"
 
 
+def test_two_tests_of_one_case_are_named_with_the_way_out():
+    text = explain.error(of.SharedCaseError("a-case", ("t.py::a", "t.py::b")))
+    assert text.startswith("t.py::a and t.py::b train the case 'a-case' differently")
+    assert "label='big-batch'" in text
+
+
+def test_other_golden_losses_have_what_differs():
+    steps = of.Difference(name="steps", baseline=10, candidate=20)
+    text = explain.error(of.OtherGoldenError("a-case", (steps,)))
+    assert "\n  steps 10 → 20\n  make new golden losses" in text
+
+
 # For readers without words of their own
 
 
