@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.running.specs import spec
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running.training import train_once
 from tests.doubles import records
 from tests.perf import sampling_overhead
 from tests.perf.sampling_overhead import Dose, Load, Moment, Observed, block, is_sampled, load, sampling_cost
-from tests.running.plans import plan
 
 STEP = 0.01
 USUAL_SHARE = 0.004
@@ -54,7 +54,7 @@ class TestSamplingCost:
     @settings(max_examples=10, deadline=None)
     @given(st.floats(0, 0.02), st.integers(1, 20))
     def test_is_that_of_the_usual_samples_at_whatever_rate_it_was_measured(self, tmp_path_factory, excess, rate):
-        cost = sampling_cost(plan("paced", tmp_path_factory.mktemp("data")), 6, quiet, rate, Machine(excess))
+        cost = sampling_cost(spec("paced", tmp_path_factory.mktemp("data")), 6, quiet, rate, Machine(excess))
         assert cost.ratio - 1 == pytest.approx(excess, abs=2e-4)
         assert cost.lower <= 1 + excess + 2e-4
         assert cost.upper >= 1 + excess - 2e-4
@@ -62,46 +62,46 @@ class TestSamplingCost:
     def test_of_nothing_is_an_interval_about_nothing(self, tmp_path):
         rng = np.random.default_rng(1)
         machine = Machine(0.0, noise=lambda: rng.normal(0, 0.03))
-        cost = sampling_cost(plan("paced", tmp_path), 60, quiet, None, machine)
+        cost = sampling_cost(spec("paced", tmp_path), 60, quiet, None, machine)
         assert cost.lower < 1 < cost.upper
 
     def test_has_an_interval_as_much_narrower_as_samples_are_more(self, tmp_path):
         def width(rate):
             rng = np.random.default_rng(1)
             machine = Machine(0.0, noise=lambda: rng.normal(0, 0.03))
-            cost = sampling_cost(plan("paced", tmp_path), 30, quiet, rate, machine)
+            cost = sampling_cost(spec("paced", tmp_path), 30, quiet, rate, machine)
             return cost.upper - cost.lower
 
         assert width(1) / width(10) == pytest.approx(10, rel=0.01)
 
     def test_is_not_too_low_where_additional_samples_are_cheaper(self, tmp_path):
-        cost = sampling_cost(plan("paced", tmp_path), 6, quiet, 10, Machine(0.004, cheaper=0.5))
+        cost = sampling_cost(spec("paced", tmp_path), 6, quiet, 10, Machine(0.004, cheaper=0.5))
         assert cost.dose == pytest.approx(5)
         assert cost.ratio == pytest.approx(1.004, abs=2e-4)
 
     def test_is_rather_too_high_where_they_are_dearer(self, tmp_path):
-        cost = sampling_cost(plan("paced", tmp_path), 6, quiet, 10, Machine(0.002, cheaper=2.0))
+        cost = sampling_cost(spec("paced", tmp_path), 6, quiet, 10, Machine(0.002, cheaper=2.0))
         assert cost.dose == 10
         assert cost.ratio == pytest.approx(1.004, abs=2e-4)
 
     def test_has_the_share_of_a_core_that_the_usual_samples_take(self, tmp_path):
-        cost = sampling_cost(plan("paced", tmp_path), 6, quiet, 10, Machine(0.0, cheaper=0.5))
+        cost = sampling_cost(spec("paced", tmp_path), 6, quiet, 10, Machine(0.0, cheaper=0.5))
         assert cost.core_share == USUAL_SHARE
 
     @pytest.mark.parametrize(("share", "rate"), [(0.004, 20), (0.02, 10), (0.5, 1)])
     def test_is_measured_with_as_many_observers_as_a_fifth_of_a_core_allows(self, tmp_path, share, rate):
         machine = Machine(0.0, usual_share=share)
-        assert sampling_cost(plan("paced", tmp_path), 2, quiet, None, machine).rate == rate
+        assert sampling_cost(spec("paced", tmp_path), 2, quiet, None, machine).rate == rate
         assert machine.rates == [0, 0, rate]
 
     def test_has_as_many_pairs_as_are_asked_for_or_a_few_more(self, tmp_path):
         for pairs in (2, 7, sampling_overhead.PAIRS_OF_TRAINING + 5):
-            found = sampling_cost(plan("paced", tmp_path), pairs, quiet, 1, Machine(0.01)).blocks
+            found = sampling_cost(spec("paced", tmp_path), pairs, quiet, 1, Machine(0.01)).blocks
             assert pairs <= len(found) <= pairs + 10
 
     def test_of_a_training_that_fails_is_its_error(self, tmp_path):
         with pytest.raises(DlbenchError, match="SIGSEGV"):
-            sampling_cost(plan("crashes", tmp_path), 2, quiet)
+            sampling_cost(spec("crashes", tmp_path), 2, quiet)
 
     def test_of_steps_that_are_longer_than_a_second_is_an_error(self, tmp_path):
         def observe(asked, rate):
@@ -109,13 +109,13 @@ class TestSamplingCost:
             return Observed(training=steps, load=Load(usual=USUAL_SHARE, added=0.0, samples=0.0))
 
         with pytest.raises(DlbenchError, match=r"steps of 1\.50 s .* a smaller network"):
-            sampling_cost(plan("paced", tmp_path), 2, quiet, None, observe)
+            sampling_cost(spec("paced", tmp_path), 2, quiet, None, observe)
 
     def test_of_a_real_training(self, tmp_path, monkeypatch):
         monkeypatch.setattr(sampling_overhead, "USUAL_SECONDS", 1.0)
         monkeypatch.setattr(sampling_overhead, "BLOCK_SECONDS", 0.25)
         lines = []
-        cost = sampling_cost(plan("paced", tmp_path, sample_period_seconds=0.05), 2, lines.append, 4)
+        cost = sampling_cost(spec("paced", tmp_path, sample_period_seconds=0.05), 2, lines.append, 4)
         assert lines[-1].startswith(f"{len(cost.blocks)} pairs of seconds of 2")
         assert cost.lower < cost.ratio < cost.upper
         assert 0 < cost.core_share < 1

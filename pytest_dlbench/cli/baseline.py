@@ -12,7 +12,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import FileFormatError, OptionError, unknown_name
 from pytest_dlbench.records import Baseline, BaselineSession, codec
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import cautions, explain, figures, terminal
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import read_file
 from pytest_dlbench.storing.recorded import read
@@ -199,8 +199,12 @@ def _accept(asked: argparse.Namespace) -> int:
     store = BaselineStore(folder=asked.baselines)
     accepted, refused = [], []
     for case in chosen:
-        reasons = [sides.refusal(case.record), *judging.disturbances(case.record.runs)]
-        if why := "; ".join(reason for reason in reasons if reason):
+        refusal = sides.refusal(case.record)
+        problems = [explain.brief(refusal)] if refusal else []
+        if outcome := judging.of_runs(case.record.runs):
+            problems = [f"{outcome}: {problem}" for problem in problems]
+        problems += cautions.sentences(judging.disturbances(case.record.runs))
+        if why := "; ".join(problems):
             refused.append(f"refused: {case.record.case.id}: {why}")
         else:
             before = baseline_gate.usable(store, case.record.case, case.record.context)

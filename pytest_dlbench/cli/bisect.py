@@ -1,8 +1,7 @@
 """``dlbench bisect``: the first version of a framework that is worse than a good one."""
 
 import argparse
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from packaging.version import InvalidVersion, Version
@@ -20,10 +19,11 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.options.parsers import names as listed
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.records import codec
+from pytest_dlbench.records.reasons import Reason
 from pytest_dlbench.reporting import explain
 
 if TYPE_CHECKING:
-    from pytest_dlbench.running.plan import Plan
+    from pytest_dlbench.running.run_spec import RunSpec
     from pytest_dlbench.workflows.bisect import Comparison, Question, Search
 
 WHERE = "dlbench bisect"
@@ -72,15 +72,15 @@ def _bisect(asked: argparse.Namespace) -> int:
     names = _versions(asked, registry)
     question = _question(asked, options, len(names))
     session, progress = session_of(options, most_questions(len(names)))
-    plan_of = planner(session, registry, cell, WHERE)
+    spec_of = planner(session, registry, cell, WHERE)
 
-    def plan(version: str) -> "Plan":
-        return plan_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
+    def spec(version: str) -> "RunSpec":
+        return spec_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
 
-    good = plan(names[0])
+    good = spec(names[0])
 
     def compared(version: str) -> "Comparison":
-        return bisect.compare(session, good, lambda: plan(version), question)
+        return bisect.compare(session, good, lambda: spec(version), question)
 
     search = bisect.Search(names=names, compare=compared)
     is_whole = True
@@ -141,7 +141,7 @@ def _told(search: "Search") -> dict[str, Any]:
         {
             "version": search.names[place],
             "answer": comparison.answer.value,
-            "reason": comparison.reason,
+            "reason": _reason(comparison, explain.text),
             "verdict": codec.builtins(comparison.verdict),
         }
         for place, comparison in sorted(search.found.items())
@@ -156,7 +156,7 @@ def _told(search: "Search") -> dict[str, Any]:
 
 def _lines(search: "Search") -> Iterator[str]:
     for place, comparison in sorted(search.found.items()):
-        told = explain.line(comparison.verdict) if comparison.verdict else _short(comparison.reason)
+        told = explain.line(comparison.verdict) if comparison.verdict else _reason(comparison, explain.brief)
         yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(told.split())}"
     if search.is_bad:
         yield from _conclusion(search)
@@ -176,11 +176,10 @@ def _conclusion(search: "Search") -> Iterator[str]:
 def _differences(search: "Search", good: int, bad: int) -> Sequence[str]:
     # Of the good version that all are held against, each comparison has a run of its own.
     old, new = search.found[good].new or search.found[bad].old, search.found[bad].new
-    return judging.changes(old.versions, new.versions) if old and new else ()
+    return tuple(map(explain.difference, judging.changes(old.versions, new.versions))) if old and new else ()
 
 
-def _short(reason: str) -> str:
-    """The first line, and the last one of a log, which says why."""
-    first, *others = reason.splitlines() or [""]
-    said = [re.sub(r"^\s*\|\s*", "", line) for line in others if line.strip()]
-    return f"{first} {said[-1]}" if said else first
+def _reason(comparison: "Comparison", words: Callable[[Reason], str]) -> str:
+    if comparison.reason:
+        return words(comparison.reason)
+    return comparison.rule or "given as the good one"

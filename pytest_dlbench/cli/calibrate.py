@@ -12,11 +12,13 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.options.parsers import positive_int
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.records import Calibration, codec
+from pytest_dlbench.records.reasons import Reason
 from pytest_dlbench.reporting import calibrations as reporting
+from pytest_dlbench.reporting import explain
 from pytest_dlbench.storing.calibrations import FOLDER, CalibrationStore
 
 if TYPE_CHECKING:
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 WHERE = "dlbench calibrate"
 INTERRUPTED = 130
@@ -70,19 +72,20 @@ def _calibrate(asked: argparse.Namespace) -> int:
         )
     ]
     session, progress = session_of(options, len(cells) * (3 + len(calibrate.SLOWDOWNS)))
-    plans_of = {cell: planner(session, registry, cell, WHERE, calibrate.LABEL) for cell in cells}
+    specs_of = {cell: planner(session, registry, cell, WHERE, calibrate.LABEL) for cell in cells}
     frameworks = [cast("Framework", registry.find("framework", name, WHERE)) for name in options.frameworks]
     kept, tolerances = _Kept(CalibrationStore(folder=options.baselines)), paired_tolerances(options.tolerance)
     is_whole = True
     try:
         for framework, cell in product(frameworks or [_first_here(registry, session)], cells):
-            if reason := calibrate.attempt(session, lambda: plans_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
+            if reason := calibrate.attempt(session, lambda: specs_of[cell](framework.name), pairs, kept.keep):  # noqa: B023
                 kept.failed[f"{framework.name}-{cell.model}-{cell.dataset}-{cell.device}"] = reason
     except KeyboardInterrupt:
         is_whole = False
     finally:
         progress.clear()
-    told = {"calibrations": list(kept.found.values()), "failed": kept.failed, "journal": str(session.journal.path)}
+    failed = {name: explain.text(reason) for name, reason in kept.failed.items()}
+    told = {"calibrations": list(kept.found.values()), "failed": failed, "journal": str(session.journal.path)}
     answer(asked, codec.builtins(told), _lines(session, kept, tolerances))
     return _status(kept, tolerances) if is_whole else INTERRUPTED
 
@@ -93,7 +96,7 @@ class _Kept:
     def __init__(self, store: CalibrationStore) -> None:
         self._store = store
         self.found: dict[str, Calibration] = {}
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, Reason] = {}
 
     def keep(self, calibration: Calibration) -> None:
         """In the place of what was known of this case."""
@@ -113,8 +116,8 @@ def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> 
         yield from reporting.lines(calibration, tolerances)
     if kept.found:
         yield "* of so many that are made of these pairs by exchanging their sides at random"
-        yield f"kept for the gate in {session.options.baselines / session.settings.machine.name / FOLDER}"
-    yield from (f"{name}: {reason}" for name, reason in kept.failed.items())
+        yield f"kept for the gate in {session.storage.baselines / session.settings.machine.name / FOLDER}"
+    yield from (f"{name}: {explain.text(reason)}" for name, reason in kept.failed.items())
     yield f"journal: {session.journal.path}"
 
 

@@ -22,8 +22,8 @@ from pytest_dlbench.planning.sweep import points
 
 if TYPE_CHECKING:
     from pytest_dlbench.reporting.progress import Live
-    from pytest_dlbench.running.plan import Plan
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.running.run_spec import RunSpec
+    from pytest_dlbench.workflows.session import Session
 
 # Of pytest's options, those that say how a case is run.
 SETTINGS = (
@@ -102,12 +102,18 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     """A session that reports its progress on standard error, and judges each case as if it were the only one."""
     if any(len(values) > 1 for values in options.settings.values()):
         raise OptionError("--set: one value of each setting: this command has no axes")
+    (changes,) = points(options.settings)
     # Late: NumPy and what measures are slow to load.
+    from pytest_dlbench.options import settings  # noqa: PLC0415
     from pytest_dlbench.reporting.progress import Live  # noqa: PLC0415
-    from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
+    from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
     progress = Live(_Errors(), lambda: shown_cases)
-    return open_session(options, "", progress), progress
+    runs = replace(settings.run_settings(options, progress), changes=changes)
+    session = open_session(
+        runs, settings.gate_policy(options), settings.storage(options), progress, repeat_flags=options.again
+    )
+    return session, progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +148,8 @@ def _any_of(names: Iterable[str]) -> str:
 
 def planner(
     session: "Session", registry: Registry, cell: Cell, where: str, label: str = "training"
-) -> "Callable[[str], Plan]":
-    """From a framework, such as pytorch==2.9.0, to the plan of this case; raises OptionError for unknown names."""
+) -> "Callable[[str], RunSpec]":
+    """From a framework, such as pytorch==2.9.0, to the spec of this case; raises OptionError for unknown names."""
 
     def find(axis: str, value: str) -> object:
         return registry.find(axis, value, where)
@@ -153,6 +159,4 @@ def planner(
         cast("Dataset | SyntheticData", find("dataset", cell.dataset)),
         cast("Device", find("device", cell.device)),
     )
-    (changes,) = points(session.options.settings)
-    settings = replace(session.settings, changes=changes)
-    return lambda name: settings.plan(cast("Framework", find("framework", name)), *values, label=label)
+    return lambda name: session.settings.spec(cast("Framework", find("framework", name)), *values, label=label)

@@ -68,9 +68,10 @@ def _compare_records(asked: argparse.Namespace) -> int:
     lines: list[str] = []
     for name in common:
         outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances, METRICS)
-        rows.append({"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": reasons})
+        texts = list(map(explain.text, reasons))
+        rows.append({"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": texts})
         lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict)}" for verdict in verdicts)]
-        lines += [f"  {reason}" for reason in reasons]
+        lines += [f"  {line}" for text in texts for line in text.splitlines()]
     alone = {
         "only in A": [name for name in old if name not in new],
         "only in B": [name for name in new if name not in old],

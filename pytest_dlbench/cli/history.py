@@ -14,7 +14,7 @@ from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.reporting.exports.rows import remember
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import read
@@ -106,7 +106,7 @@ def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
             "runs": len(group),
             "outcome": group["case_outcome"].iloc[0],
             "figures": {name: float(value) for name, value in shown.items()},
-            "changed": list(judging.changes(before, versions)) if before is not None else [],
+            "changed": [] if before is None else list(map(explain.difference, judging.changes(before, versions))),
         }
         before = versions
 

@@ -24,6 +24,7 @@ from pytest_dlbench.cli import (
 )
 from pytest_dlbench.cli.output import plain_command
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.reporting import explain
 
 # Each has declare(commands); in the order of the help.
 COMMANDS = (
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except DlbenchError as error:
-        print(f"dlbench: {error}", file=sys.stderr)
+        print(f"dlbench: {explain.error(error)}", file=sys.stderr)
         return 2
 
 

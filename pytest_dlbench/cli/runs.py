@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.cli.output import JOURNALS, Commands, answer, command, complain
 from pytest_dlbench.errors import FileFormatError, OptionError, unknown_name
 from pytest_dlbench.records import codec
-from pytest_dlbench.reporting import figures, listings, side_by_side, terminal
+from pytest_dlbench.reporting import explain, figures, listings, side_by_side, terminal
 from pytest_dlbench.storing import Damage, Entry, read_journal
 from pytest_dlbench.storing.recorded import Recorded, files_of, read
 
@@ -107,7 +108,8 @@ def _show(asked: argparse.Namespace) -> int:
     if not cases:
         known = {case.record.case.id for case in found.cases}
         raise OptionError(unknown_name("case", asked.case, "dlbench runs show", known))
-    answer(asked, codec.builtins(cases), [line for case in cases for line in _lines(case)])
+    whole = [replace(case, result=explain.rendered(case.result)) for case in cases]
+    answer(asked, codec.builtins(whole), [line for case in cases for line in _lines(case)])
     return complain(found.damages)
 
 
@@ -124,7 +126,7 @@ def _lines(case: Recorded) -> list[str]:
         f"{result.case.id}: {result.outcome} on {context.machine.name}, {context.steps} steps of {context.batch_size}",
         f"  {versions}",
         *terminal.lines(grid),
-        *(f"  {line}" for line in result.message.splitlines()),
+        *(f"  {line}" for line in explain.message(result).splitlines()),
         "",
     ]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_dlbench.records import Context
+from pytest_dlbench.records.reasons import Difference
 
 # Older files call it "shared": there was no other rule then.
 FIRST_RULE = "glorot"
@@ -15,7 +16,7 @@ KNOWN_SESSIONS = 5
 CUSUM_REFERENCE = 30
 
 
-def obstacles(old: Context, new: Context) -> tuple[str, ...]:
+def obstacles(old: Context, new: Context) -> tuple[Difference, ...]:
     """Why figures of these two contexts say nothing about each other; empty where they may be compared."""
     pairs = {
         "machine class": (old.machine.name, new.machine.name),
@@ -31,11 +32,11 @@ def obstacles(old: Context, new: Context) -> tuple[str, ...]:
     return _differences(pairs)
 
 
-def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
-    """What differs between two sets of versions, or two recipes: ``torch 2.12.0 → 2.13.0``."""
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """What differs between two sets of versions, or two recipes."""
     before, after = _flat(old), _flat(new)
     names = [*before, *(name for name in after if name not in before)]
-    return _differences({name: (before.get(name, "none"), after.get(name, "none")) for name in names})
+    return _differences({name: (before.get(name), after.get(name)) for name in names})
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -49,9 +50,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _leaf(value: Any) -> Any:
-    """What was stored comes back as a list; a setting that is not used is as one that was not known yet."""
-    if value is None:
-        return "none"
+    """What was stored comes back as a list."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -59,5 +58,7 @@ def _rule(init: str) -> str:
     return FIRST_RULE if init == "shared" else init
 
 
-def _differences(pairs: Mapping[str, tuple[object, object]]) -> tuple[str, ...]:
-    return tuple(f"{name} {then} → {now}" for name, (then, now) in pairs.items() if then != now)
+def _differences(pairs: Mapping[str, tuple[object, object]]) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(name=name, baseline=then, candidate=now) for name, (then, now) in pairs.items() if then != now
+    )

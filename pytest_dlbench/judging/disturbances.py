@@ -4,6 +4,16 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from pytest_dlbench.records import Run
+from pytest_dlbench.records.reasons import (
+    Caution,
+    InvalidRuns,
+    Neighbours,
+    NeverSteady,
+    PageFaults,
+    StepsExcluded,
+    Survivors,
+    UnevenCompilation,
+)
 
 # The driver itself and the kernel's own work stay well below this.
 FOREIGN_CPUS = 0.2
@@ -15,37 +25,35 @@ SHORTEST_SECONDS = 1.0
 KERNEL_SHARE, STEP_FAULTS = 0.2, 100
 
 
-def disturbances(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What a reader of the figures should know, one sentence each."""
-    return tuple(_sentences(runs))
+def disturbances(runs: Sequence[Run]) -> tuple[Caution, ...]:
+    """What a reader of the figures should know."""
+    return tuple(_cautions(runs))
 
 
-def _sentences(runs: Sequence[Run]) -> Iterator[str]:
+def _cautions(runs: Sequence[Run]) -> Iterator[Caution]:
     if reasons := [reason for run in runs for reason in run.invalid]:
-        yield f"{sum(bool(run.invalid) for run in runs)} of {len(runs)} runs are invalid: {reasons[0]}"
-    if told := _neighbours(runs):
-        yield told
+        yield InvalidRuns(invalid=sum(bool(run.invalid) for run in runs), runs=len(runs), first=reasons[0])
+    if found := _neighbours(runs):
+        yield found
     if cut := [run.contention.steps for run in runs if run.contention and run.contention.is_cut]:
-        yield f"{sum(cut)} steps of {len(cut)} runs count for no step time: others left the machine no processor free"
+        yield StepsExcluded(steps=sum(cut), runs=len(cut))
     if {run.compiled for run in runs} >= {"cold", "warm"}:
-        cold = sum(run.compiled == "cold" for run in runs)
-        yield f"{cold} of {len(runs)} runs compiled what the others found compiled: their first steps are not alike"
+        yield UnevenCompilation(cold=sum(run.compiled == "cold" for run in runs), runs=len(runs))
     if unsteady := sum(run.warm_up is not None and run.warm_up.is_steady is False for run in runs):
-        yield f"{unsteady} of {len(runs)} runs never became steady: their steps were still getting faster or slower"
+        yield NeverSteady(unsteady=unsteady, runs=len(runs))
     if faulting := [faults for run in runs if (faults := _faults_of_steps(run))]:
-        yield f"{median(faulting):,.0f} page faults a step: getting memory from the kernel is much of what is measured"
+        yield PageFaults(per_step=median(faulting))
     if names := sorted({name for run in runs for name in run.survivors}):
-        yield f"workers left processes behind, which were ended: {', '.join(names)}"
+        yield Survivors(names=tuple(names))
 
 
-def _neighbours(runs: Sequence[Run]) -> str:
+def _neighbours(runs: Sequence[Run]) -> Neighbours | None:
     phases = [run.usage["train"] for run in runs if "train" in run.usage]
     foreign = [usage.foreign_cpus for usage in phases if usage.wall_seconds >= SHORTEST_SECONDS]
     disturbed = [cpus for cpus in foreign if cpus > FOREIGN_CPUS]
     if not disturbed:
-        return ""
-    share = f"{len(disturbed)} of {len(foreign)} runs"
-    return f"others on this machine used {median(disturbed):.1f} CPUs while {share} trained: times are theirs, too"
+        return None
+    return Neighbours(cpus=median(disturbed), disturbed=len(disturbed), runs=len(foreign))
 
 
 def _faults_of_steps(run: Run) -> float:

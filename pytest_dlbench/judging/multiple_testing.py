@@ -5,12 +5,12 @@ only these may call a case regressed. To correct the level of pairs that stopped
 find nothing: they stop just below it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import floor, inf, isfinite, sqrt
+from math import floor, sqrt
 
 from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
-from pytest_dlbench.judging.sequential import SETTLED_PAIRS, Decision, Reason, Rule
+from pytest_dlbench.judging.sequential import Decision, Reason, Rule
 from pytest_dlbench.records import VerdictOutcome
 
 SCREENING_ALPHA = 0.05
@@ -96,34 +96,3 @@ def _unconfirmed(standing: Standing) -> Standing:
         return standing
     decision = replace(standing.decision, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)
     return replace(standing, decision=decision)
-
-
-def most_informative(cases: Mapping[str, Sequence[Standing]], seconds: Mapping[str, float]) -> str | None:
-    """The case that should have the next pair: the one that is decided soonest, in seconds. None if all are final.
-
-    ``seconds`` is what a pair of each case takes. No case gets its fourth pair before every one has its third, for
-    until then nothing is known of it.
-    """
-    waiting = {case: [one for one in standings if not one.decision.is_final] for case, standings in cases.items()}
-    ranks = {case: _rank(standings, seconds[case]) for case, standings in waiting.items() if standings}
-    return min(ranks, key=lambda case: (*ranks[case], case)) if ranks else None
-
-
-def _rank(standings: Sequence[Standing], seconds: float) -> tuple[bool, float]:
-    is_unknown = any(one.decision.reason is Reason.FEW_PAIRS for one in standings)
-    return not is_unknown, seconds * max(pairs_wanted(one.rule, one.decision) for one in standings)
-
-
-def pairs_wanted(rule: Rule, decision: Decision) -> float:
-    """About how many more pairs a decision needs, if they come as those so far: widths go with 1/√pairs."""
-    if decision.is_final:
-        return 0.0
-    left = float(rule.max_pairs - decision.pairs)
-    if decision.reason is Reason.FEW_PAIRS:
-        return float(rule.min_pairs - decision.pairs)
-    if not isfinite(decision.upper - decision.lower):
-        return min(left, float(SETTLED_PAIRS - decision.pairs))
-    margin = abs(rule.tolerance - abs(decision.estimate))
-    width = (decision.upper - decision.lower) / 2
-    needed = decision.pairs * ((width / margin) ** 2 - 1) if margin else inf
-    return min(left, max(1.0, needed))

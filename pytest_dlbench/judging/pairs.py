@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 from statistics import median
+from typing import Literal
 
 from pytest_dlbench.judging.intervals import MAD_TO_SD
 from pytest_dlbench.judging.metric import Metric
@@ -114,8 +115,8 @@ def wants_more(decisions: Mapping[str, Decision]) -> bool:
     return any(not decision.is_final for decision in decisions.values())
 
 
-def stall(decisions: Mapping[str, Decision]) -> str:
-    """What it means that the two step times disagree, in a sentence; empty where they agree or one says nothing.
+def stall(decisions: Mapping[str, Decision]) -> Literal["", "worse", "better"]:
+    """Whether more or fewer steps are held up, where the two step times disagree; empty where they do not.
 
     The 10 % quantile does not see what delays fewer than 90 % of the steps: waiting for input, collecting garbage. They
     disagree where their verdicts do, and where both changed and their intervals do not meet.
@@ -123,11 +124,10 @@ def stall(decisions: Mapping[str, Decision]) -> str:
     quick, usual = (decisions[name] for name in STEP_TIMES)
     if VerdictOutcome.INCONCLUSIVE in (quick.outcome, usual.outcome):
         return ""
-    told = f"the usual step {usual.outcome}, the quickest tenth {quick.outcome}"
     if _worse(usual) > _worse(quick) or usual.lower > quick.upper:
-        return f"a stall: {told}; something now holds up some of the steps"
+        return "worse"
     if _worse(usual) < _worse(quick) or usual.upper < quick.lower:
-        return f"a stall less: {told}; fewer of the steps are held up"
+        return "better"
     return ""
 
 

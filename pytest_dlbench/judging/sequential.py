@@ -32,7 +32,11 @@ Codes = NDArray[np.intp]
 
 
 class Reason(StrEnum):
-    """Why a decision is what it is. The first three are no end: more pairs may decide. The last one is of ``many``."""
+    """Why a decision is what it is.
+
+    After the first three more pairs may still decide. The last two do not come from the rule: ``multiple_testing`` and
+    ``two_stage`` put them in its place.
+    """
 
     FEW_PAIRS = "too few pairs"
     SPREAD = "the pairs lie further apart than the reference spread allows"
@@ -42,6 +46,7 @@ class Reason(StrEnum):
     EXHAUSTED = "all pairs are used"
     NOT_FINITE = "a figure is not a finite number"
     UNCONFIRMED = "found in the screening, and no time or no budget of false alarms was left to confirm it"
+    BUDGET_SPENT = "budget spent"
 
 
 OUTCOMES = (

@@ -5,31 +5,34 @@ from collections.abc import Mapping
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
+from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.judging.stored_baseline import appended, compare, session_of
-from pytest_dlbench.records import CaseOutcome, Record, Verdict
+from pytest_dlbench.records import CaseOutcome, Record, RunOutcome, Verdict
+from pytest_dlbench.records.reasons import Incomparable, Reason, Side, TooFew
 
 
-def refusal(record: Record) -> str:
-    """Why the runs of a record are no figures to compare with, or the empty string."""
-    if outcome := of_runs(record.runs):
-        return f"{outcome}: not all runs finished"
+def refusal(record: Record, side: Side = "") -> Reason | None:
+    """Why the runs of a record are no figures to compare with, if they are not."""
+    if of_runs(record.runs):
+        return unfinished(next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED), side)
     if len(record.runs) < FEWEST_RUNS:
-        return f"{len(record.runs)} of {FEWEST_RUNS} runs that a comparison needs"
-    if invalid := [reason for run in record.runs for reason in run.invalid]:
-        return f"the machine spoiled it: {invalid[0]}"
-    return ""
+        return TooFew(runs=len(record.runs), needed=FEWEST_RUNS)
+    if any(run.invalid for run in record.runs):
+        return invalid({side: record.runs})
+    return None
 
 
 def compare_sides(
     old: Record, new: Record, tolerances: Mapping[str, float], metrics: Metrics
-) -> tuple[CaseOutcome, tuple[Verdict, ...], tuple[str, ...]]:
-    """The outcome of the new side, a verdict for each metric, and where there are none the reasons."""
-    if outcome := of_runs(new.runs):
-        return outcome, (), ("not all of the new runs finished",)
-    reasons = tuple(reason for reason in (refusal(old), refusal(new)) if reason)
-    reasons = reasons or obstacles(old.context, new.context)
-    if reasons:
+) -> tuple[CaseOutcome, tuple[Verdict, ...], tuple[Reason, ...]]:
+    """The outcome of the candidate, a verdict for each metric, and where there are none the reasons."""
+    refused = refusal(new, "candidate")
+    if (outcome := of_runs(new.runs)) and refused:
+        return outcome, (), (refused,)
+    if reasons := tuple(reason for reason in (refusal(old, "baseline"), refused) if reason):
         return CaseOutcome.INCOMPARABLE, (), reasons
+    if differences := obstacles(old.context, new.context):
+        return CaseOutcome.INCOMPARABLE, (), (Incomparable(differences=differences),)
     session = session_of(old, name="old", saved=old.runs[0].began, reason="", metrics=metrics)
     verdicts = compare(appended(None, old, session), new.runs, tolerances, metrics).verdicts
     return of_verdicts(verdicts), verdicts, ()

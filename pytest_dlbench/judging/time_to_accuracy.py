@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_dlbench.records import Run
+from pytest_dlbench.records.reasons import TargetMissed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +53,18 @@ def epochs(run: Run) -> float | None:
     return None if found is None or found.is_censored else found.epochs
 
 
-def censored(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What is to be told of runs that did not reach their target."""
+def censored(runs: Sequence[Run]) -> tuple[TargetMissed, ...]:
+    """One caution where runs did not reach their target."""
     found = [known for run in runs if (known := time_to_accuracy(run))]
     ended = [known for known in found if known.is_censored]
     if not ended:
         return ()
     shortest = min(ended, key=lambda known: known.seconds)
-    tried = f"{shortest.seconds:.3g} s, or {shortest.epochs:.3g} epochs"
-    missed = f"{len(ended)} of {len(found)} runs did not reach an accuracy of {100 * shortest.target:g} %"
-    return (f"{missed}: their time to it is more than the {tried}, that they were trained",)
+    missed = TargetMissed(
+        missed=len(ended),
+        runs=len(found),
+        target=shortest.target,
+        seconds=shortest.seconds,
+        epochs=shortest.epochs,
+    )
+    return (missed,)

@@ -1,15 +1,16 @@
 """One case pair by pair: all metrics are screened, then what may have regressed is confirmed on fresh pairs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging import multiple_testing
+from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.multiple_testing import CaseMetric, Standing
 from pytest_dlbench.judging.pairs import Pair, decide_all, is_told, reference_spread, rules, verdict, wants_more
 from pytest_dlbench.judging.power import too_narrow
 from pytest_dlbench.judging.scales import smallest_spread
-from pytest_dlbench.judging.sequential import Decision, Rule
+from pytest_dlbench.judging.sequential import Decision, Reason, Rule
 from pytest_dlbench.records import Run, Verdict
 
 NextPair = Callable[[], Pair]
@@ -127,23 +128,17 @@ class Passes:
     _full: Mapping[str, Rule] = field(default_factory=dict, init=False)
     _first: Pass | None = field(default=None, init=False)
     _second: Pass | None = field(default=None, init=False)
-
-    @property
-    def screened(self) -> Sequence[Pair]:
-        """The pairs of the first pass."""
-        return self._first.pairs if self._first else ()
-
-    @property
-    def standings(self) -> Sequence[Standing]:
-        """Of all metrics in the pass that goes on; none before the first pair."""
-        present = self._second or self._first
-        return tuple(present.standings.values()) if present else ()
+    _is_stopped: bool = field(default=False, init=False)
 
     def goes_on(self, has_time: Callable[[], bool]) -> bool:
-        """Whether another pair is wanted: the first one always is. What is a candidate now takes its level here."""
-        if self._first is None:
+        """Whether another pair is wanted, and there is time for it; what is a candidate now takes its level here.
+
+        The pairs of a first look are run whatever the time: fewer of them can conclude nothing.
+        """
+        if self._first is None or (self._first.is_open and len(self._first.pairs) < FIRST_LOOK):
             return True
         if not has_time():
+            self._is_stopped = True
             return False
         if self._first.is_open:
             return True
@@ -171,6 +166,8 @@ class Passes:
         screened, confirmed = self._first.pairs, second.pairs if second else []
         again = second.standings if second else {}
         standings = multiple_testing.settled(self._first.standings, again)
+        if self._is_stopped:
+            standings = {key: _stopped(standing) for key, standing in standings.items()}
         verdicts = tuple(
             verdict(
                 self.terms.metrics[key.metric],
@@ -189,8 +186,17 @@ class Passes:
         )
 
 
-def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_level: NextLevel) -> Found:
-    """Both passes of a case in one go."""
+def _stopped(standing: Standing) -> Standing:
+    """A metric as it stood when the time was up: one that more pairs might have decided says why there are none."""
+    if standing.decision.is_final:
+        return standing
+    return replace(standing, decision=replace(standing.decision, reason=Reason.BUDGET_SPENT))
+
+
+def judge(
+    next_pair: NextPair, terms: Terms, next_level: NextLevel, has_time: Callable[[], bool] = lambda: True
+) -> Found:
+    """Both passes of a case."""
     passes = Passes(terms=terms, next_level=next_level)
     while passes.goes_on(has_time):
         passes.add(next_pair())
@@ -198,12 +204,12 @@ def judge(next_pair: NextPair, terms: Terms, has_time: Callable[[], bool], next_
 
 
 def until_decided(
-    next_pair: NextPair, wanted: Mapping[str, Rule], has_time: Callable[[], bool], metrics: Metrics
+    next_pair: NextPair, wanted: Mapping[str, Rule], metrics: Metrics
 ) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
-    """One pass of its own: pairs, until each metric is decided by its rule or no time is left; spreads are assumed."""
+    """One pass of its own: pairs, until each metric is decided by its rule; spreads are assumed."""
     asked = Pass(rules=wanted, spreads={name: reference_spread(metrics[name]) for name in wanted}, metrics=metrics)
     asked.add(next_pair())
-    while asked.is_open and has_time():
+    while asked.is_open:
         asked.add(next_pair())
     return asked.pairs, asked.standings
 

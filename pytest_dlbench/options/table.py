@@ -91,8 +91,8 @@ OPTIONS = (
         parse=duration,
         default="",
         metavar="TIME",
-        help="With --dlbench-ab: start no further pair after this time, such as 30m or 2h, and spend it first on cases"
-        " that are decided soonest.",
+        help="With --dlbench-ab: the time for all pairs, such as 30m or 2h. Each case gets three pairs at least, and an"
+        " equal share of the time that is left when it starts; if that does not decide it, it is inconclusive.",
     ),
     Option(
         name="tolerance",

@@ -1,4 +1,4 @@
-"""From the values of a cell to the plan of its runs."""
+"""From the values of a cell to the spec of its runs."""
 
 import re
 from dataclasses import dataclass, field
@@ -18,10 +18,12 @@ from pytest_dlbench.planning.matrix import SCALES, misfit
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.launch import TUNED
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 
 # So many images went through the networks of the Rosetta Stone's inference table.
 INFERENCE_EXAMPLES = 1000
+# An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
+REPEATS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,14 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What holds for every case of a session. ``changes`` are made to whatever recipe a case has."""
+class RunSettings:
+    """How the runs of all cases of a session are made. ``changes`` are made to whatever recipe a case has."""
 
     machine: Machine
+    runs: int = 5
+    """How many of each case, where they are not pairs."""
+    keeps_invalid: bool = False
+    """Whether runs that measured the machine's troubles are used, marked."""
     scale: str
     threads: int
     seed: int
@@ -58,7 +64,12 @@ class Settings:
     metrics: Metrics = field(default_factory=lambda: METRICS)
     """All that is read off a run: the built-in metrics and those of hooks."""
 
-    def plan(
+    @property
+    def repeats(self) -> int:
+        """How many invalid runs of a case are done again."""
+        return 0 if self.keeps_invalid else REPEATS
+
+    def spec(
         self,
         framework: Framework,
         model: Model,
@@ -69,16 +80,16 @@ class Settings:
         label: str = "training",
         steps: int | None = None,
         purpose: Purpose = "training",
-    ) -> Plan:
+    ) -> RunSpec:
         """How one cell is run; raises ModelError for what cannot be trained, or applied.
 
-        The data are prepared by then, or the plan has no place to run, because their files are not here.
+        The data are prepared by then, or the spec has no place to run, because their files are not here.
         """
         outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
         refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
         place = refused if outline.refusal else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
-        return Plan(
+        return RunSpec(
             case=outline.case,
             framework=framework,
             place=place,
@@ -164,19 +175,19 @@ class Settings:
             settings={change.name: change.value for change in self.changes},
         )
 
-    def context(self, plan: Plan) -> Context:
+    def context(self, spec: RunSpec) -> Context:
         """What must be the same on both sides before figures are compared."""
         return Context(
             machine=self.machine,
-            network_digest=plan.network.digest,
-            dataset_digest=plan.data.digest,
-            batch_size=plan.recipe.batch_size,
-            steps=plan.steps,
-            precision=plan.recipe.precision,
-            init=plan.recipe.init,
-            input=plan.recipe.input,
-            recipe_steps=plan.recipe_steps,
-            allocator=plan.allocator,
+            network_digest=spec.network.digest,
+            dataset_digest=spec.data.digest,
+            batch_size=spec.recipe.batch_size,
+            steps=spec.steps,
+            precision=spec.recipe.precision,
+            init=spec.recipe.init,
+            input=spec.recipe.input,
+            recipe_steps=spec.recipe_steps,
+            allocator=spec.allocator,
         )
 
 

@@ -14,6 +14,7 @@ from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Model, Purpose, Recipe
+from pytest_dlbench.options import Options
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.plugin import parametrize
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_dlbench.planning.estimate import Forecaster
     from pytest_dlbench.planning.plan import Outline
     from pytest_dlbench.reporting.dry_run import Row
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 # Of a test that names no device.
 USUAL_DEVICE = "cpu"
@@ -32,8 +33,10 @@ USUAL_DEVICE = "cpu"
 class Planner:
     """Registered where a plan is asked for; pytest itself only collects then."""
 
-    def __init__(self, config: pytest.Config, registry: Registry, session: "Callable[[], Session]") -> None:
-        self._config, self._registry, self._session = config, registry, session
+    def __init__(
+        self, config: pytest.Config, options: Options, registry: Registry, session: "Callable[[], Session]"
+    ) -> None:
+        self._config, self._options, self._registry, self._session = config, options, registry, session
         self._rows: list[Row] = []
 
     @pytest.hookimpl(wrapper=True)
@@ -49,27 +52,26 @@ class Planner:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         items = [item for item in session.items if "dlbench" in getattr(item, "fixturenames", ())]
-        self._rows = list(_rows(items, self._registry, self._session())) if items else []
+        self._rows = list(_rows(items, self._options, self._registry, self._session())) if items else []
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         # Late, because of rich.
         from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415
 
-        session, stash = self._session(), self._config.stash
-        settings, left_out = session.settings, stash[SKIPPED]
+        settings, left_out = self._session().settings, self._config.stash[SKIPPED]
         is_verbose = self._config.getoption("verbose") > 0
         terminalreporter.section("dlbench: the plan")
-        terminalreporter.write_line(terminal.machine(settings.machine, session.options.threads, settings.scale))
+        terminalreporter.write_line(terminal.machine(settings.machine, self._options.threads, settings.scale))
         for line in dry_run.table(self._rows, left_out, is_verbose=is_verbose):
             terminalreporter.write_line(line)
 
 
-def _rows(items: list[pytest.Item], registry: Registry, session: "Session") -> "Iterable[Row]":
+def _rows(items: list[pytest.Item], options: Options, registry: Registry, session: "Session") -> "Iterable[Row]":
     """A row for every item that is a case; items in which no cell is left are none."""
     from pytest_dlbench.planning.estimate import Forecaster, read_past  # noqa: PLC0415 - see plugin.session_of
 
-    forecaster = Forecaster(session.settings.machine, read_past(session.options.journals))
-    outlook = _Outlook(registry, session, forecaster)
+    forecaster = Forecaster(session.settings.machine, read_past(options.journals))
+    outlook = _Outlook(options, registry, session, forecaster)
     for item, following in pairwise(chain(items, [None])):
         assert item is not None
         if any(_parameters(item).get(axis, "") is None for axis in AXES):
@@ -80,8 +82,8 @@ def _rows(items: list[pytest.Item], registry: Registry, session: "Session") -> "
 class _Outlook:
     """From items to rows."""
 
-    def __init__(self, registry: Registry, session: "Session", forecaster: "Forecaster") -> None:
-        self._registry, self._session, self._forecaster = registry, session, forecaster
+    def __init__(self, options: Options, registry: Registry, session: "Session", forecaster: "Forecaster") -> None:
+        self._options, self._registry, self._session, self._forecaster = options, registry, session, forecaster
         self._states: dict[str, str] = {}
 
     def row(self, item: pytest.Item, following: pytest.Item | None) -> "Row":
@@ -112,7 +114,7 @@ class _Outlook:
         outline = self._outline(item, recipe, purpose if is_exact else "equivalence", purpose)
         size, state = self._forecaster.size(outline.network), self._state(outline)
         forecast = self._forecaster.run(outline, is_exact=is_exact) if state.startswith(dry_run.RUNS) else None
-        runs = (self._session.options.runs if is_exact else 1) if forecast else 0
+        runs = (self._options.runs if is_exact else 1) if forecast else 0
         return dry_run.Row(
             case=terminal.name(outline.case),
             state=state,
@@ -128,7 +130,7 @@ class _Outlook:
 
     def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str, purpose: Purpose) -> "Outline":
         session, given = self._session, {"device": USUAL_DEVICE, **_parameters(item)}
-        point: Point = given.get("dlbench") or parametrize.points(item, session.options)[0]
+        point: Point = given.get("dlbench") or parametrize.points(item, self._options)[0]
         values = [self._registry.find(axis, given[axis], item.nodeid) for axis in AXES]
         return replace(session.settings, threads=point.threads, changes=point.changes).outline(
             cast("Framework", values[0]),
@@ -155,7 +157,7 @@ class _Outlook:
         """Whether a framework runs here, or what brings it."""
         if self._session.settings.places.ready(framework):
             return "runs"
-        if self._session.options.build:
+        if self._options.build:
             return "runs, once its environment is built"
         return f"skipped: {framework.name} is not here: {parametrize.way_here(framework)}"
 

@@ -10,16 +10,17 @@ from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.equivalence import BOUND
+from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Arms
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.reporting import explain
-from pytest_dlbench.running.plan import Plan
-from pytest_dlbench.workflows import ab
-from pytest_dlbench.workflows.benchmark import Session
-from pytest_dlbench.workflows.turns import Concluded, SetAsideError
+from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.workflows import ab, benchmark, certify
+from pytest_dlbench.workflows.runs import make_runs
+from pytest_dlbench.workflows.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class Dlbench:
         self,
         *,
         session: Session,
-        settings: Settings,
+        settings: RunSettings,
         registry: Registry,
         arms: Sequence[Arms],
         node: str,
@@ -102,7 +103,6 @@ class Dlbench:
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._recipe, self._tolerance, self._tell, self._settle, self._skip = recipe, tolerance, tell, settle, skip
-        self._calls = 0
         self._old_sides = {pair.new.name: pair.old for pair in arms}
 
     def train(
@@ -118,17 +118,17 @@ class Dlbench:
         """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
 
         A framework that is the new side of --dlbench-ab is run in pairs with the old side instead, until it is decided.
-        Fails or skips the test by the case's outcome. With --dlbench-budget, too, it ends the test here while another
-        one is nearer to a verdict; the test is called again later, and goes on with the pairs it has.
+        Fails or skips the test by the case's outcome. With --dlbench-budget a case has an equal share of the time that
+        is left, and is inconclusive where that does not decide it.
 
         ``recipe`` comes before the ``recipe`` fixture, and that before the model's own; --dlbench-set changes whichever
         it is. ``label`` starts the case's id, and tells apart two ways to train the same cell.
         """
 
-        def planned(side: Framework | str) -> Plan:
-            return self._plan(side, model, dataset, device, recipe=recipe, label=label)
+        def spec_of(side: Framework | str) -> RunSpec:
+            return self._spec(side, model, dataset, device, recipe=recipe, label=label)
 
-        return self._result(framework, planned)
+        return self._result(framework, spec_of)
 
     def infer(
         self,
@@ -146,34 +146,22 @@ class Dlbench:
         initialisation matter. Labels are not looked at: any data set will do whose inputs fit.
         """
 
-        def planned(side: Framework | str) -> Plan:
-            return self._plan(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
+        def spec_of(side: Framework | str) -> RunSpec:
+            return self._spec(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
 
-        return self._result(framework, planned)
+        return self._result(framework, spec_of)
 
-    def _result(self, framework: Framework | str, planned: Callable[[Framework | str], Plan]) -> Result:
-        """A case run and judged, beside its old side where the session has one; not again in a later turn of a test."""
-        plan = planned(framework)
-        known = self._session.turns.concluded(self._node, self._calls, plan.case.id)
-        self._calls += 1
-        record, result = known or self._concluded(plan, planned)
+    def _result(self, framework: Framework | str, spec_of: Callable[[Framework | str], RunSpec]) -> Result:
+        """A case run and judged, in pairs with its old side where the session has one."""
+        spec = spec_of(framework)
+        if old_side := self._old_sides.get(spec.framework.name):
+            record, result = ab.train(self._session, spec_of(old_side), spec, self._node, self._tolerance)
+        else:
+            record, result = benchmark.train(self._session, spec, self._node, self._tolerance)
+        self._tell(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)
-
-    def _concluded(self, plan: Plan, planned: Callable[[Framework | str], Plan]) -> Concluded:
-        try:
-            if old_side := self._old_sides.get(plan.framework.name):
-                found = ab.train(self._session, planned(old_side), plan, self._node, self._tolerance)
-            else:
-                found = self._session.train(plan, self._node, self._tolerance)
-        except SetAsideError as error:
-            # What ends a test, and is no error that its body might catch.
-            self._skip(f"set aside: {error}")
-            raise
-        self._session.turns.keep(self._node, found)
-        self._tell(*found)
-        return found
 
     def run(
         self,
@@ -195,12 +183,12 @@ class Dlbench:
         before the options'. With several ``evaluations`` the run fails if they do not give the same to the bit. One
         that is not timed shares the processors with others of its kind, under ``pytest -n 2`` for instance.
         """
-        plan = self._plan(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
-        seed = plan.seed if seed is None else seed
-        seeded = replace(plan, seed=seed, evaluations=evaluations, is_timed=is_timed)
-        (run,) = self._session.run(seeded, 1)
+        spec = self._spec(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
+        seed = spec.seed if seed is None else seed
+        seeded = replace(spec, seed=seed, evaluations=evaluations, is_timed=is_timed)
+        (run,) = make_runs(self._session, seeded, 1)
         if judging.of_runs([run]) in judging.SKIPPING:
-            self._skip(explain.unfinished(run))
+            self._skip(explain.text(unfinished(run)))
         return run
 
     def certify(
@@ -224,7 +212,7 @@ class Dlbench:
         earlier one is revoked. Skips the test where the framework is not here or cannot build the model, and fails it
         where the run does not finish, evaluates differently the second time, or builds other shapes than inferred.
         """
-        plan = self._plan(
+        spec = self._spec(
             framework,
             model,
             dataset,
@@ -235,14 +223,14 @@ class Dlbench:
             # Golden losses are of this recipe, whatever is set on the command line.
             settings=replace(self._settings, changes=()),
         )
-        run, certificate = self._session.certify(replace(plan, seed=seed), golden, bound)
+        run, certificate = certify.certify(self._session, replace(spec, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
-            self._skip(explain.unfinished(run))
+            self._skip(explain.text(unfinished(run)))
         if certificate is None:
-            raise DlbenchError(explain.unfinished(run))
+            raise DlbenchError(explain.text(unfinished(run)))
         return certificate
 
-    def _plan(
+    def _spec(
         self,
         framework: Framework | str,
         model: Model | str,
@@ -252,13 +240,13 @@ class Dlbench:
         recipe: Recipe | None,
         label: str,
         steps: int | None = None,
-        settings: Settings | None = None,
+        settings: RunSettings | None = None,
         purpose: Purpose = "training",
-    ) -> Plan:
+    ) -> RunSpec:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
 
-        return (settings or self._settings).plan(
+        return (settings or self._settings).spec(
             cast("Framework", find("framework", framework)),
             cast("Model", find("model", model)),
             cast("Dataset | SyntheticData", find("dataset", dataset)),

@@ -9,23 +9,21 @@ import pytest
 
 from pytest_dlbench import judging, options
 from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.judging import Metrics
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sides import Arms, arms
-from pytest_dlbench.plugin import markers, parametrize, rounds
+from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
-from pytest_dlbench.plugin.rounds import Interleaving
 from pytest_dlbench.plugin.terminal import Reporter
-from pytest_dlbench.plugin.xdist import Controller
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
-from pytest_dlbench.reporting import junit
 from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.fixture import Dlbench
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 REPORTER = "dlbench-reporter"
 OPTIONS = pytest.StashKey[Options]()
@@ -34,6 +32,7 @@ REGISTRY = pytest.StashKey[Registry]()
 ARMS = pytest.StashKey[Sequence[Arms]]()
 RESULT = pytest.StashKey[CaseResult]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
+PAIRED = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,17 +81,22 @@ def session_of(config: pytest.Config) -> "Session":
     if SESSION not in config.stash:
         # Late: NumPy, psutil and the like are slow to load, and every pytest session with this plugin installed, and
         # every collection, would wait for them.
-        from pytest_dlbench.workflows.benchmark import open_session  # noqa: PLC0415
+        from pytest_dlbench.options import settings  # noqa: PLC0415
+        from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
-        reporter = config.pluginmanager.get_plugin(REPORTER)
+        asked, reporter = config.stash[OPTIONS], config.pluginmanager.get_plugin(REPORTER)
+        progress = reporter.progress if reporter else Silent()
         worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
-            config.stash[OPTIONS],
-            worker.get("workerid", ""),
-            reporter.progress if reporter else Silent(),
+            settings.run_settings(asked, progress),
+            settings.gate_policy(asked),
+            settings.storage(asked),
+            progress,
+            repeat_flags=asked.again,
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
-            metrics=config.stash[REGISTRY].metrics,
+            worker=worker.get("workerid", ""),
             workers=worker.get("workercount", 1),
+            tests=config.stash.get(PAIRED, 1),
         )
     return config.stash[SESSION]
 
@@ -102,20 +106,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     # A worker of pytest-xdist reports to its controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Reporter(config, terminal, lambda: session_of(config)), REPORTER)
-    if rounds.is_wanted(config, config.stash[OPTIONS]):
-        is_controller = config.pluginmanager.hasplugin("dsession")
-        config.pluginmanager.register(
-            Controller(config, config.stash[OPTIONS].journals)
-            if is_controller
-            else Interleaving(config, lambda: session_of(config))
-        )
+        reporter = Reporter(config, terminal, config.stash[OPTIONS], lambda: session_of(config))
+        config.pluginmanager.register(reporter, REPORTER)
     if config.stash[OPTIONS].plan:
         if terminal is None:
             raise pytest.UsageError(
                 "--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one"
             )
-        config.pluginmanager.register(Planner(config, config.stash[REGISTRY], lambda: session_of(config)))
+        planner = Planner(config, config.stash[OPTIONS], config.stash[REGISTRY], lambda: session_of(config))
+        config.pluginmanager.register(planner)
 
 
 # First, so that pytest finds the cells as if the test itself had parametrized them.
@@ -144,12 +143,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(str(error)) from error
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Here, for what is deselected has no share of the time.
+    stash = session.config.stash
+    stash[PAIRED] = sum(parametrize.is_paired(item, stash[ARMS]) for item in session.items)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, object, object]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except DlbenchError as error:
-        text = str(error)
+        # Late, as below.
+        from pytest_dlbench.reporting import explain  # noqa: PLC0415
+
+        text = explain.error(error, item.config.stash[REGISTRY].metrics)
     # Out here: as an exception of the handling of another one it would be told twice.
     pytest.fail(text, pytrace=False)
 
@@ -218,8 +226,9 @@ def recipe() -> Recipe | None:
 def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - a session that only collects needs no words
 
-    config, node = request.config, request.node
+    config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
 
     def tell(record: Record, result: CaseResult) -> None:
@@ -228,11 +237,11 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     def settle(record: Record, result: CaseResult) -> None:
         node.stash[RESULT] = result
         node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
-        node.user_properties += junit.properties(result)
-        _settle(session.options, result)
+        node.user_properties += junit.properties(result, session.settings.metrics)
+        _settle(asked, result, session.settings.metrics)
 
-    point = getattr(request, "param", None) or parametrize.points(node, session.options)[0]
-    target = parametrize.target_of(node, session.options.target_accuracy)
+    point = getattr(request, "param", None) or parametrize.points(node, asked)[0]
+    target = parametrize.target_of(node, asked.target_accuracy)
     return Dlbench(
         session=session,
         settings=replace(session.settings, threads=point.threads, changes=point.changes, target_accuracy=target),
@@ -240,17 +249,19 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         arms=config.stash[ARMS],
         node=node.nodeid,
         recipe=recipe,
-        tolerance=markers.tolerances(node, session.options, session.settings.metrics),
+        tolerance=markers.tolerances(node, asked, session.settings.metrics),
         tell=tell,
         settle=settle,
         skip=pytest.skip,
     )
 
 
-def _settle(asked: Options, result: CaseResult) -> None:
+def _settle(asked: Options, result: CaseResult, metrics: Metrics) -> None:
     """Pass, fail or skip, by the outcome."""
-    warnings = "".join(f"\nwarning: {warning}" for warning in result.warnings)
-    text = f"{result.outcome}: {result.case.id}\n{result.message}{warnings}"
+    from pytest_dlbench.reporting import cautions, explain  # noqa: PLC0415 - as above
+
+    warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result, metrics))
+    text = f"{result.outcome}: {result.case.id}\n{explain.message(result, metrics)}{warnings}"
     # What could not be saved must not look as if it had been.
     is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
     fails = judging.fails(

@@ -108,6 +108,18 @@ def purpose_of(node: pytest.Item) -> Purpose:
     return "inference" if node.get_closest_marker("inference") else "training"
 
 
+def is_paired(item: pytest.Item, arms: Sequence[Arms]) -> bool:
+    """Whether a test runs its case in pairs, as far as its parameters say."""
+    if not arms or "dlbench" not in getattr(item, "fixturenames", ()) or item.get_closest_marker("equivalence"):
+        return False
+    given = getattr(item, "callspec", None)
+    if given is None or "framework" not in given.params:
+        # Its body names the framework.
+        return True
+    framework = given.params["framework"]
+    return getattr(framework, "name", framework) in {pair.new.name for pair in arms}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """What a case is trained with beside its cell: changes of its recipe, and CPU threads."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_dlbench.judging import SKIPPING, Metrics
+from pytest_dlbench.options import Options
 from pytest_dlbench.plugin.parametrize import SKIPPED
 from pytest_dlbench.records import CaseResult, SkippedCell, codec
 from pytest_dlbench.reporting.annotations import Failure
@@ -19,7 +20,7 @@ from pytest_dlbench.running.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.artifacts import Ended, Published
-    from pytest_dlbench.workflows.benchmark import Session
+    from pytest_dlbench.workflows.session import Session
 
 # What pytest-rerunfailures will repeat is a "rerun".
 PYTESTS_OWN = ("passed", "failed", "skipped")
@@ -32,8 +33,10 @@ class Reporter:
     Without a terminal reporter (``-p no:terminal``) it prints nothing but errors, and writes what was asked for.
     """
 
-    def __init__(self, config: pytest.Config, terminal_reporter: Any | None, session: "Callable[[], Session]") -> None:
-        self._config, self._terminal, self._session = config, terminal_reporter, session
+    def __init__(
+        self, config: pytest.Config, terminal_reporter: Any | None, options: Options, session: "Callable[[], Session]"
+    ) -> None:
+        self._config, self._terminal, self._options, self._session = config, terminal_reporter, options, session
         self._cases = 0
         # Read now: while a test's output is captured, standard output is no terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
@@ -115,7 +118,7 @@ class Reporter:
         elif self._terminal and self._results:
             from pytest_dlbench.reporting import last_line  # noqa: PLC0415 - as below
 
-            budget = self._session().options.false_alarms
+            budget = self._options.false_alarms
             self._terminal.write_line(last_line.line(self._results, budget, self._repeated, self._metrics))
         return finished
 
@@ -145,10 +148,9 @@ class Reporter:
     def _ended(self) -> "Ended":
         from pytest_dlbench.plugin.artifacts import Ended  # noqa: PLC0415 - as above
 
-        session = self._session()
         return Ended(
             root=self._config.rootpath,
-            options=session.options,
+            options=self._options,
             journals=[Path(path) for path in self._written()],
             results=self._results,
             left_out=self._left_out,
@@ -167,13 +169,13 @@ class Reporter:
     def _heading(self) -> str:
         from pytest_dlbench.reporting import terminal  # noqa: PLC0415 - as above
 
-        session = self._session()
-        return terminal.machine(session.settings.machine, session.options.threads, session.settings.scale)
+        settings = self._session().settings
+        return terminal.machine(settings.machine, self._options.threads, settings.scale)
 
     def _lines(self) -> list[str]:
         from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
 
-        asked = self._session().options
+        asked = self._options
         layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort, metrics=self._metrics)
         rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.outcomes import VerdictOutcome
+from pytest_dlbench.records.reasons import NotPlanted
 from pytest_dlbench.records.results import Verdict
 from pytest_dlbench.records.versions import FORMAT_VERSION
 
@@ -14,8 +15,8 @@ class Fault:
     """A fault that was planted on the new side of a case, and what the gate said of it.
 
     ``verdict`` is of the metric that it was planted in, None where the gate said nothing; ``pairs`` are all that
-    the gate ran until every metric was decided. ``reason`` says why it ended there, or why it was not run, or could not
-    be; ``outcome`` is None then.
+    the gate ran until every metric was decided, and ``reason`` says why it ended there. ``not_planted`` says why it was
+    not run, or could not be; ``outcome`` is None then. In files older than this field ``reason`` has that, as text.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Fault:
     pairs: int = 0
     verdict: Verdict | None = None
     reason: str = ""
+    not_planted: NotPlanted | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pytest_dlbench.records.cases import Case
 from pytest_dlbench.records.equivalence import Certificate
 from pytest_dlbench.records.outcomes import CaseOutcome, VerdictOutcome
+from pytest_dlbench.records.reasons import Caution, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,21 +66,26 @@ class OperatorTime:
 class CaseResult:
     """A case as it is reported.
 
-    ``message`` says why the outcome is what it is, in full; ``warnings`` why its figures may mislead. ``steps`` and
+    ``reasons`` say why the outcome is what it is, ``cautions`` why its figures may mislead. ``steps`` and
     ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
-    and ``runs`` are its own only. ``since_anchor`` holds it against the anchor of its baseline; ``drifting`` are
-    metrics that have crept, with the sessions since it began. ``settled_by`` is the command that would settle what is
-    suspect. ``operators`` are those that changed most, where a regression was profiled.
+    and ``runs`` are its own only. ``since_anchor`` holds it against the reference session of its baseline; ``drifting``
+    are metrics that have drifted, with the sessions since it began. ``operators`` are those that changed most, where a
+    regression was profiled.
+
+    ``message``, ``settled_by`` (the command that would settle a suspicion) and ``warnings`` are text: of files that are
+    older than the reasons, and of documents, for readers that make no sentences of their own. Empty elsewhere.
     """
 
     case: Case
     outcome: CaseOutcome
-    message: str
     runs: int
     figures: Mapping[str, float]
     verdicts: tuple[Verdict, ...] = ()
     since_anchor: tuple[Verdict, ...] = ()
     drifting: Mapping[str, int] = field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    message: str = ""
     settled_by: str = ""
     warnings: tuple[str, ...] = ()
     saved: bool = False

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.records import Calibration, Fault, VerdictOutcome
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import explain, figures
 
 CHANGED = (VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED)
 
@@ -46,7 +46,8 @@ def _spread(metric: str, spread: float) -> str:
 
 def _fault(fault: Fault) -> str:
     if fault.outcome is None:
-        return f"{'–':<14}{'–':>5}  {fault.reason.partition(chr(10))[0]}"
+        problem = explain.brief(fault.not_planted) if fault.not_planted else fault.reason.partition("\n")[0]
+        return f"{'–':<14}{'–':>5}  {problem}"
     if fault.verdict is None:
         return f"{fault.outcome:<14}{fault.pairs:>5}  {fault.reason}"
     verdict = fault.verdict

@@ -1,273 +1,329 @@
-"""Why a case is what it is, and what to do: the texts that a test fails, is skipped or is noted with."""
+"""Why a case is what it is, and what to do: paragraphs made from reasons, and the plain text that a test fails with.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+The terminal and JUnit show the text; GitHub's summary and the page have the paragraphs in their own markup.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from math import expm1
-from typing import TYPE_CHECKING
 
-from pytest_dlbench import judging
-from pytest_dlbench.judging import METRICS, Metrics, TimeToAccuracy
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
-from pytest_dlbench.judging.phases import Growth, growths
-from pytest_dlbench.records import (
-    Baseline,
-    CaseOutcome,
-    CaseResult,
-    OperatorTime,
-    Pairing,
-    Record,
-    Run,
-    RunOutcome,
-    Verdict,
-    VerdictOutcome,
-)
-from pytest_dlbench.reporting import figures
-
-if TYPE_CHECKING:
-    # Only the types: they are slow to load.
-    from pytest_dlbench.judging.accuracy import Divergences, TimesToAccuracy
-    from pytest_dlbench.judging.stored_baseline import Judged
+from pytest_dlbench.records import CaseOutcome, CaseResult, OperatorTime, Pairing, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records import reasons as of
+from pytest_dlbench.reporting import cautions, commands, figures
 
 WAY_OUT = (
-    "five or more sessions in the baseline (--dlbench-save) tell what sessions differ by, --dlbench-runs N narrows what"
-    " runs differ by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
+    "five or more sessions in the baseline (--dlbench-save) show how much sessions vary, --dlbench-runs N narrows what"
+    " runs vary by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
 )
-
 WAY_OUT_OF_PAIRS = (
-    "--dlbench-max-runs N and a longer --dlbench-budget let more pairs be run; --dlbench-tolerance can be wider"
+    "--dlbench-max-runs N and a longer --dlbench-budget allow more pairs; --dlbench-tolerance can be wider"
 )
-
-SURE_WAY_OUT = "sessions of this machine differ by too much: --dlbench-ab needs none; --dlbench-tolerance can be wider"
+SURE_WAY_OUT = (
+    "sessions of this machine vary by too much: --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
+)
+CHANGED = {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commands:
-    """What a user may do about a comparison: run the case again, run it in pairs, move its anchor."""
+class Paragraph:
+    """A sentence, or the heading of a list; with a ``command``, what that is for.
 
-    again: str
-    pairs: str
-    anchor: str
+    ``quoted`` are lines that somebody else wrote, such as a traceback, ``log`` those that a worker printed.
+    """
 
-
-def accept_command(again: str, reason: str = "why the new figure is right") -> str:
-    """The command that makes this session's figures the baseline; ``again`` runs the same case again."""
-    return f'{again} --dlbench-save --dlbench-reason "{reason}"'
-
-
-def unfinished(run: Run) -> str:
-    """A run that did not finish, with the worker's last words."""
-    if run.outcome in (RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA):
-        return run.message
-    lines = [f"run {run.index + 1} (seed {run.seed}): {run.message}"]
-    if run.log:
-        lines += ["the worker's last output:", *(f"  | {line}" for line in run.log)]
-    return "\n".join(lines)
+    text: str
+    command: str = ""
+    quoted: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
 
 
-def invalid(runs: Sequence[Run], repeats: int) -> str:
-    """Runs that measured the machine's troubles, and nothing was compared with."""
-    lines = [f"run {run.index + 1} (seed {run.seed}): {reason}" for run in runs for reason in run.invalid]
-    return "\n".join(
-        [
-            f"invalid, as were {repeats} repetitions; not compared, and not saved:",
-            *(f"  {line}" for line in lines),
-            "  dlbench doctor tells what to do about the machine; --dlbench-allow invalid keeps such runs, marked",
-        ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a reason is about: a case, if it is one that speaks of the verdicts of its case, and the known metrics."""
+
+    case: CaseResult | None = None
+    metrics: Metrics = field(default_factory=lambda: METRICS)
+
+    @property
+    def result(self) -> CaseResult:
+        """The case; there must be one."""
+        assert self.case is not None
+        return self.case
+
+
+def paragraphs(result: CaseResult, metrics: Metrics = METRICS) -> tuple[Paragraph, ...]:
+    """Everything that there is to say about a case; of a file that is older than reasons, what is written there."""
+    if not result.reasons:
+        return (_quoted(result.message),) if result.message else ()
+    subject = Subject(case=result, metrics=metrics)
+    return tuple(paragraph for reason in result.reasons for paragraph in _explained(reason, subject))
+
+
+def message(result: CaseResult, metrics: Metrics = METRICS) -> str:
+    """The same as plain text."""
+    return _text(paragraphs(result, metrics))
+
+
+def kinds(result: CaseResult) -> str:
+    """Which reasons there are, by the names that they have in JSON: ``saved compared``."""
+    return " ".join(str(type(reason).__struct_config__.tag) for reason in result.reasons)
+
+
+def settled_by(result: CaseResult, metrics: Metrics = METRICS) -> str:
+    """The command that would settle what is suspect; empty where nothing is."""
+    compared = (reason for reason in result.reasons if isinstance(reason, of.Compared))
+    found = (commands.in_pairs(result.case, one.again, one.pairs, metrics) for one in compared if one.pairs)
+    return next(found, result.settled_by)
+
+
+def rendered(result: CaseResult, metrics: Metrics = METRICS) -> CaseResult:
+    """The case with its texts alongside the data, for readers that make no sentences of their own."""
+    return replace(
+        result,
+        message=message(result, metrics),
+        settled_by=settled_by(result, metrics),
+        warnings=cautions.warnings(result, metrics),
     )
 
 
-def no_baseline(machine: str, others: Sequence[str], again: str) -> str:
-    """Nothing to compare with."""
-    save = accept_command(again, "first baseline")
-    if others:
-        elsewhere = f"no baseline of {machine}, only of {', '.join(others)}: other machines say nothing here"
-        return f"{elsewhere}\n  to save one: {save}"
-    return f"no baseline\n  to save one: {save}"
+def text(reason: of.Reason | of.NotPlanted) -> str:
+    """A reason on its own, as plain text; not one that speaks of the verdicts of its case."""
+    return _text(_explained(reason, Subject()))
 
 
-def incomparable(baseline: Baseline, obstacles: Sequence[str], again: str) -> str:
-    """A baseline of something else."""
-    return "\n".join(
-        [
-            f"the baseline of {baseline.sessions[-1].saved} was measured under other conditions:",
-            *(f"  {obstacle}" for obstacle in obstacles),
-            f"  to replace it: {accept_command(again)}",
-        ]
+def brief(reason: of.Reason | of.NotPlanted) -> str:
+    """The same in one line: what it begins with, and the last line of somebody else's, which often says why."""
+    first, *others = _explained(reason, Subject())
+    quoted = [line.strip() for one in (first, *others) for line in (*one.quoted, *one.log) if line.strip()]
+    return " ".join([first.text, *(["; ".join(first.items)] if first.items else []), *quoted[-1:]])
+
+
+def error(raised: DlbenchError, metrics: Metrics = METRICS) -> str:
+    """What a user reads of an error, which may carry a reason."""
+    match raised:
+        case of.ToleranceTooTightError():
+            return too_tight(raised.case, raised.reason, metrics)
+        case of.NotFinishedError():
+            return text(raised.reason)
+        case of.SharedCaseError(case=case, tests=(first, second)):
+            differently = f"{first} and {second} train the case {case!r} differently and would share its baseline"
+            return f"{differently};\n  give them labels: dlbench.train(..., label='big-batch')"
+        case of.OtherGoldenError(case=case, differences=differences):
+            lines = [f"  {difference(one)}" for one in differences]
+            return "\n".join([f"{case}: the golden losses are of something else:", *lines, "  make new golden losses"])
+        case _:
+            return str(raised)
+
+
+def _text(paragraphs: Iterable[Paragraph]) -> str:
+    return "\n".join(line for paragraph in paragraphs for line in _lines(paragraph))
+
+
+def _lines(paragraph: Paragraph) -> Iterator[str]:
+    yield f"{paragraph.text}: {paragraph.command}" if paragraph.command else paragraph.text
+    yield from paragraph.quoted
+    yield from (f"  {item}" for item in paragraph.items)
+    yield from (f"  | {line}" for line in paragraph.log)
+
+
+def _quoted(message: str, before: str = "") -> Paragraph:
+    """Words of somebody else, which may be several lines."""
+    first, *others = message.split("\n")
+    return Paragraph(text=f"{before}{first}", quoted=tuple(others))
+
+
+@singledispatch
+def _explained(reason: object, _: Subject) -> Iterator[Paragraph]:
+    raise TypeError(f"there are no words for {type(reason).__name__}")
+
+
+# Compared with a baseline
+
+
+@_explained.register
+def _saved(reason: of.Saved, _: Subject) -> Iterator[Paragraph]:
+    session = "the first session" if reason.session == 1 else f"session {reason.session}"
+    yield Paragraph(text=f"saved as {session} of the baseline {reason.path} ({reason.why})")
+
+
+@_explained.register
+def _no_baseline(reason: of.NoBaseline, _: Subject) -> Iterator[Paragraph]:
+    elsewhere = (
+        f" for {reason.machine}, only for {', '.join(reason.others)}: figures of other machines say nothing here"
     )
+    yield Paragraph(text=f"no baseline{elsewhere if reason.others else ''}")
+    yield Paragraph(text="to save one", command=commands.accept(reason.again, "first baseline"))
 
 
-def compared(
-    baseline: Baseline, record: Record, judged: "Judged", commands: Commands, metrics: Metrics = METRICS
-) -> str:
-    """Every metric against its baseline and its anchor, what changed in between, and what to do."""
-    newest, verdicts = baseline.sessions[-1], judged.verdicts
-    changes = [
-        *judging.changes(newest.versions, record.runs[0].versions),
-        *judging.changes(baseline.recipe, record.recipe),
-    ]
-    behind = f" and {sessions(len(baseline.sessions) - 1)} before it" if len(baseline.sessions) > 1 else ""
-    lines = [
-        f"against the baseline of {newest.saved} ({newest.reason}){behind}:",
-        *(f"  {line(verdict, metrics)}" for verdict in verdicts),
-        *_since_anchor(baseline, judged.since_anchor, commands.anchor, metrics),
-        *drifted(judged.drifting),
-    ]
-    lines += ["what changed in between:", *(f"  {change}" for change in changes or ["no version, no recipe setting"])]
+@_explained.register
+def _incomparable(reason: of.Incomparable, _: Subject) -> Iterator[Paragraph]:
+    subject = f"the baseline of {reason.saved} was" if reason.saved else "the two sides were"
+    heading = f"{subject} measured under different conditions:"
+    yield Paragraph(text=heading, items=tuple(map(difference, reason.differences)))
+    if reason.again:
+        yield Paragraph(text="to replace it", command=commands.accept(reason.again))
+
+
+@_explained.register
+def _compared(reason: of.Compared, subject: Subject) -> Iterator[Paragraph]:
+    """Every metric against its baseline and reference session, what changed in between, and what to do."""
+    result, metrics = subject.result, subject.metrics
+    verdicts = [verdict for verdict in result.verdicts if not _is_absolute(verdict, metrics)]
+    earlier = f" and {sessions(reason.sessions - 1)} before it" if reason.sessions > 1 else ""
+    heading = f"compared with the baseline of {reason.saved} ({reason.why}){earlier}:"
+    yield Paragraph(text=heading, items=_verdicts(verdicts, metrics))
+    if result.since_anchor:
+        yield from _since_reference(reason.reference, result, metrics)
+    yield from (Paragraph(text=text) for text in drifted(result.drifting, metrics))
+    changes = tuple(map(difference, (*reason.versions, *reason.recipe)))
+    yield Paragraph(text="what changed in between:", items=changes or ("no version and no recipe setting",))
     found = {verdict.outcome for verdict in verdicts}
     if VerdictOutcome.INCONCLUSIVE in found:
-        lines.append(_undecided(verdicts, len(record.runs)))
-    if judged.outcome is CaseOutcome.SUSPECT:
-        lines += [_suspected(judged), f"pairs would tell: {commands.pairs}"]
-    if found & {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}:
-        lines.append(f"to accept the new figures: {accept_command(commands.again)}")
-    return "\n".join(lines)
+        yield _undecided(verdicts, result.runs)
+    if reason.pairs:
+        yield Paragraph(text=_suspected(verdicts))
+        command = commands.in_pairs(result.case, reason.again, reason.pairs, metrics)
+        yield Paragraph(text="paired runs would settle it", command=command)
+    if found & CHANGED:
+        yield Paragraph(text="to accept the new figures", command=commands.accept(reason.again))
 
 
-def sessions(count: int) -> str:
-    """A number of sessions."""
-    return f"{count} session{'' if count == 1 else 's'}"
+def _verdicts(verdicts: Iterable[Verdict], metrics: Metrics) -> tuple[str, ...]:
+    return tuple(line(verdict, metrics) for verdict in verdicts)
 
 
-def _since_anchor(baseline: Baseline, verdicts: Sequence[Verdict], command: str, metrics: Metrics) -> list[str]:
-    if not verdicts:
-        return []
-    anchor = next(session for session in baseline.sessions if session.id == baseline.anchor)
-    lines = [
-        f"since the anchor of {anchor.saved} ({anchor.reason}):",
-        *(f"  {line(verdict, metrics)}" for verdict in verdicts),
-    ]
-    if any(verdict.outcome is VerdictOutcome.SUSPECT for verdict in verdicts):
-        lines.append(f"  to accept what has added up: {command}")
-    return lines
+def _is_absolute(verdict: Verdict, metrics: Metrics) -> bool:
+    return verdict.metric in metrics and metrics[verdict.metric].is_absolute
 
 
-def deciding(result: CaseResult, metrics: Metrics = METRICS) -> list[str]:
-    """What made the outcome of a case, a line each; nothing where it was not compared."""
-    told = [line(verdict, metrics) for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
-    if result.outcome is CaseOutcome.SUSPECT:
-        told += [*added_up(result.since_anchor, metrics), *drifted(result.drifting)]
-    return told
+def _since_reference(reference: of.Reference, result: CaseResult, metrics: Metrics) -> Iterator[Paragraph]:
+    heading = f"since the reference session of {reference.saved} ({reference.why}):"
+    yield Paragraph(text=heading, items=_verdicts(result.since_anchor, metrics))
+    if added_up(result.since_anchor, metrics):
+        command = commands.move_reference(result.case, reference.move)
+        yield Paragraph(text="to accept what has added up", command=command)
 
 
-def added_up(since_anchor: Sequence[Verdict], metrics: Metrics = METRICS) -> list[str]:
-    """Metrics that are worse than at the anchor, a line each."""
-    found = [verdict for verdict in since_anchor if verdict.outcome is VerdictOutcome.SUSPECT]
-    return [f"since the anchor: {line(verdict, metrics)}" for verdict in found]
+def _undecided(verdicts: Sequence[Verdict], runs: int) -> Paragraph:
+    undecided = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
+    names = ", ".join(verdict.metric for verdict in undecided)
+    stored = max(verdict.sessions for verdict in undecided)
+    known = f"{sessions(stored)} then" if stored else "the runs then"
+    # Sessions that are known to vary by much are not brought together by more of them.
+    way_out = SURE_WAY_OUT if stored >= KNOWN_SESSIONS else WAY_OUT
+    text = f"inconclusive ({names}): {known} and {runs} runs now cannot resolve the tolerance"
+    return Paragraph(text=text, items=(way_out,))
 
 
-def drifted(drifting: Mapping[str, int]) -> list[str]:
-    """Metrics that crept, a line each."""
-    return [
-        f"{metric} has crept to the worse for {sessions(count)}, too little to be seen in one; dlbench history shows it"
-        for metric, count in drifting.items()
-    ]
-
-
-def _suspected(judged: "Judged") -> str:
+def _suspected(verdicts: Sequence[Verdict]) -> str:
     """Why it is no more than a suspicion."""
-    few = [verdict for verdict in judged.verdicts if verdict.outcome is VerdictOutcome.SUSPECT]
+    few = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.SUSPECT]
     if few:
         names, known = ", ".join(verdict.metric for verdict in few), sessions(few[0].sessions)
         return (
-            f"suspect ({names}): {known} cannot tell what two sessions of this machine differ by anyway;"
-            f" from {KNOWN_SESSIONS} on --dlbench-save has made it known"
+            f"suspect ({names}): {known} cannot show how much sessions of this machine vary anyway;"
+            f" {KNOWN_SESSIONS} or more do (--dlbench-save)"
         )
-    return "suspect: the newest sessions alone do not show it, the anchor or the drift does"
+    return "suspect: the newest sessions alone do not show it, the reference session or the drift does"
 
 
-def paired(
-    pairing: Pairing,
-    verdicts: Sequence[Verdict],
-    told: Sequence[str],
-    runs: Mapping[str, Sequence[Run]],
-    again: str,
-    *,
-    metrics: Metrics = METRICS,
-) -> str:
-    """A new side against an old one: every metric, which part of a run changed, and how the two sides differ.
+@_explained.register
+def _leaking(_: of.Leaking, subject: Subject) -> Iterator[Paragraph]:
+    for verdict in subject.result.verdicts:
+        if verdict.metric == "leak":
+            yield Paragraph(
+                text=line(verdict, subject.metrics),
+                items=("the resident set grows with the steps, whatever the baseline shows",),
+            )
 
-    ``runs`` are those of the sides "old" and "new".
-    """
-    old, new = runs["old"], runs["new"]
+
+# Compared in pairs
+
+
+@_explained.register
+def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
+    """Every metric, which phases of a run changed, and how the two sides differ."""
+    result = subject.result
+    pairing = result.pairing
+    assert pairing is not None
     passes = f"{pairing.screened} pairs"
     if pairing.confirmed:
-        passes += f", and {pairing.confirmed} fresh ones for what those did not clear"
-    lines = [
-        f"against {pairing.old.framework} in {passes}{_reference(pairing)}:",
-        *(f"  {line(verdict, metrics)}" for verdict in verdicts),
-    ]
-    lines += [f"  {line}" for line in told]
-    if undecided := [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]:
-        lines += [f"  {verdict.metric}: {pairing.reasons[verdict.metric]}" for verdict in undecided]
-    lines += _listed("what takes another time:", [_growth(growth) for growth in growths(old, new)])
-    lines += _listed("what differs between the two sides:", judging.changes(old[0].versions, new[0].versions))
-    return "\n".join([*lines, f"to run it again: {again}"])
-
-
-def times_to_accuracy(compared: "TimesToAccuracy", old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> str:
-    """Restricted means with their interval, and how many runs of either side never got there."""
-    longer = compared.longer
-    missed = [sum(time.is_censored for time in side) for side in (old, new)]
-    return (
-        f"time to an accuracy of {100 * old[0].target:g} %: {figures.seconds(compared.old)} →"
-        f" {figures.seconds(compared.new)} of the first {figures.seconds(compared.horizon)},"
-        f" {longer.estimate:+.3g} s [{longer.lower:+.3g}, {longer.upper:+.3g}], log-rank p {compared.p_value:.2g};"
-        f" {missed[0]} of {len(old)} and {missed[1]} of {len(new)} runs never reached it"
+        passes += f", and {pairing.confirmed} fresh ones to confirm what those did not clear"
+    heading = f"compared with {pairing.old.framework} in {passes}{_spread(pairing)}:"
+    lines = (
+        *_verdicts(result.verdicts, subject.metrics),
+        *_alongside(reason, result.verdicts),
+        *_open(pairing, result.verdicts),
     )
+    yield Paragraph(text=heading, items=lines)
+    yield Paragraph(text="what takes a different time:", items=tuple(map(_phase, reason.phases)) or ("nothing",))
+    differences = tuple(map(difference, reason.versions)) or ("nothing",)
+    yield Paragraph(text="what differs between baseline and candidate:", items=differences)
+    yield Paragraph(text="to run it again", command=commands.again(reason.again))
 
 
-def divergences(old: "Divergences", new: "Divergences", chance: float, sides: tuple[str, str]) -> str:
-    """Runs that diverged, counted on both sides."""
-    then, now = sides
-    counts = f"{old.diverged} of {old.runs} runs of {then} diverged, {new.diverged} of {new.runs} of {now}"
-    more = (
-        f": so many more, or more still, come by chance in {100 * chance:.2g}%" if new.diverged > old.diverged else ""
-    )
-    return f"{counts}{more}"
-
-
-def _reference(pairing: Pairing) -> str:
+def _spread(pairing: Pairing) -> str:
     if not pairing.reference_runs or "step_time" not in pairing.spreads:
         return ""
     spread = 100 * expm1(pairing.spreads["step_time"])
-    return f" (two of {pairing.reference_runs} earlier runs in a row differ by {spread:.2g}% of step_time)"
+    return f" (two consecutive runs of {pairing.reference_runs} earlier ones differ by {spread:.2g}% in step_time)"
 
 
-def too_narrow(
-    case: str,
-    tolerances: Mapping[str, float],
-    smallest: Mapping[str, float],
-    tellers: str,
-    seen: str,
-    *,
-    metrics: Metrics = METRICS,
-) -> str:
-    """Tolerances that cannot be told from no change, and the smallest that can.
-
-    ``tellers`` are such as "20 pairs", ``seen`` says what it rests on: "on any machine".
-    """
-    lines = [f"{case}: {tellers} cannot tell so little from no change:"]
-    for name, least in smallest.items():
-        given, needed = figures.amount(name, tolerances[name], metrics), figures.enough(name, least, metrics)
-        lines.append(f"  {name}: {given} is asked for, {needed} is the least that is found in 90% of cases, {seen}")
-    enough = {name: figures.enough(name, least, metrics) for name, least in smallest.items()}
-    wider = " ".join(f"--dlbench-tolerance={name}:{amount}" for name, amount in enough.items())
-    return "\n".join([*lines, f"  tolerate more: {wider}"])
+def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """What is reported and not judged."""
+    if reason.stall:
+        yield _stall(reason.stall, {verdict.metric: verdict.outcome for verdict in verdicts})
+    if reason.time_to_target:
+        yield _time_to_target(reason.time_to_target)
 
 
-def narrow(smallest: Mapping[str, float], tellers: str, metrics: Metrics = METRICS) -> list[str]:
-    """The same of tolerances that nobody asked for: those metrics may stay inconclusive."""
-    return [
-        f"{name}: {tellers} on this machine tell no less than {figures.enough(name, least, metrics)}, more than its"
-        " tolerance"
-        for name, least in smallest.items()
-    ]
+def _open(pairing: Pairing, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    for verdict in verdicts:
+        if verdict.outcome is VerdictOutcome.INCONCLUSIVE:
+            yield f"{verdict.metric}: {pairing.reasons[verdict.metric]}"
 
 
-def operators(changes: Sequence[OperatorTime]) -> str:
-    """The operators that changed most, with their time a step."""
-    told = [_operator(change) for change in changes]
-    return "\n".join(_listed("operators that changed most, time a step under the framework's own profiler:", told))
+def _stall(kind: str, found: Mapping[str, VerdictOutcome]) -> str:
+    both = f"the usual step {found['step_time_median']}, the fastest tenth {found['step_time']}"
+    if kind == "worse":
+        return f"a stall: {both}; something now delays some of the steps"
+    return f"less of a stall: {both}; fewer of the steps are delayed"
+
+
+def _time_to_target(times: of.TimeToTarget) -> str:
+    baseline, candidate, horizon = map(figures.seconds, (times.baseline, times.candidate, times.horizon))
+    longer, lower, upper = (
+        "unknown" if value is None else f"{value:+.3g}" for value in (times.longer, times.lower, times.upper)
+    )
+    p_value = "unknown" if times.p_value is None else f"{times.p_value:.2g}"
+    return (
+        f"time to an accuracy of {100 * times.target:g} %: {baseline} → {candidate} of the first {horizon},"
+        f" {longer} s [{lower}, {upper}], log-rank p {p_value};"
+        f" {times.missed[0]} of {times.runs[0]} and {times.missed[1]} of {times.runs[1]} runs never reached it"
+    )
+
+
+def _phase(change: of.PhaseChange) -> str:
+    baseline, candidate = figures.seconds(change.baseline), figures.seconds(change.candidate)
+    direction = "longer" if change.candidate > change.baseline else "shorter"
+    by = figures.seconds(abs(change.candidate - change.baseline))
+    return f"{change.phase:<10} {baseline} → {candidate}, {by} {direction}"
+
+
+@_explained.register
+def _profiled(_: of.Profiled, subject: Subject) -> Iterator[Paragraph]:
+    heading = "operators that changed most, time per step under the framework's own profiler:"
+    yield Paragraph(text=heading, items=tuple(map(_operator, subject.result.operators)) or ("nothing",))
+
+
+@_explained.register
+def _not_profiled(reason: of.NotProfiled, _: Subject) -> Iterator[Paragraph]:
+    yield Paragraph(text=f"not profiled: {reason.problem}")
 
 
 def _operator(change: OperatorTime) -> str:
@@ -276,41 +332,143 @@ def _operator(change: OperatorTime) -> str:
     return f"{change.name:<28} {old} → {new}, {sign}{figures.seconds(abs(change.new - change.old))}"
 
 
-def _listed(heading: str, lines: Sequence[str]) -> list[str]:
-    return [heading, *(f"  {line}" for line in lines or ["nothing"])]
+# Not compared
 
 
-def _growth(growth: Growth) -> str:
-    old, new = figures.seconds(growth.old), figures.seconds(growth.new)
-    return f"{growth.phase:<10} {old} → {new}, {figures.seconds(abs(growth.new - growth.old))} {growth.direction}"
+@_explained.register
+def _damaged_baseline(reason: of.DamagedBaseline, _: Subject) -> Iterator[Paragraph]:
+    yield _quoted(reason.problem, f"the baseline is damaged: {reason.path}: ")
+
+
+@_explained.register
+def _too_few(reason: of.TooFew, _: Subject) -> Iterator[Paragraph]:
+    text = f"{reason.runs} of the {reason.needed} runs that a comparison needs: --dlbench-runs {reason.needed}"
+    yield Paragraph(text=text)
+
+
+@_explained.register
+def _unavailable(reason: of.Unavailable, _: Subject) -> Iterator[Paragraph]:
+    yield _quoted(reason.problem)
+
+
+@_explained.register
+def _not_tried(reason: of.NotTried, _: Subject) -> Iterator[Paragraph]:
+    yield Paragraph(text=f"not tried: {reason.missed} was not found")
+
+
+@_explained.register
+def _no_dropout(reason: of.NoDropout, _: Subject) -> Iterator[Paragraph]:
+    yield Paragraph(text=f"{reason.model} has no dropout")
+
+
+@_explained.register
+def _unfinished(reason: of.Unfinished, _: Subject) -> Iterator[Paragraph]:
+    """With the worker's last words."""
+    if reason.side:
+        framework = f", {reason.framework}," if reason.framework else ""
+        yield Paragraph(text=f"the {reason.side}{framework} did not finish ({reason.outcome}):")
+    if reason.outcome in (RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA):
+        yield _quoted(reason.message)
+        return
+    yield _quoted(reason.message, f"run {reason.index + 1} (seed {reason.seed}): ")
+    if reason.log:
+        yield Paragraph(text="the worker's last output:", log=reason.log)
+
+
+@_explained.register
+def _diverged(reason: of.Diverged, _: Subject) -> Iterator[Paragraph]:
+    counts = (
+        f"{reason.baseline} of {reason.baseline_runs} runs of the baseline diverged,"
+        f" {reason.candidate} of {reason.candidate_runs} of the candidate"
+    )
+    if reason.chance is not None:
+        counts += f": the probability of so many more, or of even more, by chance is {100 * reason.chance:.2g}%"
+    yield Paragraph(text=counts)
+
+
+@_explained.register
+def _invalid(reason: of.Invalid, _: Subject) -> Iterator[Paragraph]:
+    repeated = f", as were {reason.repeats} repetitions" if reason.repeats else ""
+    lines = tuple(
+        f"{f'{run.side}, ' if run.side else ''}run {run.index + 1} (seed {run.seed}): {problem}"
+        for run in reason.runs
+        for problem in run.reasons
+    )
+    yield Paragraph(text=f"invalid{repeated}; not compared, and not saved:", items=lines)
+    allowed = "--dlbench-allow invalid (of dlbench's commands: --allow invalid) keeps such runs, marked"
+    yield Paragraph(text=f"dlbench doctor says what to do about the machine; {allowed}")
+
+
+def too_tight(case: str, reason: of.ToleranceTooTight, metrics: Metrics = METRICS) -> str:
+    """Tolerances that cannot be judged, and the smallest that can."""
+    lines = [f"{case}: tolerance too tight: {cautions.judges(reason)} cannot resolve it:"]
+    for one in reason.metrics:
+        asked, least = figures.amount(one.metric, one.asked, metrics), figures.enough(one.metric, one.smallest, metrics)
+        smallest = f"the minimum detectable change is {least} (90 % power), {_basis(reason)}"
+        lines.append(f"  {one.metric}: {asked} is asked for, {smallest}")
+    enough = {one.metric: figures.enough(one.metric, one.smallest, metrics) for one in reason.metrics}
+    wider = [f"--dlbench-tolerance={name}:{amount}" for name, amount in enough.items()]
+    return "\n".join([*lines, f"  a tolerance that can be judged: {' '.join(wider)}"])
+
+
+def _basis(reason: of.ToleranceTooTight) -> str:
+    match reason.basis:
+        case "sessions":
+            return "as sessions and runs vary here; --dlbench-ab or more runs may resolve less"
+        case "runs":
+            return f"as {reason.reference_runs} consecutive runs vary here"
+        case "calibration":
+            return "as runs varied in dlbench calibrate"
+        case "any":
+            return "on any machine"
+
+
+# Lines that stand in other texts, too
 
 
 def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
-    """One metric: verdict, old and new figure, change with its interval, tolerance."""
+    """One metric: verdict, both figures, change with its interval, tolerance."""
     old, new = (figures.figure(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict, metrics), figures.tolerance(verdict, metrics)
     return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
-def _undecided(verdicts: Sequence[Verdict], runs: int) -> str:
-    undecided = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
-    names = ", ".join(verdict.metric for verdict in undecided)
-    stored = max(verdict.sessions for verdict in undecided)
-    known = f"{sessions(stored)} then" if stored else "the runs then"
-    # Sessions that are known to lie far apart are not brought together by more of them.
-    way_out = SURE_WAY_OUT if stored >= KNOWN_SESSIONS else WAY_OUT
-    return (
-        f"inconclusive ({names}): {known} and {runs} runs now cannot tell the change from its tolerance.\n  {way_out}"
-    )
+def difference(found: of.Difference) -> str:
+    """What differs: ``torch 2.12.0 → 2.13.0``."""
+    then, now = ("none" if value is None else value for value in (found.baseline, found.candidate))
+    return f"{found.name} {then} → {now}"
 
 
-def with_leak(verdict: Verdict, message: str) -> str:
-    """A message, below what memory that grows adds to it."""
-    if verdict.outcome is VerdictOutcome.EQUIVALENT:
-        return message
-    return f"{line(verdict)}\n  the resident set grows with the steps, whatever a baseline has\n{message}"
+def sessions(count: int) -> str:
+    """A number of sessions."""
+    return f"{count} session{'' if count == 1 else 's'}"
 
 
-def too_few(runs: int, needed: int) -> str:
-    """Runs whose spread is not known."""
-    return f"{runs} of {needed} runs that a comparison needs: --dlbench-runs {needed}"
+def deciding(result: CaseResult, metrics: Metrics = METRICS) -> list[str]:
+    """What made the outcome of a case, a line each; nothing where it was not compared."""
+    decisive = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    found = list(_verdicts(decisive, metrics))
+    if result.outcome is CaseOutcome.SUSPECT:
+        found += [*added_up(result.since_anchor, metrics), *drifted(result.drifting, metrics)]
+    return found
+
+
+def added_up(since_reference: Sequence[Verdict], metrics: Metrics = METRICS) -> list[str]:
+    """Metrics that are worse than in the reference session, a line each."""
+    found = [verdict for verdict in since_reference if verdict.outcome is VerdictOutcome.SUSPECT]
+    return [f"since the reference session: {line(verdict, metrics)}" for verdict in found]
+
+
+def drifted(drifting: Mapping[str, int], metrics: Metrics = METRICS) -> list[str]:
+    """Metrics that drifted, a line each."""
+    advice = "too little to be seen in one; see dlbench history"
+    return [
+        f"{metric} has drifted {_worse(metric, metrics)} for {sessions(count)}, {advice}"
+        for metric, count in drifting.items()
+    ]
+
+
+def _worse(metric: str, metrics: Metrics) -> str:
+    if metric not in metrics:
+        return "to the worse"
+    return "up" if metrics[metric].better == "lower" else "down"

@@ -49,7 +49,7 @@ def change(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     shown = size(verdict.metric, verdict.change, metrics)
     if verdict.lower is None or verdict.upper is None:
         return f"{shown} [no interval]"
-    if metrics[verdict.metric].kind == "points":
+    if _kind(verdict.metric, metrics) == "points":
         return f"{shown} [{verdict.lower:+.2f}, {verdict.upper:+.2f}]"
     return f"{shown} [{verdict.lower:.3f}, {verdict.upper:.3f}]"
 
@@ -58,7 +58,13 @@ def size(metric: str, change: float | None, metrics: Metrics = METRICS) -> str:
     """A change alone: ``ratio 1.083``, ``-2.31 pp``."""
     if change is None:
         return "no change known"
-    return f"{change:+.2f} pp" if metrics[metric].kind == "points" else f"ratio {change:.3f}"
+    match _kind(metric, metrics):
+        case "points":
+            return f"{change:+.2f} pp"
+        case "ratio":
+            return f"ratio {change:.3f}"
+        case _:
+            return f"{change:.3f}"
 
 
 def tolerance(verdict: Verdict, metrics: Metrics = METRICS) -> str:
@@ -68,17 +74,28 @@ def tolerance(verdict: Verdict, metrics: Metrics = METRICS) -> str:
 
 def amount(metric: str, tolerance: float, metrics: Metrics = METRICS) -> str:
     """The same of a metric that is not judged yet."""
-    return f"{tolerance:g}pp" if metrics[metric].kind == "points" else f"{100 * tolerance:g}%"
+    match _kind(metric, metrics):
+        case "points":
+            return f"{tolerance:g}pp"
+        case "ratio":
+            return f"{100 * tolerance:g}%"
+        case _:
+            return f"{tolerance:g}"
 
 
 def enough(metric: str, value: float, metrics: Metrics = METRICS) -> str:
     """A tolerance with two digits, rounded up so that it is enough: ``1.3%``, ``0.41pp``."""
-    is_points = metrics[metric].kind == "points"
-    shown = value if is_points else 100 * value
+    scale, unit = {"points": (1, "pp"), "ratio": (100, "%")}.get(_kind(metric, metrics), (1, ""))
+    shown = scale * value
     step = 10.0 ** (math.floor(math.log10(shown)) - 1)
     # What has two digits already stays as it is, in spite of binary fractions.
     rounded = step * math.ceil(shown / step - 1e-6)
-    return f"{rounded:.12g}{'pp' if is_points else '%'}"
+    return f"{rounded:.12g}{unit}"
+
+
+def _kind(metric: str, metrics: Metrics) -> str:
+    """How changes of a metric are measured; empty for one of a hook that is not installed here."""
+    return metrics[metric].kind if metric in metrics else ""
 
 
 def count(value: int) -> str:

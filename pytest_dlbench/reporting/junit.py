@@ -1,11 +1,15 @@
 """A case as JUnit properties."""
 
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseResult
+from pytest_dlbench.reporting import explain
 
 
-def properties(result: CaseResult) -> list[tuple[str, object]]:
-    """Name and value of each: the case, the outcome, the steps, every figure, and all that a comparison found."""
+def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str, object]]:
+    """Name and value of each: the case, the outcome and its reasons, every figure, and all that a comparison found."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
+    found += [("dlbench_reason", explain.kinds(result) or None)]
+    found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]
     found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]
     found += [(f"dlbench_{name}", value) for name, value in result.figures.items()]
     for verdict in result.verdicts:

@@ -29,16 +29,16 @@ def line(
     """The counts, and what may be a false alarm: ``budget`` is the share of sessions that --dlbench-false-alarms has.
 
     Pairs spend of it what their confirmations may err with. What was compared with a stored baseline is judged each by
-    itself, and is told apart. What another attempt ``repeated`` is not counted; it was judged all the same.
+    itself, and is counted apart. What another attempt ``repeated`` is not counted; it was judged all the same.
     """
     from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - of NumPy
 
     judged = (*results, *repeated)
     spent = sum(result.pairing.alpha for result in judged if result.pairing)
-    told = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
+    spending = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
     if stored := sum(_held(result, metrics) for result in judged if not result.pairing):
-        told += f", {stored} figures held against baselines at {_percent(ALPHA)} or less each"
-    return f"dlbench: {counts(results)}; {told}"
+        spending += f", {stored} metrics compared with baselines (α ≤ {_percent(ALPHA)} each)"
+    return f"dlbench: {counts(results)}; {spending}"
 
 
 def _held(result: CaseResult, metrics: Metrics) -> int:

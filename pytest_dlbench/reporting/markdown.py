@@ -22,7 +22,7 @@ def summary(
 
 
 def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
-    """Regressions with the metrics that make them, then whatever else did not end well, with its first line."""
+    """Regressions with the metrics that make them, then whatever else did not end well, with its reason."""
     lines: list[str] = []
     for outcome in last_line.WORST_FIRST:
         for result in results:
@@ -33,8 +33,19 @@ def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 
 
 def _reasons(result: CaseResult, metrics: Metrics) -> list[str]:
-    told = explain.deciding(result, metrics) or result.message.splitlines()[:1]
-    return [f"- {_text(' '.join(line.split()))}" for line in told]
+    first = [line for one in explain.paragraphs(result, metrics)[:1] for line in (one.text, *one.items)]
+    lines = explain.deciding(result, metrics) or first
+    shown = [f"- {_text(' '.join(line.split()))}" for line in lines]
+    command = " ".join(explain.settled_by(result, metrics).splitlines())
+    return [*shown, *([f"- to settle it: {_code(command)}"] if command else [])]
+
+
+def _code(text: str) -> str:
+    """A command that can be copied as it is: as many backticks as it does not have."""
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"
 
 
 def _table(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:

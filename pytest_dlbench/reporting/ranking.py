@@ -106,7 +106,7 @@ def _differences(names: Sequence[str], pair: Sequence[Cells]) -> Iterator[str]:
         bare = [cell for cell in shared if not cells[cell].certificate]
         if bare:
             yield f"{name} is not certified to train the same network as the oracle: {_listed(bare)}"
-        disturbed = [cell for cell in shared if cells[cell].warnings]
+        disturbed = [cell for cell in shared if cells[cell].cautions or cells[cell].warnings]
         if disturbed:
             yield f"{name} has warnings, see below: {_listed(disturbed)}"
     for cell in shared:

@@ -10,14 +10,14 @@ from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, SkippedCell, VerdictOutcome
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.reporting import cautions, explain
 
 # Outcomes that need not fail a test, and whose reason would not be seen then.
 EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
 # Of these, the metrics that made them so.
 BY_METRIC = {
     CaseOutcome.REGRESSED: "worse than the tolerance allows; the failure of its test says what changed in between",
-    CaseOutcome.SUSPECT: "it looks worse, and a stored baseline alone cannot tell; pairs would",
+    CaseOutcome.SUSPECT: "it looks worse, which a stored baseline alone cannot confirm; paired runs can",
     CaseOutcome.INCONCLUSIVE: "neither regressed nor equivalent",
     CaseOutcome.IMPROVED: "the baseline is stale; --dlbench-save accepts the new figures",
 }
@@ -54,13 +54,15 @@ def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str
     if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
         shown.append(f"no_baseline: {missing} × nothing to compare with; --dlbench-save --dlbench-reason TEXT saves")
     shown += _cut_short(results)
-    shown += [f"warning: {name(result.case)}: {warning}" for result in results for warning in result.warnings]
+    shown += [
+        f"warning: {name(result.case)}: {text}" for result in results for text in cautions.warnings(result, metrics)
+    ]
     shown += [line for result in results if result.saved for line in _accepted(result, metrics)]
     for outcome in EXPLAINED:
         cases: dict[str, list[str]] = {}
         for result in results:
             if result.outcome is outcome:
-                cases.setdefault(result.message, []).append(name(result.case))
+                cases.setdefault(explain.message(result, metrics), []).append(name(result.case))
         for message, names in cases.items():
             shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
     return shown
@@ -102,15 +104,15 @@ def _accepted(result: CaseResult, metrics: Metrics) -> list[str]:
     """What a saved session differs by from its baseline and anchor: whoever accepts a slip should see it."""
     changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
     told = [explain.line(verdict, metrics) for verdict in changed]
-    told += [*explain.added_up(result.since_anchor, metrics), *explain.drifted(result.drifting)]
+    told += [*explain.added_up(result.since_anchor, metrics), *explain.drifted(result.drifting, metrics)]
     return [f"saved: {name(result.case)}: {line}" for line in told]
 
 
 def _deciding(result: CaseResult, metrics: Metrics) -> list[str]:
-    """The metrics behind an outcome; its message where there are none."""
-    told = explain.deciding(result, metrics)
-    told += [f"to tell: {result.settled_by}"] if result.settled_by else []
-    return [f"  {name(result.case)}: {line}" for line in told or [result.message]]
+    """The metrics behind an outcome; its reasons where there are none."""
+    shown = explain.deciding(result, metrics)
+    shown += [f"to settle it: {command}"] if (command := explain.settled_by(result, metrics)) else []
+    return [f"  {name(result.case)}: {line}" for line in shown or [explain.message(result, metrics)]]
 
 
 def left_out(cells: Iterable[SkippedCell], *, is_listed: bool) -> list[str]:

@@ -46,6 +46,11 @@ def cards() -> tuple[str, ...]:
         return ("",)
 
 
+def places(device: str, find_cards: Callable[[], Sequence[str]] = cards) -> int:
+    """How many cases can be measured on a device at the same time."""
+    return 1 if device == CPU else max(1, len(find_cards()))
+
+
 @contextmanager
 def held(device: str, waiting: Callable[[], None], find_cards: Callable[[], Sequence[str]] = cards) -> Iterator[str]:
     """Hold a device to measure on it; gives the UUID of the card, empty for the processors.

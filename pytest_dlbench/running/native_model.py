@@ -10,7 +10,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.running.plan import recipe_json
+from pytest_dlbench.running.run_spec import recipe_json
 from pytest_dlbench.running.weights import write_weights
 
 TIMEOUT_SECONDS = 300.0

@@ -7,8 +7,9 @@ from random import Random
 
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
-from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.progress import Progress
+from pytest_dlbench.running.run_hooks import RunHooks
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 
 
@@ -32,18 +33,19 @@ class InvalidError(Exception):
 class Pairs:
     """Pairs as they are asked for; ``keep`` has each run before the next starts.
 
-    Both runs of a pair have the same seed. Which side is first is drawn from the plan's seed and the case, and kept in
+    Both runs of a pair have the same seed. Which side is first is drawn from the spec's seed and the case, and kept in
     ``new_first``. ``seen`` are all runs that finished or diverged, of invalid pairs, too. ``limit`` is what is told as
     the number of pairs at most. A pair of which ``examine`` found a run invalid is done again, ``repeats`` times in
     all, unless they are to be kept.
     """
 
-    old: Plan
-    new: Plan
-    keep: Callable[[Plan, Run], None]
+    old: RunSpec
+    new: RunSpec
+    hooks: RunHooks
+    keep: Callable[[RunSpec, Run], None]
     progress: Progress
     limit: int
-    examine: Callable[[Plan, Run], Run]
+    examine: Callable[[RunSpec, Run], Run]
     repeats: int
     keeps_invalid: bool
     new_first: list[bool] = field(default_factory=list)
@@ -52,6 +54,7 @@ class Pairs:
     _order: Random = field(init=False)
 
     def __post_init__(self) -> None:
+        self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
         self._order = Random(f"{self.new.seed} {self.old.case.id} {self.new.case.id}")
 
     @contextmanager
@@ -59,9 +62,7 @@ class Pairs:
         """On the device, from the first pair to the last."""
         case = self.new.case
         with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as card:
-            self.old, self.new = (
-                replace(plan, card=card, enters=self.progress.phase_began) for plan in (self.old, self.new)
-            )
+            self.old, self.new = (replace(spec, card=card) for spec in (self.old, self.new))
             yield
 
     def next(self) -> tuple[Run, Run]:
@@ -81,24 +82,24 @@ class Pairs:
         """Both sides, in the order in which they were run."""
         sides = [("old", self.old), ("new", self.new)]
         drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
-        return {name: self._run(place, name, plan, len(self.new_first)) for place, (name, plan) in enumerate(drawn)}
+        return {name: self._run(place, name, spec, len(self.new_first)) for place, (name, spec) in enumerate(drawn)}
 
     def count(self, least: int) -> Mapping[str, Sequence[Run]]:
         """``seen``, with runs added until there are so many of each side; anything else than a divergence ends it."""
-        for name, plan in (("old", self.old), ("new", self.new)):
+        for name, spec in (("old", self.old), ("new", self.new)):
             while len(self.seen[name]) < least:
                 try:
-                    self._run(0, name, plan, len(self.seen[name]))
+                    self._run(0, name, spec, len(self.seen[name]))
                 except UnfinishedError as error:
                     if error.run.outcome is not RunOutcome.DIVERGED:
                         return self.seen
         return self.seen
 
-    def _run(self, place: int, name: str, plan: Plan, index: int) -> Run:
-        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name} side, {plan.framework.name}"
+    def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
+        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name} side, {spec.framework.name}"
         self.progress.run_started(self.new.case, done, limit, side)
-        run = self.examine(plan, train_once(plan, index))
-        self.keep(plan, run)
+        run = self.examine(spec, train_once(spec, index, self.hooks))
+        self.keep(spec, run)
         self.progress.run_finished(self.new.case, run, done, limit, side)
         if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
             self.seen[name].append(run)

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
-from pytest_dlbench.running.plan import Plan
 from pytest_dlbench.running.progress import Progress
+from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 
 
@@ -16,11 +17,12 @@ def _as_it_is(run: Run) -> Run:
 
 
 def train_series(
-    plan: Plan,
+    spec: RunSpec,
     runs: int,
     *,
     keep: Callable[[Run], None],
     progress: Progress,
+    hooks: RunHooks = NO_HOOKS,
     examine: Callable[[Run], Run] = _as_it_is,
     repeats: int = 0,
     first: int = 0,
@@ -32,16 +34,17 @@ def train_series(
     the place of the first one among the runs of its case, from 0 on.
     """
     finished: list[Run] = []
-    with _placed(replace(plan, enters=progress.phase_began), progress) as placed:
+    hooks = replace(hooks, phase_began=progress.phase_began)
+    with _placed(spec, progress) as placed:
         for index in range(first, first + runs):
-            progress.run_started(plan.case, index, first + runs)
-            run = examine(train_once(placed, index))
+            progress.run_started(spec.case, index, first + runs)
+            run = examine(train_once(placed, index, hooks))
             keep(run)
             while run.invalid and repeats:
                 repeats -= 1
-                run = examine(train_once(placed, index))
+                run = examine(train_once(placed, index, hooks))
                 keep(run)
-            progress.run_finished(plan.case, run, index, first + runs)
+            progress.run_finished(spec.case, run, index, first + runs)
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:
                 break
@@ -49,16 +52,16 @@ def train_series(
 
 
 @contextmanager
-def _placed(plan: Plan, progress: Progress) -> Iterator[Plan]:
-    """The plan with the card or the processors that it has in this block."""
-    case = plan.case
+def _placed(spec: RunSpec, progress: Progress) -> Iterator[RunSpec]:
+    """The spec with the card or the processors that it has in this block."""
+    case = spec.case
 
     def waiting() -> None:
         progress.waiting(case, case.device)
 
-    if plan.is_timed or case.device != devices.CPU:
+    if spec.is_timed or case.device != devices.CPU:
         with devices.held(case.device, waiting) as card:
-            yield replace(plan, card=card)
+            yield replace(spec, card=card)
     else:
         with devices.shared(case.threads, waiting) as cores:
-            yield replace(plan, cores=cores)
+            yield replace(spec, cores=cores)

@@ -1,7 +1,5 @@
 """A record against the stored baseline of its case, and into it."""
 
-import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,43 +11,50 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import Metrics, stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.options import Options
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
-from pytest_dlbench.reporting import explain, figures
+from pytest_dlbench.records.reasons import DamagedBaseline, Incomparable, NoBaseline, Reason, Repeat, Saved, TooFew
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import session_name
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.repository import commit_of
+from pytest_dlbench.workflows import reasons
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# What says which cells, or stands for one side only: pairs name all of it themselves.
-OF_ONE_SIDE = ("--dlbench-frameworks", "--dlbench-ab", "--dlbench-runs", "--dlbench-baselines", "--dlbench-build")
-
 
 @dataclass(slots=True, kw_only=True)
 class Comparer:
-    """Compares the cases of one session with their baselines."""
+    """Compares the cases of one session with their baselines.
 
-    options: Options
+    ``reason`` is kept with what it saves; ``repeat_flags`` are what a command that repeats a case needs.
+    """
+
     baselines: BaselineStore
+    reason: str = ""
+    repeat_flags: tuple[str, ...] = ()
+    history: str = ""
     metrics: Metrics
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
-        """The case as its baseline has it judged; ``node`` is the test's id, for the commands in messages."""
-        again = shlex.join(["pytest", node, *self.options.again])
+        """The case as its baseline has it judged; ``node`` is the test's id, for the suggested commands."""
+        again = Repeat(node=node, flags=self.repeat_flags)
         try:
             baseline = self.baselines.read(record.case, record.context.machine)
             if baseline is None:
                 return self._without_baseline(record, again)
-            return self._against(baseline, record, framework, node, tolerance)
+            return self._against(baseline, record, framework, again, tolerance)
         except FileFormatError as error:
-            return result(record, CaseOutcome.INCOMPARABLE, f"the baseline is damaged: {error}")
+            return result(record, CaseOutcome.INCOMPARABLE, self._damaged(record, error))
 
     def narrow(
-        self, case: Case, context: Context, tolerances: Mapping[str, float], calibrated: Mapping[str, float]
+        self,
+        case: Case,
+        context: Context,
+        tolerances: Mapping[str, float],
+        calibrated: Mapping[str, float],
+        runs: int,
     ) -> Mapping[str, float]:
         """The least tolerance that the case's baseline can tell, of each metric whose own is below it.
 
@@ -57,9 +62,7 @@ class Comparer:
         """
         baseline = usable(self.baselines, case, context)
         try:
-            if baseline is None:
-                return {}
-            return stored_baseline.narrow(baseline, tolerances, calibrated, self.options.runs, self.metrics)
+            return stored_baseline.narrow(baseline, tolerances, calibrated, runs, self.metrics) if baseline else {}
         except FileFormatError:
             return {}
 
@@ -71,75 +74,49 @@ class Comparer:
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""
         before = usable(self.baselines, record.case, record.context)
-        found = accepted(before, record, self.baselines, self.options.reason, compared, metrics=self.metrics)
-        path = self.baselines.write(found)
-        sessions = f"session {len(before.sessions) + 1}" if before else "the first session"
-        message = f"saved as {sessions} of the baseline {path} ({self.options.reason})\n{compared.message}"
-        return replace(compared, outcome=CaseOutcome.PASSED, message=message, saved=True)
+        path = self.baselines.write(
+            accepted(before, record, self.baselines, self.reason, compared, metrics=self.metrics)
+        )
+        session = len(before.sessions) + 1 if before else 1
+        saved = Saved(path=str(path), session=session, why=self.reason)
+        return replace(compared, outcome=CaseOutcome.PASSED, reasons=(saved, *compared.reasons), saved=True)
 
-    def _without_baseline(self, record: Record, again: str) -> CaseResult:
+    def _damaged(self, record: Record, error: FileFormatError) -> DamagedBaseline:
+        path = str(self.baselines.path(record.case, record.context.machine))
+        return DamagedBaseline(path=path, problem=str(error).removeprefix(path).removeprefix(": "))
+
+    def _without_baseline(self, record: Record, again: Repeat) -> CaseResult:
         machine = record.context.machine
         others = self.baselines.others(record.case, machine)
         outcome = CaseOutcome.INCOMPARABLE if others else CaseOutcome.NO_BASELINE
-        return result(record, outcome, explain.no_baseline(machine.name, others, again))
+        return result(record, outcome, NoBaseline(machine=machine.name, others=others, again=again))
 
     def _against(
-        self, baseline: Baseline, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]
+        self, baseline: Baseline, record: Record, framework: Framework, again: Repeat, tolerance: Mapping[str, float]
     ) -> CaseResult:
-        again = shlex.join(["pytest", node, *self.options.again])
-        if obstacles := judging.obstacles(baseline.context, record.context):
-            return result(record, CaseOutcome.INCOMPARABLE, explain.incomparable(baseline, obstacles, again))
+        if differences := judging.obstacles(baseline.context, record.context):
+            saved = baseline.sessions[-1].saved
+            reason = Incomparable(saved=saved, differences=differences, again=again)
+            return result(record, CaseOutcome.INCOMPARABLE, reason)
         if len(record.runs) < FEWEST_RUNS:
-            return result(record, CaseOutcome.INCONCLUSIVE, explain.too_few(len(record.runs), FEWEST_RUNS))
+            return result(record, CaseOutcome.INCONCLUSIVE, TooFew(runs=len(record.runs), needed=FEWEST_RUNS))
         judged = stored_baseline.compare(baseline, record.runs, tolerance, self.metrics, self._series(record))
-        pairs = self._pairs(baseline, record, framework, node, tolerance)
-        commands = explain.Commands(again=again, pairs=pairs, anchor=self._anchor(record))
-        found = result(record, judged.outcome, explain.compared(baseline, record, judged, commands, self.metrics))
+        is_suspect = judged.outcome is CaseOutcome.SUSPECT
+        pairs = reasons.in_pairs(baseline, record, framework, tolerance, self.metrics) if is_suspect else None
+        compared = reasons.compared(baseline, record, self.baselines.folder, again, pairs)
         return replace(
-            found,
+            result(record, judged.outcome, compared),
             verdicts=judged.verdicts,
             since_anchor=judged.since_anchor,
             drifting=judged.drifting,
-            settled_by=pairs if judged.outcome is CaseOutcome.SUSPECT else "",
         )
-
-    def _pairs(
-        self, baseline: Baseline, record: Record, framework: Framework, node: str, tolerances: Mapping[str, float]
-    ) -> str:
-        """The command that runs this case in pairs: the version of the baseline, and the one of now."""
-        name, case = framework.name.partition("==")[0].partition("@")[0], record.case
-        then, now = (
-            versions.get(framework.package, "").partition("+")[0]
-            for versions in (baseline.sessions[-1].versions, record.runs[0].versions)
-        )
-        is_released = then and now and then != now and framework.environments
-        sides = f"{name}=={then},{name}=={now}" if is_released else "old.txt,new.txt"
-        cells = {"models": case.model, "datasets": case.dataset, "devices": case.device}
-        given = [flag for flag in self.options.again if not flag.startswith(OF_ONE_SIDE)]
-        narrowed = [f"--dlbench-{axis}={value}" for axis, value in cells.items()]
-        # Requirements files may pin further frameworks.
-        narrowed += [] if is_released else [f"--dlbench-frameworks={name}"]
-        narrowed += [
-            f"--dlbench-tolerance={metric}:{figures.amount(metric, tolerance, self.metrics)}"
-            for metric, tolerance in tolerances.items()
-            if tolerance != self.metrics[metric].tolerance
-        ]
-        return shlex.join(
-            ["pytest", node.partition("[")[0], *narrowed, *given, "--dlbench-build", f"--dlbench-ab={sides}"]
-        )
-
-    def _anchor(self, record: Record) -> str:
-        """The command that makes the newest session the anchor."""
-        folder = os.path.relpath(self.baselines.folder)
-        elsewhere = [] if folder == "baselines" else ["--baselines", folder]
-        return shlex.join(["dlbench", "baseline", "anchor", record.case.id, "--last", *elsewhere])
 
     def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
         """Medians of the sessions that --dlbench-history has of this case, oldest first; nothing without it."""
-        if not self.options.history:
+        if not self.history:
             return {}
         if self._rows is None:
-            self._rows = _remembered(self.options.history, record.context.machine.name, self.metrics)
+            self._rows = _remembered(self.history, record.context.machine.name, self.metrics)
         return series_of(self._rows, record, self.metrics)
 
 
@@ -205,15 +182,15 @@ def series_of(rows: "pd.DataFrame", record: Record, metrics: Metrics) -> Mapping
     return {name: [median(values) for group in sessions if len(values := group[name].dropna())] for name in names}
 
 
-def result(record: Record, outcome: CaseOutcome, message: str) -> CaseResult:
-    """A case as it is reported."""
+def result(record: Record, outcome: CaseOutcome, *found: Reason) -> CaseResult:
+    """A case as it is reported, for the reasons found."""
     return CaseResult(
         case=record.case,
         outcome=outcome,
-        message=message,
+        reasons=found,
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
-        warnings=(*judging.disturbances(record.runs), *judging.censored(record.runs)),
+        cautions=(*judging.disturbances(record.runs), *judging.censored(record.runs)),
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,

@@ -8,15 +8,17 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.bisection import Answer, next_place
 from pytest_dlbench.judging.multiple_testing import CaseMetric
 from pytest_dlbench.judging.pairs import verdict
+from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Rule
 from pytest_dlbench.judging.two_stage import until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.records.reasons import NotFinishedError, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
-from pytest_dlbench.running.plan import Plan
-from pytest_dlbench.workflows.ab import next_of, pairs_of
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.workflows import reasons
+from pytest_dlbench.workflows.runs import next_of, pairs_of
+from pytest_dlbench.workflows.session import Session
 
 ANSWERS = {
     VerdictOutcome.REGRESSED: Answer.BAD,
@@ -38,10 +40,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What is known of a version, and why. ``old`` and ``new`` are the last pair of runs, the good version's first."""
+    """What is known of a version.
+
+    ``rule`` says why the rule answered when it did, ``reason`` why it was not asked or has no answer: None of the
+    version that was given as the good one. ``old`` and ``new`` are the last pair of runs, the good version's first.
+    """
 
     answer: Answer
-    reason: str = ""
+    rule: str = ""
+    reason: Reason | None = None
     verdict: Verdict | None = None
     old: Run | None = None
     new: Run | None = None
@@ -57,7 +64,7 @@ class Search:
 
     def run(self) -> None:
         """First the newest: where that is not bad there is nothing to look for."""
-        self.found[0] = Comparison(answer=Answer.GOOD, reason="given as the good one")
+        self.found[0] = Comparison(answer=Answer.GOOD)
         newest = len(self.names) - 1
         self.found[newest] = self.compare(self.names[newest])
         while self.is_bad and (place := next_place(self.answers)) is not None:
@@ -75,37 +82,36 @@ class Search:
         return newest is not None and newest.answer is Answer.BAD
 
 
-def compare(session: Session, good: Plan, plan_of: Callable[[], Plan], question: Question) -> Comparison:
+def compare(session: Session, good: RunSpec, spec_of: Callable[[], RunSpec], question: Question) -> Comparison:
     """One version against the good one; raises DlbenchError where that is the one that does not run."""
     try:
-        plan = plan_of()
+        spec = spec_of()
     except DlbenchError as error:
-        return Comparison(answer=Answer.SKIPPED, reason=str(error))
-    if isinstance(plan.place, Absent):
-        return Comparison(answer=Answer.SKIPPED, reason=plan.place.reason)
-    return _compared(session, good, plan, question)
+        return Comparison(answer=Answer.SKIPPED, reason=Unavailable(problem=str(error)))
+    if isinstance(spec.place, Absent):
+        return Comparison(answer=Answer.SKIPPED, reason=Unavailable(problem=spec.place.reason))
+    return _compared(session, good, spec, question)
 
 
-def _compared(session: Session, good: Plan, plan: Plan, question: Question) -> Comparison:
+def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question) -> Comparison:
     metrics = session.settings.metrics
     metric = metrics[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
-    pairs = pairs_of(session, good, plan, question.max_pairs)
+    pairs = pairs_of(session, good, spec, question.max_pairs)
     with pairs.alone():
         try:
-            wanted = {metric.name: rule}
-            used, standings = until_decided(lambda: next_of(pairs), wanted, lambda: session.has_time, metrics)
+            used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule}, metrics)
         except UnfinishedError as error:
-            message = explain.unfinished(error.run)
             if error.run.case == good.case.id:
-                raise DlbenchError(f"the good version, {good.framework.name}, does not run: {message}") from None
-            return Comparison(answer=Answer.SKIPPED, reason=message)
+                raise NotFinishedError(unfinished(error.run, "baseline", good.framework.name)) from None
+            return Comparison(answer=Answer.SKIPPED, reason=unfinished(error.run))
         except InvalidError as error:
-            return Comparison(answer=Answer.INCONCLUSIVE, reason=f"the machine was not quiet: {error}")
+            reason = reasons.invalid_pair(error, session.settings.repeats)
+            return Comparison(answer=Answer.INCONCLUSIVE, reason=reason)
     decision = standings[CaseMetric(case="", metric=metric.name)].decision
     return Comparison(
         answer=ANSWERS[decision.outcome],
-        reason=decision.reason.value,
+        rule=decision.reason.value,
         verdict=verdict(metric, used, decision, question.tolerance),
         old=used[-1].old,
         new=used[-1].new,

@@ -4,26 +4,26 @@ from dataclasses import replace
 
 from pytest_dlbench.judging.operators import operator_changes
 from pytest_dlbench.records import CaseResult, Run, RunOutcome
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.records.reasons import NotProfiled, Profiled
 from pytest_dlbench.running import devices
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
-from pytest_dlbench.workflows.benchmark import Session
+from pytest_dlbench.workflows.session import Session
 
 # Taken once before they are profiled: compiled and warm by then.
 STEPS = 10
 
 
-def profiled(session: Session, old: Plan, new: Plan, result: CaseResult) -> CaseResult:
-    """The result with the operators that changed most, in its message, too; or with why they are not known."""
+def profiled(session: Session, old: RunSpec, new: RunSpec, result: CaseResult) -> CaseResult:
+    """The result with the operators that changed most, or with why they are not known."""
     with devices.held(new.case.device, lambda: session.progress.waiting(new.case, new.case.device)) as card:
-        runs = [_profile(plan, card) for plan in (old, new)]
+        runs = [_profile(spec, card) for spec in (old, new)]
     if unfinished := next((run for run in runs if run.outcome is not RunOutcome.FINISHED), None):
-        reason = unfinished.message.partition("\n")[0]
-        return replace(result, message=f"{result.message}\nnot profiled: {reason}")
+        problem = unfinished.message.partition("\n")[0]
+        return replace(result, reasons=(*result.reasons, NotProfiled(problem=problem)))
     found = operator_changes(*(run.operator_seconds for run in runs))
-    return replace(result, message=f"{result.message}\n{explain.operators(found)}", operators=found)
+    return replace(result, reasons=(*result.reasons, Profiled()), operators=found)
 
 
-def _profile(plan: Plan, card: str) -> Run:
-    return train_once(replace(plan, card=card, steps=min(STEPS, plan.steps), is_profiled=True, evaluate_after=()), 0)
+def _profile(spec: RunSpec, card: str) -> Run:
+    return train_once(replace(spec, card=card, steps=min(STEPS, spec.steps), is_profiled=True, evaluate_after=()), 0)

@@ -8,7 +8,7 @@ from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
 from pytest_dlbench.judging.sanity import MOST_OF_PEAK, impossible, unchecked
 from pytest_dlbench.judging.utilisation import has_convolutions, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.speed import machine_speed
 
 # A peak that a neighbour has spoiled makes a good run impossible: it is measured again before that is said.
@@ -24,40 +24,40 @@ class Examiner:
     metrics: Metrics = field(default_factory=lambda: METRICS)
     _speeds: dict[tuple[int, str], MachineSpeed | None] = field(default_factory=dict)
 
-    def examine(self, plan: Plan, run: Run) -> Run:
+    def examine(self, spec: RunSpec, run: Run) -> Run:
         """The run with its use of the machine, its warm-up and what disqualifies it; an impossible one has failed.
 
         To be called while the device is still held: the machine's speed is measured with nothing beside it.
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
-        if not plan.is_timed:
+        if not spec.is_timed:
             return replace(run, invalid=(NOT_TIMED,), hooked=hooked(run, self.metrics))
-        work = step_work(plan.network, plan.recipe) if run.training else None
-        measured = self._placed(plan, replace(run, work=work))
+        work = step_work(spec.network, spec.recipe) if run.training else None
+        measured = self._placed(spec, replace(run, work=work))
         measured = replace(measured, hooked=hooked(measured, self.metrics))
-        reason = impossible(measured, has_convolutions=has_convolutions(plan.network), device=plan.case.device)
+        reason = impossible(measured, has_convolutions=has_convolutions(spec.network), device=spec.case.device)
         if reason:
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)
         found = examined(measured)
-        unclear = unchecked(measured, plan.case.device)
+        unclear = unchecked(measured, spec.case.device)
         return replace(found, invalid=(*found.invalid, unclear)) if unclear else found
 
-    def _placed(self, plan: Plan, run: Run) -> Run:
+    def _placed(self, spec: RunSpec, run: Run) -> Run:
         """The run with the machine's speed, and the share of it that it used."""
-        if plan.case.device != "cpu":
+        if spec.case.device != "cpu":
             # NumPy knows nothing of cards, and what a card's data sheet says is no measurement.
             return replace(run, absent={**run.absent, "machine speed": "the probe measures processors only"})
-        if plan.recipe.precision != plan.recipe.stored_precision:
+        if spec.recipe.precision != spec.recipe.stored_precision:
             return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
-        key = plan.case.threads, plan.recipe.precision
+        key = spec.case.threads, spec.recipe.precision
         if key not in self._speeds:
             self._speeds[key] = self.probe(*key)
-        placed = self._with_speed(plan, run, self._speeds[key])
+        placed = self._with_speed(spec, run, self._speeds[key])
         for _ in range(MORE_PROBES):
             if (placed.flop_utilisation or 0.0) <= MOST_OF_PEAK:
                 break
-            placed = self._with_speed(plan, run, self._faster(key))
+            placed = self._with_speed(spec, run, self._faster(key))
         return placed
 
     def _faster(self, key: tuple[int, str]) -> MachineSpeed | None:
@@ -66,9 +66,9 @@ class Examiner:
         return self._speeds[key]
 
     @staticmethod
-    def _with_speed(plan: Plan, run: Run, speed: MachineSpeed | None) -> Run:
+    def _with_speed(spec: RunSpec, run: Run, speed: MachineSpeed | None) -> Run:
         if speed is None:
             return replace(run, absent={**run.absent, "machine speed": "the probe did not end well"})
         if run.training is None:
             return replace(run, speed=speed)
-        return replace(run, speed=speed, flop_utilisation=utilisation(run.training, plan.network, speed))
+        return replace(run, speed=speed, flop_utilisation=utilisation(run.training, spec.network, speed))

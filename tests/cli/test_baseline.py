@@ -80,11 +80,11 @@ def test_the_newest_recording_of_a_case_is_accepted(store, tmp_path):
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
-        (records.runs()[:2], "2 of 3 runs"),
-        ([records.unfinished(RunOutcome.TIMEOUT)], "timeout"),
+        (records.runs()[:2], "2 of the 3 runs"),
+        ([records.unfinished(RunOutcome.TIMEOUT)], "timeout: run 1 (seed 1): it went wrong"),
         (
             [replace(run, usage={"train": records.usage(foreign_cpus=1.5)}) for run in records.runs()],
-            "others on this machine",
+            "other processes on this machine used 1.5 CPUs",
         ),
         ([replace(run, invalid=("the card was slowed",)) for run in records.runs()], "the card was slowed"),
     ],

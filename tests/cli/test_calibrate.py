@@ -10,6 +10,7 @@ import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import Calibration, Case, Machine, codec
+from pytest_dlbench.records.reasons import NoDropout
 from pytest_dlbench.storing.calibrations import CalibrationStore
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +52,8 @@ def test_a_case_is_calibrated_and_kept_where_the_gate_reads_it(here, capsys):
     assert CalibrationStore(folder=here / "baselines").read(found.case, found.context.machine) == found
     names = ["10 % slower", "5 % slower", "2 % slower", "1 % slower", "half the learning rate", "dropout off"]
     assert [fault.name for fault in found.faults] == names
-    assert found.faults[-1].reason == "versioned-softmax has no dropout"
-    assert all(fault.pairs >= 3 or fault.reason for fault in found.faults)
+    assert found.faults[-1].not_planted == NoDropout(model="versioned-softmax")
+    assert all(fault.pairs >= 3 or fault.not_planted for fault in found.faults)
     # Runs with a fault are no runs of the case.
     cases = {json.loads(line)["run"]["case"] for line in Path(told["journal"]).read_text().splitlines()}
     assert {f"calibration{CASE}", f"calibration_slower10{CASE}", f"calibration_half_rate{CASE}"} <= cases

@@ -58,14 +58,14 @@ def test_runs_that_lie_far_apart_are_inconclusive_and_no_pass(compare):
 def test_too_few_runs_are_incomparable_and_no_pass(compare):
     status, out = compare(new=records.runs()[:2])
     assert status == 3
-    assert "2 of 3 runs that a comparison needs" in out
+    assert "2 of the 3 runs that a comparison needs" in out
 
 
 def test_runs_that_the_machine_spoiled_are_incomparable_and_no_pass(compare):
     spoiled = [replace(run, invalid=("others used 1.7 CPUs",)) for run in records.runs()]
     status, out = compare(new=spoiled)
     assert status == 3
-    assert "the machine spoiled it: others used 1.7 CPUs" in out
+    assert "candidate, run 1 (seed 1): others used 1.7 CPUs" in out
 
 
 def test_other_conditions_are_incomparable_and_named(compare):

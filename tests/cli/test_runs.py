@@ -6,6 +6,7 @@ import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records.reasons import Unavailable
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records, sessions
 
@@ -18,7 +19,7 @@ def journals(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".dlbench"
     sessions.write(folder, "a")
-    sessions.write(folder, "b", outcome=CaseOutcome.REGRESSED, message="slower\nby far")
+    sessions.write(folder, "b", outcome=CaseOutcome.REGRESSED, reasons=(Unavailable(problem="slower\nby far"),))
     return folder
 
 

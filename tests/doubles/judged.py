@@ -6,6 +6,7 @@ from typing import Any
 
 from pytest_dlbench.judging import summarise
 from pytest_dlbench.records import CaseOutcome, CurvePoint, GpuUsage, MachineSpeed, RunOutcome, StepWork, Timeline
+from pytest_dlbench.records.reasons import Unfinished
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records
@@ -100,7 +101,8 @@ def unfinished(framework: str = "jax", model: str = "tartu-mnist-cnn", message: 
     """A case whose first run diverged."""
     of = records.case(f"training-{framework}-{model}-digits28-cpu", framework=framework, model=model)
     run = records.unfinished(RunOutcome.DIVERGED, message, case=of.id)
-    result = records.case_result(case=of, outcome=CaseOutcome.DIVERGED, message=message, runs=1, figures={})
+    reason = Unfinished(index=run.index, seed=run.seed, outcome=run.outcome, message=message)
+    result = records.case_result(case=of, outcome=CaseOutcome.DIVERGED, reasons=(reason,), runs=1, figures={})
     return Judged(session=SESSION, result=result, runs=(run,), context=records.context())
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from pytest_dlbench.judging import METRICS, stored_baseline
 from pytest_dlbench.records import (
     Baseline,
@@ -24,6 +26,7 @@ from pytest_dlbench.records import (
     Verdict,
     VerdictOutcome,
 )
+from pytest_dlbench.records.reasons import Compared, InPairs, MoveReference, Reference, Repeat
 
 MIB = 2**20
 TEST_EXAMPLES = 10_000
@@ -175,11 +178,31 @@ def verdict(**changes: Any) -> Verdict:
     return replace(usual, **changes)
 
 
+def again(**changes: Any) -> Repeat:
+    node = "bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]"
+    return structs.replace(Repeat(node=node, flags=("--dlbench-scale=smoke",)), **changes)
+
+
+def in_pairs(**changes: Any) -> InPairs:
+    return structs.replace(InPairs(framework="pytorch", versions=("2.12.0", "2.13.0")), **changes)
+
+
+def reference(**changes: Any) -> Reference:
+    move = MoveReference(baselines="baselines")
+    return structs.replace(Reference(saved="2026-11-01T10:00:00+00:00", why="the start", move=move), **changes)
+
+
+def compared(**changes: Any) -> Compared:
+    usual = Compared(
+        saved="2026-11-20T10:00:00+00:00", why="first baseline", sessions=1, reference=reference(), again=again()
+    )
+    return structs.replace(usual, **changes)
+
+
 def case_result(**changes: Any) -> CaseResult:
     usual = CaseResult(
         case=case(),
         outcome=CaseOutcome.PASSED,
-        message="as the baseline",
         runs=3,
         figures={
             "step_time": 0.010,

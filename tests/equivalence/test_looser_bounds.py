@@ -14,7 +14,7 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import infer
 from pytest_dlbench.planning.plan import synthetic_for
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
 from tests.worker.test_builders_agree import PADDINGS, PRECISE
@@ -23,30 +23,30 @@ BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 ROUNDED = sorted({name for bounds in LOOSER.values() for name in bounds} - {"caffe2"})
 
 
-def figures(plan: Plan) -> list[float]:
+def figures(spec: RunSpec) -> list[float]:
     """Ten losses and that of the test split after them."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     assert run.training, run.message
     assert run.evaluation, run.message
     return [*run.training.losses, run.evaluation.loss]
 
 
-def golden(model: str, framework: str) -> Plan:
+def golden(model: str, framework: str) -> RunSpec:
     """What golden losses are of, in float64."""
     place_of(framework, "bounds")
-    return make_golden.plan(framework, model, "digits28")
+    return make_golden.spec(framework, model, "digits28")
 
 
-def single(plan: Plan) -> Plan:
-    return replace(plan, recipe=replace(plan.recipe, precision="float32"))
+def single(spec: RunSpec) -> RunSpec:
+    return replace(spec, recipe=replace(spec.recipe, precision="float32"))
 
 
-def with_every_maximum(plan: Plan, tmp_path: Path) -> Plan:
+def with_every_maximum(spec: RunSpec, tmp_path: Path) -> RunSpec:
     """By PyTorch in float64, with Caffe2's gradient of max pooling."""
     double = Framework(name="every-maximum", builder="faulty_pytorch", folders=(BUILDERS,))
     variables = {"FAULT": "every_maximum"}
     place = Place(python=Path(sys.executable), environment=CURRENT, caches=tmp_path / "caches", variables=variables)
-    return replace(plan, framework=double, place=place, recipe=replace(plan.recipe, precision="float64"))
+    return replace(spec, framework=double, place=place, recipe=replace(spec.recipe, precision="float64"))
 
 
 def test_bounds_are_looser_for_two_reasons_and_both_are_shown_here():

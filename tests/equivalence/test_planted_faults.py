@@ -25,7 +25,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.records import Case, Context, Golden, Run, RunOutcome
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 
@@ -38,12 +38,12 @@ SEEN_IN_EVALUATION = ("batch_norm_momentum",)
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory):
+def spec(tmp_path_factory):
     """Ten steps of a small network by PyTorch with a fault, or by any framework."""
     folder = tmp_path_factory.mktemp("equivalence")
     data = prepare(synthetic((2, 9, 9), 4), folder)
 
-    def plan(fault: str, framework: Framework | None = None, *, layers=LAYERS, **changes) -> Plan:
+    def spec(fault: str, framework: Framework | None = None, *, layers=LAYERS, **changes) -> RunSpec:
         head = SoftmaxCrossEntropy(classes=4)
         model = Model(
             name="small", family="cnn", input_shape=(2, 9, 9), layers=(*layers, Dense(4)), head=head, recipe=RECIPE
@@ -72,20 +72,20 @@ def plan(tmp_path_factory):
             "timeout_seconds": 120.0,
             "evaluations": 2,
         }
-        return Plan(**{**usual, **changes})
+        return RunSpec(**{**usual, **changes})
 
-    return plan
+    return spec
 
 
 @pytest.fixture(scope="module")
-def golden(plan):
+def golden(spec):
     precise = replace(RECIPE, precision="float64")
-    ours, theirs = (train_once(plan("", FRAMEWORKS[name], recipe=precise), 0) for name in ("pytorch", "jax"))
+    ours, theirs = (train_once(spec("", FRAMEWORKS[name], recipe=precise), 0) for name in ("pytorch", "jax"))
     pairs = list(zip(ours.training.losses, theirs.training.losses, strict=True))
     pairs.append((ours.evaluation.loss, theirs.evaluation.loss))
     difference = max(abs(a - b) / b for a, b in pairs)
     assert difference < 1e-12
-    network, data = plan("").network, plan("").data
+    network, data = spec("").network, spec("").data
     return Golden(
         network_digest=network.digest,
         dataset_digest=data.digest,
@@ -96,9 +96,9 @@ def golden(plan):
 
 
 @pytest.fixture(scope="module")
-def certificate(plan, golden):
+def certificate(spec, golden):
     def certificate(fault: str):
-        asked = plan(fault)
+        asked = spec(fault)
         run = train_once(asked, 0)
         assert run.outcome is RunOutcome.FINISHED, run.message
         return equivalence.certificate(asked.case, _context(asked), run, golden, equivalence.BOUND)
@@ -106,15 +106,15 @@ def certificate(plan, golden):
     return certificate
 
 
-def _context(plan: Plan) -> Context:
+def _context(spec: RunSpec) -> Context:
     return Context(
         machine=this_machine(),
-        network_digest=plan.network.digest,
-        dataset_digest=plan.data.digest,
-        batch_size=plan.recipe.batch_size,
-        steps=plan.steps,
-        precision=plan.recipe.precision,
-        init=plan.recipe.init,
+        network_digest=spec.network.digest,
+        dataset_digest=spec.data.digest,
+        batch_size=spec.recipe.batch_size,
+        steps=spec.steps,
+        precision=spec.recipe.precision,
+        init=spec.recipe.init,
     )
 
 
@@ -137,24 +137,24 @@ def test_a_fault_that_no_training_loss_shows_is_seen_in_the_evaluation(certifica
     assert found.deviation < found.bound
 
 
-def test_dropout_that_is_left_on_is_seen_when_evaluation_is_repeated(plan):
+def test_dropout_that_is_left_on_is_seen_when_evaluation_is_repeated(spec):
     layers = (Flatten(), Dense(16), ReLU(), Dropout(0.5))
-    assert train_once(plan("none", layers=layers), 0).outcome is RunOutcome.FINISHED
-    left_on: Run = train_once(plan("dropout_left_on", layers=layers), 0)
+    assert train_once(spec("none", layers=layers), 0).outcome is RunOutcome.FINISHED
+    left_on: Run = train_once(spec("dropout_left_on", layers=layers), 0)
     assert left_on.outcome is RunOutcome.FAILED
     assert "is dropout left on?" in left_on.message
 
 
-def test_evaluating_fewer_examples_than_there_are_is_no_run(plan):
-    run = train_once(plan("last_batch_dropped"), 0)
+def test_evaluating_fewer_examples_than_there_are_is_no_run(spec):
+    run = train_once(spec("last_batch_dropped"), 0)
     assert run.outcome is RunOutcome.FAILED
-    examples = plan("").data.dataset.test_examples
+    examples = spec("").data.dataset.test_examples
     assert f"the framework gave {examples - 7} outputs for {examples} examples" in run.message
 
 
-def test_training_on_fewer_batches_than_asked_for_is_no_run(plan):
+def test_training_on_fewer_batches_than_asked_for_is_no_run(spec):
     skipping = Framework(name="skipping", builder="skips_steps", folders=(BUILDERS,))
-    linear = plan("none", layers=(Flatten(),), framework=None)
+    linear = spec("none", layers=(Flatten(),), framework=None)
     run = train_once(replace(linear, framework=skipping), 0)
     assert run.outcome is RunOutcome.BROKEN_PROTOCOL
     assert "10 steps were asked for, the worker tells of 9" in run.message

@@ -4,21 +4,27 @@ import pytest
 
 from pytest_dlbench.judging import changes, obstacles
 from pytest_dlbench.records import Baseline, Context, codec
+from pytest_dlbench.records.reasons import Difference
 from tests.doubles import records
+
+
+def differs(name, baseline, candidate):
+    return Difference(name=name, baseline=baseline, candidate=candidate)
+
 
 OTHER = {
     "machine": (
         records.machine(name="linux-other-64cores"),
-        "machine class linux-acme-2cores-8gib → linux-other-64cores",
+        differs("machine class", "linux-acme-2cores-8gib", "linux-other-64cores"),
     ),
-    "network_digest": ("beef", "network 5d806ee3711cedb8 → beef"),
-    "dataset_digest": ("cafe", "data set 63bf5a2fc100bc0f → cafe"),
-    "batch_size": (128, "batch size 64 → 128"),
-    "steps": (51, "steps 50 → 51"),
-    "precision": ("float64", "precision float32 → float64"),
-    "init": ("framework", "initial weights glorot → framework"),
-    "input": ("pipeline", "input memory → pipeline"),
-    "allocator": ("default", "memory allocator tuned → default"),
+    "network_digest": ("beef", differs("network", "5d806ee3711cedb8", "beef")),
+    "dataset_digest": ("cafe", differs("data set", "63bf5a2fc100bc0f", "cafe")),
+    "batch_size": (128, differs("batch size", 64, 128)),
+    "steps": (51, differs("steps", 50, 51)),
+    "precision": ("float64", differs("precision", "float32", "float64")),
+    "init": ("framework", differs("initial weights", "glorot", "framework")),
+    "input": ("pipeline", differs("input", "memory", "pipeline")),
+    "allocator": ("default", differs("memory allocator", "tuned", "default")),
 }
 
 
@@ -44,12 +50,17 @@ def test_a_recipe_that_would_go_on_for_longer_than_the_scale_is_no_obstacle():
 def test_the_shared_weights_of_older_files_are_those_by_glorots_rule():
     assert obstacles(records.context(init="shared"), records.context()) == ()
     assert changes({"init": "shared"}, {"init": "glorot"}) == ()
-    assert obstacles(records.context(init="shared"), records.context(init="he")) == ("initial weights glorot → he",)
+    assert obstacles(records.context(init="shared"), records.context(init="he")) == (
+        differs("initial weights", "glorot", "he"),
+    )
 
 
 def test_a_setting_that_is_not_used_is_as_one_that_older_files_do_not_have():
     assert changes({"epochs": 3}, {"epochs": 3, "steps": None}) == ()
-    assert changes({"epochs": 3}, {"epochs": None, "steps": 40}) == ("epochs 3 → none", "steps none → 40")
+    assert changes({"epochs": 3}, {"epochs": None, "steps": 40}) == (
+        differs("epochs", 3, None),
+        differs("steps", None, 40),
+    )
 
 
 def test_what_a_kernel_tells_differently_of_one_machine_class_is_no_obstacle():
@@ -59,29 +70,29 @@ def test_what_a_kernel_tells_differently_of_one_machine_class_is_no_obstacle():
 
 def test_a_changed_version_is_told_with_both_numbers():
     assert changes({"numpy": "2.4.6", "torch": "2.12.0"}, {"numpy": "2.4.6", "torch": "2.13.0"}) == (
-        "torch 2.12.0 → 2.13.0",
+        differs("torch", "2.12.0", "2.13.0"),
     )
 
 
 def test_a_version_that_came_is_told():
-    assert changes({}, {"cudnn": "9.1"}) == ("cudnn none → 9.1",)
+    assert changes({}, {"cudnn": "9.1"}) == (differs("cudnn", None, "9.1"),)
 
 
 def test_a_version_that_went_is_told():
-    assert changes({"cudnn": "9.1"}, {}) == ("cudnn 9.1 → none",)
+    assert changes({"cudnn": "9.1"}, {}) == (differs("cudnn", "9.1", None),)
 
 
 def test_a_setting_within_a_recipe_is_told_with_its_path():
     faster = {**records.RECIPE, "optimizer": {**records.RECIPE["optimizer"], "learning_rate": 0.1}}
-    assert changes(records.RECIPE, faster) == ("optimizer.learning_rate 0.01 → 0.1",)
+    assert changes(records.RECIPE, faster) == (differs("optimizer.learning_rate", 0.01, 0.1),)
 
 
 def test_another_optimizer_is_told_by_all_its_settings():
     other = {**records.RECIPE, "optimizer": {"kind": "adam", "learning_rate": 0.01, "beta": 0.9}}
     assert changes(records.RECIPE, other) == (
-        "optimizer.kind sgd → adam",
-        "optimizer.momentum 0.9 → none",
-        "optimizer.beta none → 0.9",
+        differs("optimizer.kind", "sgd", "adam"),
+        differs("optimizer.momentum", 0.9, None),
+        differs("optimizer.beta", None, 0.9),
     )
 
 

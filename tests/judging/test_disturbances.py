@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pytest_dlbench.judging import disturbances
-from pytest_dlbench.records import Contention, WarmUp
+from pytest_dlbench.records import Contention, WarmUp, reasons
 from tests.doubles.records import run, usage
 
 
@@ -19,7 +19,7 @@ def test_a_quiet_machine_is_not_worth_a_word():
 
 def test_neighbours_are_told_with_how_much_they_used_and_in_how_many_runs():
     (warning,) = disturbances([with_foreign(0.05), with_foreign(0.9), with_foreign(1.1)])
-    assert "used 1.0 CPUs while 2 of 3 runs trained" in warning
+    assert warning == reasons.Neighbours(cpus=1.0, disturbed=2, runs=3)
 
 
 def test_a_phase_of_a_few_ticks_proves_nothing():
@@ -32,12 +32,12 @@ def test_runs_that_never_trained_say_nothing():
 
 def test_an_invalid_run_is_marked_with_its_reason():
     (warning,) = disturbances([run(), replace(run(), invalid=("the machine ran on its battery",))])
-    assert warning == "1 of 2 runs are invalid: the machine ran on its battery"
+    assert warning == reasons.InvalidRuns(invalid=1, runs=2, first="the machine ran on its battery")
 
 
 def test_a_training_that_never_settled_is_told():
     (warning,) = disturbances([replace(run(), warm_up=WarmUp(steps=25, is_steady=False))])
-    assert warning.startswith("1 of 1 runs never became steady")
+    assert warning == reasons.NeverSteady(unsteady=1, runs=1)
 
 
 def test_page_faults_are_told_where_the_kernel_takes_much_of_the_time():
@@ -45,23 +45,23 @@ def test_page_faults_are_told_where_the_kernel_takes_much_of_the_time():
         return replace(run(), usage={"train": usage(minor_faults=faults, system_seconds=system_seconds)})
 
     (warning,) = disturbances([with_faults(50_000, 2.0)])
-    assert warning.startswith("1,000 page faults a step")
+    assert warning == reasons.PageFaults(per_step=1000)
     assert disturbances([with_faults(50_000, 0.1), with_faults(500, 2.0)]) == ()
 
 
 def test_processes_that_were_left_behind_are_named():
     (warning,) = disturbances([replace(run(), survivors=("python3",))])
-    assert warning == "workers left processes behind, which were ended: python3"
+    assert warning == reasons.Survivors(names=("python3",))
 
 
 def test_steps_that_were_cut_are_told_with_their_number():
     runs = [replace(run(), contention=Contention(steps=7, is_cut=is_cut)) for is_cut in (True, True, False)]
     (warning,) = disturbances(runs)
-    assert warning.startswith("14 steps of 2 runs count for no step time")
+    assert warning == reasons.StepsExcluded(steps=14, runs=2)
 
 
 def test_first_steps_with_and_without_compiling_are_told_apart():
     cold, warm = (replace(run(), compiled=state) for state in ("cold", "warm"))
     (warning,) = disturbances([cold, warm, warm])
-    assert warning.startswith("1 of 3 runs compiled what the others found compiled")
+    assert warning == reasons.UnevenCompilation(cold=1, runs=3)
     assert disturbances([cold, cold]) == disturbances([warm, warm]) == ()

@@ -9,8 +9,6 @@ from pytest_dlbench.judging.multiple_testing import (
     Standing,
     candidates,
     confirming,
-    most_informative,
-    pairs_wanted,
     places_in_turn,
     screening,
     settled,
@@ -115,44 +113,3 @@ def test_whatever_else_the_screening_said_stays(differences):
 def test_every_metric_is_settled():
     screened = {of(name): standing(values) for name, values in zip("abc", (SAME, WORSE, ABOVE), strict=True)}
     assert settled(screened, {of("b"): standing(WORSE)}).keys() == screened.keys()
-
-
-# Who is next
-
-
-def next_of(cases, seconds=None):
-    standings = {case: [standing(values)] for case, values in cases.items()}
-    return most_informative(standings, seconds or dict.fromkeys(cases, 1.0))
-
-
-def test_a_case_of_which_nothing_is_known_goes_first():
-    assert next_of({"known": [0.048] * 3, "new": []}) == "new"
-
-
-def test_of_two_open_cases_that_nearer_to_a_verdict_is_next():
-    assert next_of({"hard": [0.045] * 3, "easy": [0.035] * 3}) == "easy"
-
-
-def test_a_slow_case_waits_for_a_quick_one():
-    assert next_of({"slow": [0.04] * 3, "quick": [0.04] * 3}, {"slow": 60.0, "quick": 1.0}) == "quick"
-
-
-def test_final_cases_want_no_more_pairs():
-    assert next_of({"same": SAME, "worse": WORSE}) is None
-
-
-def test_a_case_is_as_far_from_its_end_as_its_slowest_metric():
-    cases = {"both": [standing([0.035] * 3), standing([0.045] * 3)], "one": [standing([0.04] * 3)]}
-    assert most_informative(cases, {"both": 1.0, "one": 1.0}) == "one"
-
-
-@given(st.lists(st.floats(min_value=-0.2, max_value=0.2), max_size=20))
-def test_pairs_wanted_are_never_more_than_are_left(differences):
-    decision = standing(differences).decision
-    wanted = pairs_wanted(RULE, decision)
-    assert 0 <= wanted <= 20 - decision.pairs
-    assert (wanted == 0) == decision.is_final
-
-
-def test_pairs_that_are_held_back_are_wanted_until_the_sixth():
-    assert pairs_wanted(RULE, standing([0.0, 0.0, 0.2]).decision) == 3

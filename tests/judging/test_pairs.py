@@ -161,18 +161,18 @@ WORSE, BETTER, SAME, UNKNOWN = (
 
 
 @pytest.mark.parametrize(
-    ("quick", "usual", "begins"),
+    ("quick", "usual", "kind"),
     [
-        (SAME, WORSE, "a stall:"),
-        (BETTER, SAME, "a stall:"),
-        (WORSE, decision(VerdictOutcome.REGRESSED, 0.4, 0.5), "a stall:"),
-        (SAME, BETTER, "a stall less:"),
-        (WORSE, SAME, "a stall less:"),
-        (BETTER, decision(VerdictOutcome.IMPROVED, -0.5, -0.4), "a stall less:"),
+        (SAME, WORSE, "worse"),
+        (BETTER, SAME, "worse"),
+        (WORSE, decision(VerdictOutcome.REGRESSED, 0.4, 0.5), "worse"),
+        (SAME, BETTER, "better"),
+        (WORSE, SAME, "better"),
+        (BETTER, decision(VerdictOutcome.IMPROVED, -0.5, -0.4), "better"),
     ],
 )
-def test_step_times_that_disagree_are_a_stall(quick, usual, begins):
-    assert stall({"step_time": quick, "step_time_median": usual}).startswith(begins)
+def test_step_times_that_disagree_are_a_stall(quick, usual, kind):
+    assert stall({"step_time": quick, "step_time_median": usual}) == kind
 
 
 @pytest.mark.parametrize(

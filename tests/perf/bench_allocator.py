@@ -11,10 +11,10 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running.launch import ALLOCATORS
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -37,11 +37,11 @@ def cpu_seconds(run: Run) -> float:
     return phase.user_seconds + phase.system_seconds
 
 
-def read(plan: Plan) -> dict[str, float]:
+def read(spec: RunSpec) -> dict[str, float]:
     """The figures of one run."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     if run.outcome is not RunOutcome.FINISHED or run.training is None:
-        raise DlbenchError(f"{plan.case.id}: {run.outcome}: {run.message}")
+        raise DlbenchError(f"{spec.case.id}: {run.outcome}: {run.message}")
     return {
         **{name: value(run) for name, value in METRIC.items()},
         "cpu_step": cpu_seconds(run) / len(run.training.step_seconds),
@@ -54,14 +54,14 @@ def read(plan: Plan) -> dict[str, float]:
 def figures(pytestconfig, framework, progress, conclude):
     """The figures of every run, by policy."""
     threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
-    settings = Settings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=600.0)
+    settings = RunSettings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=600.0)
     model, dataset = MODELS[MODEL].for_input(DATASETS[DATASET].shape), DATASETS[DATASET]
-    plan = settings.plan(FRAMEWORKS[framework], model, dataset, DEVICES["cpu"], label="allocator", steps=steps)
-    if isinstance(plan.place, Absent):
-        pytest.skip(plan.place.reason)
+    spec = settings.spec(FRAMEWORKS[framework], model, dataset, DEVICES["cpu"], label="allocator", steps=steps)
+    if isinstance(spec.place, Absent):
+        pytest.skip(spec.place.reason)
 
     def run(policy):
-        found = read(replace(plan, allocator=policy))
+        found = read(replace(spec, allocator=policy))
         progress(f"{policy}: {', '.join(f'{key} {value:.4g}' for key, value in found.items())}")
         return found
 

@@ -24,9 +24,9 @@ from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.running import launch, pinning
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -71,30 +71,30 @@ def worker_in_cpu_seconds(python: Path) -> list[str]:
     return [str(python), "-s", "-c", CPU_CLOCK + start]
 
 
-def by_hand(plan: Plan, folder: Path, in_cpu_seconds: bool) -> float:
+def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
     """Seconds of a step without us."""
-    assert not isinstance(plan.place, Absent)
-    program, variant = script(plan.framework, plan.network.model)
+    assert not isinstance(spec.place, Absent)
+    program, variant = script(spec.framework, spec.network.model)
     asked = {
-        "images": str(plan.data.part("train_inputs")),
-        "labels": str(plan.data.part("train_labels")),
+        "images": str(spec.data.part("train_inputs")),
+        "labels": str(spec.data.part("train_labels")),
         "order": str(folder / "order.npy"),
-        "steps": plan.steps,
-        "threads": plan.case.threads,
+        "steps": spec.steps,
+        "threads": spec.case.threads,
         "learning_rate": RECIPE.optimizer.learning_rate,
         "momentum": RECIPE.optimizer.momentum,
-        "device": plan.case.device,
+        "device": spec.case.device,
         "variant": variant,
     }
-    environment = launch.environment(plan.framework, plan.place, device="cpu", threads=plan.case.threads)
+    environment = launch.environment(spec.framework, spec.place, device="cpu", threads=spec.case.threads)
     # A script's folder is the first of its path, which the programs take away.
     start = "import runpy, sys; sys.path.insert(0, ''); sys.argv.pop(0); runpy.run_path(sys.argv[0], {}, '__main__')"
     clocked = ["-c", CPU_CLOCK + start] if in_cpu_seconds else []
     # -I: its folder is not on its path, where paddle.py would be found before Paddle.
-    command = [str(plan.place.python), "-I", *clocked, str(program), json.dumps(asked)]
+    command = [str(spec.place.python), "-I", *clocked, str(program), json.dumps(asked)]
     # On the processors of a worker, and in a session of its own as that is: Linux shares processors among sessions,
     # whatever the nice of their processes.
-    with pinning.pinned(pinning.cores(plan.case.threads)):
+    with pinning.pinned(pinning.cores(spec.case.threads)):
         done = subprocess.run(
             command,
             env=dict(environment),
@@ -109,11 +109,11 @@ def by_hand(plan: Plan, folder: Path, in_cpu_seconds: bool) -> float:
     return quick_step(json.loads(done.stdout.splitlines()[-1]))
 
 
-def through_the_worker(plan: Plan) -> float:
+def through_the_worker(spec: RunSpec) -> float:
     """Seconds of a step in a worker."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     if run.training is None:
-        raise DlbenchError(f"{plan.case.id}: {run.message}")
+        raise DlbenchError(f"{spec.case.id}: {run.message}")
     return quick_step(run.training.step_seconds)
 
 
@@ -123,13 +123,13 @@ def network(request):
 
 
 @pytest.fixture(scope="module")
-def plan(pytestconfig, framework, network):
+def spec(pytestconfig, framework, network):
     """A run of either side; skipped where the framework is not installed or lacks something."""
     threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
-    settings = Settings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=900.0)
+    settings = RunSettings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=900.0)
     model, data = TRAINED[network]
     model = replace(model, input_shape=(pytestconfig.getoption("tokens"),)) if model is SMALL_LSTM else model
-    found = settings.plan(FRAMEWORKS[framework], model, data, DEVICES["cpu"], recipe=RECIPE, steps=steps)
+    found = settings.spec(FRAMEWORKS[framework], model, data, DEVICES["cpu"], recipe=RECIPE, steps=steps)
     if missing := needs(found.network, RECIPE) - (supports(found.framework) or set()):
         pytest.skip(f"{framework} has no {', '.join(sorted(missing))}")
     if isinstance(found.place, Absent):
@@ -138,17 +138,17 @@ def plan(pytestconfig, framework, network):
 
 
 @pytest.fixture(scope="module")
-def seconds(pytestconfig, plan, tmp_path_factory, conclude):
+def seconds(pytestconfig, spec, tmp_path_factory, conclude):
     """Seconds of a step, of every run of each side."""
     folder, in_cpu_seconds = tmp_path_factory.mktemp("by-hand"), pytestconfig.getoption("cpu_seconds")
-    examples = plan.data.dataset.train_examples
-    np.save(folder / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1))
-    sides = {"by hand": partial(by_hand, plan, folder, in_cpu_seconds), "builder": partial(through_the_worker, plan)}
+    examples = spec.data.dataset.train_examples
+    np.save(folder / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=spec.steps, seed=1))
+    sides = {"by hand": partial(by_hand, spec, folder, in_cpu_seconds), "builder": partial(through_the_worker, spec)}
     with pytest.MonkeyPatch.context() as patch:
         if in_cpu_seconds:
             patch.setattr(launch, "command", worker_in_cpu_seconds)
         found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
-    name = f"{plan.framework.name}, {plan.network.model.name}, {plan.case.threads} threads"
+    name = f"{spec.framework.name}, {spec.network.model.name}, {spec.case.threads} threads"
     conclude(f"{name}, throughput, builder / by hand: {median_ratio(found['by hand'], found['builder'])}")
     return found
 

@@ -15,9 +15,9 @@ from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import SGD, Recipe
 from pytest_dlbench.model.initial import initial_weights
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.running import launch
-from pytest_dlbench.running.plan import Plan, recipe_json
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -39,40 +39,40 @@ pytestmark = [
 ]
 
 
-def bare(plan: Plan, folder: Path) -> list[float]:
+def bare(spec: RunSpec, folder: Path) -> list[float]:
     """Seconds of every step, with nothing of ours around them."""
-    data, place = plan.data, plan.place
+    data, place = spec.data, spec.place
     assert not isinstance(place, Absent)
     asked = {
-        "network": plan.network.as_json(),
-        "recipe": recipe_json(plan.recipe),
+        "network": spec.network.as_json(),
+        "recipe": recipe_json(spec.recipe),
         "weights": str(folder / "weights.npz"),
         "images": str(data.part("train_inputs")),
         "labels": str(data.part("train_labels")),
         "order": str(folder / "order.npy"),
-        "steps": plan.steps,
-        "threads": plan.case.threads,
-        "seed": plan.seed,
+        "steps": spec.steps,
+        "threads": spec.case.threads,
+        "seed": spec.seed,
     }
-    environment = launch.environment(plan.framework, place, device="cpu", threads=plan.case.threads)
+    environment = launch.environment(spec.framework, place, device="cpu", threads=spec.case.threads)
     command = [str(place.python), "-s", str(Path(__file__).parent / "bare.py"), json.dumps(asked)]
     done = subprocess.run(command, env=dict(environment), capture_output=True, check=True)
     return list(json.loads(done.stdout))
 
 
-def through_the_worker(plan: Plan) -> list[float]:
+def through_the_worker(spec: RunSpec) -> list[float]:
     """Seconds of every step in a worker."""
-    run = train_once(plan, 0)
+    run = train_once(spec, 0)
     if run.training is None:
         raise DlbenchError(run.message)
     return list(run.training.step_seconds)
 
 
 @pytest.fixture(scope="module")
-def plan(pytestconfig):
+def spec(pytestconfig):
     threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
-    settings = Settings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=600.0)
-    found = settings.plan(
+    settings = RunSettings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=600.0)
+    found = settings.spec(
         FRAMEWORKS["pytorch"], MODELS[MODEL], DATASETS[DATASET], DEVICES["cpu"], recipe=RECIPE, steps=steps
     )
     if isinstance(found.place, Absent):
@@ -81,18 +81,18 @@ def plan(pytestconfig):
 
 
 @pytest.fixture(scope="module")
-def folder(plan, tmp_path_factory):
+def folder(spec, tmp_path_factory):
     """The arrays that the bare program reads."""
     found = tmp_path_factory.mktemp("overhead")
-    weights = initial_weights(plan.network, seed=1)
+    weights = initial_weights(spec.network, seed=1)
     np.savez(found / "weights.npz", **{name: array.astype(np.float32) for name, array in weights.items()})
-    examples = plan.data.dataset.train_examples
-    np.save(found / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=plan.steps, seed=1))
+    examples = spec.data.dataset.train_examples
+    np.save(found / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=spec.steps, seed=1))
     return found
 
 
 @pytest.fixture(scope="module")
-def steps(pytestconfig, plan, folder, progress, conclude):
+def steps(pytestconfig, spec, folder, progress, conclude):
     """Seconds of the steps after the warm-up, of every run of each side."""
 
     def run(side, train):
@@ -100,9 +100,9 @@ def steps(pytestconfig, plan, folder, progress, conclude):
         return np.array(train()[WARM_UP_STEPS:])
 
     sides = {
-        "bare": lambda: run("bare", lambda: bare(plan, folder)),
-        "null": lambda: run("null", lambda: bare(plan, folder)),
-        "worker": lambda: run("worker", lambda: through_the_worker(plan)),
+        "bare": lambda: run("bare", lambda: bare(spec, folder)),
+        "null": lambda: run("null", lambda: bare(spec, folder)),
+        "worker": lambda: run("worker", lambda: through_the_worker(spec)),
     }
     found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
     of = {

@@ -5,7 +5,7 @@ import pytest
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
 from tests.perf.pairs import REPLAYED, replay
@@ -25,13 +25,13 @@ pytestmark = [
 def blocks(pytestconfig, framework, progress, conclude):
     """Mean seconds of a step in each pair of seconds, by what the samples were."""
     threads = pytestconfig.getoption("threads")
-    settings = Settings(machine=this_machine(), scale="quick", threads=threads, seed=1, timeout_seconds=600.0)
+    settings = RunSettings(machine=this_machine(), scale="quick", threads=threads, seed=1, timeout_seconds=600.0)
     model, device = MODELS[MODEL].for_input(DATASETS[DATASET].shape), DEVICES["cpu"]
-    plan = settings.plan(FRAMEWORKS[framework], model, DATASETS[DATASET], device, label="sampling")
-    if isinstance(plan.place, Absent):
-        pytest.skip(plan.place.reason)
+    spec = settings.spec(FRAMEWORKS[framework], model, DATASETS[DATASET], device, label="sampling")
+    if isinstance(spec.place, Absent):
+        pytest.skip(spec.place.reason)
     rounds, rate = pytestconfig.getoption("rounds") or ROUNDS, pytestconfig.getoption("rate")
-    cost = sampling_cost(plan, rounds, progress, rate)
+    cost = sampling_cost(spec, rounds, progress, rate)
     interval = f"95 % interval {cost.lower - 1:+.3%} to {cost.upper - 1:+.3%}, {len(cost.blocks)} pairs of seconds"
     conclude(f"{framework}: sampling costs {cost.ratio - 1:+.3%} of step time ({interval})")
     conclude(f"  measured with {cost.rate} additional observers, and divided by {cost.dose:.1f}")

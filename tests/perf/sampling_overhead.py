@@ -18,7 +18,8 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.intervals import of_mean
 from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import Run, RunOutcome, Training
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_hooks import RunHooks
+from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.observer import Observer
 
@@ -134,11 +135,12 @@ def is_sampled(number: int) -> bool:
     return place == pair % 2
 
 
-def observed(plan: Plan, rate: int) -> Observed:
+def observed(spec: RunSpec, rate: int) -> Observed:
     """Train with so many additional observers; a training that fails is an error."""
     moments: list[Moment] = []
-    period = plan.sample_period_seconds
-    run = train_once(replace(plan, samplers=(lambda pid: Dose(pid, rate, period, moments),)), 0)
+    period = spec.sample_period_seconds
+    hooks = RunHooks(samplers=(lambda pid: Dose(pid, rate, period, moments),))
+    run = train_once(spec, 0, hooks)
     training = _trained(run)
     phase = run.usage["train"]
     # The usual observer begins its phase just after this sampler.
@@ -166,11 +168,11 @@ def load(moments: Sequence[Moment], training: Training, period_seconds: float) -
 
 
 def sampling_cost(
-    plan: Plan,
+    spec: RunSpec,
     pairs: int,
     progress: Callable[[str], None],
     rate: int | None = None,
-    observe: Callable[[Plan, int], Observed] = observed,
+    observe: Callable[[RunSpec, int], Observed] = observed,
 ) -> Cost:
     """Train as usual, then with ``rate`` additional observers until there are so many ``pairs`` of blocks.
 
@@ -178,9 +180,9 @@ def sampling_cost(
     fails, or where steps are too long for blocks of a second.
     """
     # For evaluations between steps the driver reads all counters, which is another cost.
-    plan = replace(plan, evaluate_after=(), steps=PILOT_STEPS)
-    step = median(observe(plan, 0).training.step_seconds)
-    usual = observe(replace(plan, steps=_steps(USUAL_SECONDS, step)), 0).load.usual
+    spec = replace(spec, evaluate_after=(), steps=PILOT_STEPS)
+    step = median(observe(spec, 0).training.step_seconds)
+    usual = observe(replace(spec, steps=_steps(USUAL_SECONDS, step)), 0).load.usual
     rate = rate or affordable_rate(usual)
     progress(f"usual samples take {usual:.2%} of one core; {rate} times as many are added from here on")
     blocks: list[BlockPair] = []
@@ -188,7 +190,7 @@ def sampling_cost(
     while len(blocks) < pairs:
         # A few more than are wanted, for the warm-up and the pairs at both ends.
         seconds = 2 * BLOCK_SECONDS * (min(pairs - len(blocks), PAIRS_OF_TRAINING) + 3)
-        found = observe(replace(plan, steps=_steps(seconds, step)), rate)
+        found = observe(replace(spec, steps=_steps(seconds, step)), rate)
         if not (fresh := block_pairs(found.training)):
             raise DlbenchError(f"steps of {step:.2f} s leave no pair of seconds to compare: train a smaller network")
         blocks += fresh

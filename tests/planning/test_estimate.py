@@ -7,14 +7,14 @@ import pytest
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.planning.estimate import START_SECONDS, THREAD_RATE, Forecaster, read_past
-from pytest_dlbench.planning.plan import Settings
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.storing import Entry, Journal
 from pytest_dlbench.zoo import MODELS
 from tests.doubles import records
 
 MACHINE = records.machine()
-SETTINGS = Settings(machine=MACHINE, scale="smoke", threads=2, seed=1, timeout_seconds=60.0)
+SETTINGS = RunSettings(machine=MACHINE, scale="smoke", threads=2, seed=1, timeout_seconds=60.0)
 LENET = MODELS["gatech-lenet"]
 OUTLINE = SETTINGS.outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES["cpu"])
 CONTEXT = records.context(

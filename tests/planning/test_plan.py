@@ -1,4 +1,4 @@
-"""From the values of a cell to the plan of its runs."""
+"""From the values of a cell to the spec of its runs."""
 
 import re
 from dataclasses import replace
@@ -14,13 +14,13 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.planning.plan import Settings, evaluations, steps_of, synthetic_for, unsupported
+from pytest_dlbench.planning.plan import RunSettings, evaluations, steps_of, synthetic_for, unsupported
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Context, Machine
 from pytest_dlbench.zoo import MODELS
 
 MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
-SETTINGS = Settings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
+SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=4, seed=5, timeout_seconds=60.0)
 DOUBLES = Path(__file__).parents[1] / "doubles" / "builders"
 PYTORCH, CPU = FRAMEWORKS["pytorch"], DEVICES["cpu"]
 SMALL = Model(
@@ -42,8 +42,8 @@ def users_cache(tmp_path_factory):
         prepare.cache_clear()
 
 
-def plan_of(settings=SETTINGS, model=SMALL, data=ANY_SHAPE, **more):
-    return settings.plan(PYTORCH, model, data, CPU, **more)
+def spec_of(settings=SETTINGS, model=SMALL, data=ANY_SHAPE, **more):
+    return settings.spec(PYTORCH, model, data, CPU, **more)
 
 
 def recipe_of(*, batch_size=32, epochs=1):
@@ -118,93 +118,93 @@ def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
 
 def test_a_batch_of_more_than_the_examples_is_refused_even_where_the_steps_are_given():
     with pytest.raises(ModelError, match="a batch of 1281 is more than the 1280 examples of synthetic-4-3"):
-        plan_of(recipe=recipe_of(batch_size=1281), steps=10)
+        spec_of(recipe=recipe_of(batch_size=1281), steps=10)
 
 
 def test_a_plan_has_the_steps_of_its_scale():
-    assert plan_of().steps == 2 * (1280 // 32)
+    assert spec_of().steps == 2 * (1280 // 32)
 
 
 def test_given_steps_come_before_those_of_the_scale():
-    assert plan_of(steps=10).steps == 10
+    assert spec_of(steps=10).steps == 10
 
 
 def test_a_plan_has_the_recipe_of_the_model():
-    assert plan_of().recipe is SMALL.recipe
+    assert spec_of().recipe is SMALL.recipe
 
 
 def test_a_given_recipe_comes_before_that_of_the_model():
-    assert plan_of(recipe=recipe_of(batch_size=64)).recipe.batch_size == 64
+    assert spec_of(recipe=recipe_of(batch_size=64)).recipe.batch_size == 64
 
 
 def test_a_plan_has_the_network_of_the_model():
-    assert plan_of().network.digest == infer(SMALL).digest
+    assert spec_of().network.digest == infer(SMALL).digest
 
 
 def test_a_plan_has_seed_and_timeout_of_the_session():
-    planned = plan_of()
+    planned = spec_of()
     assert (planned.seed, planned.timeout_seconds) == (5, 60.0)
 
 
 def test_synthetic_data_take_the_shape_and_classes_of_the_model():
-    assert plan_of().data.dataset is synthetic_for(SMALL)
+    assert spec_of().data.dataset is synthetic_for(SMALL)
 
 
 def test_the_data_of_a_plan_are_prepared():
-    assert plan_of().data.part("train_inputs").is_file()
+    assert spec_of().data.part("train_inputs").is_file()
 
 
 def test_without_the_files_of_a_data_set_a_plan_has_no_place_but_what_brings_them():
-    place = plan_of(model=MODELS["gatech-lenet"], data=DATASETS["mnist"]).place
+    place = spec_of(model=MODELS["gatech-lenet"], data=DATASETS["mnist"]).place
     assert isinstance(place, Absent)
     assert place.lack is Lack.NO_DATA
     assert "to get it: dlbench data fetch mnist" in place.reason
 
 
 def test_a_case_is_named_by_label_cell_and_scale():
-    assert plan_of().case.id == "training-pytorch-small-synthetic-cpu-quick"
+    assert spec_of().case.id == "training-pytorch-small-synthetic-cpu-quick"
 
 
 def test_a_label_starts_the_name_of_a_case():
-    assert plan_of(label="equivalence").case.id.startswith("equivalence-pytorch-small-")
+    assert spec_of(label="equivalence").case.id.startswith("equivalence-pytorch-small-")
 
 
 @pytest.mark.parametrize("label", ["big/batch", "../training", "big batch", ".hidden", "big[bold]", "big\n"])
 def test_a_label_that_names_no_file_is_refused(label):
     with pytest.raises(ModelError, match="names a file: use letters, digits and"):
-        plan_of(label=label)
+        spec_of(label=label)
 
 
 @pytest.mark.parametrize("name", ["org/small", "small net", "small\\net", "small:1"])
 def test_a_model_whose_name_names_no_file_is_refused_with_the_case(name):
     case = f"training-pytorch-{name}-synthetic-cpu-quick"
     with pytest.raises(ModelError, match=f"^case {re.escape(repr(case))} names a file"):
-        plan_of(model=replace(SMALL, name=name))
+        spec_of(model=replace(SMALL, name=name))
 
 
 @pytest.mark.parametrize("label", ["big_batch", "lr=1e+3", "v1.2", "größer"])
 def test_a_label_of_what_every_file_system_takes_is_taken(label):
-    assert plan_of(label=label).case.id.startswith(f"{label}-pytorch-small-")
+    assert spec_of(label=label).case.id.startswith(f"{label}-pytorch-small-")
 
 
 def test_another_number_of_threads_than_the_machines_is_in_the_name_of_a_case():
-    assert plan_of(replace(SETTINGS, threads=2)).case.id == "training-pytorch-small-synthetic-cpu-quick-threads2"
+    assert spec_of(replace(SETTINGS, threads=2)).case.id == "training-pytorch-small-synthetic-cpu-quick-threads2"
 
 
 def test_a_case_knows_its_threads_even_when_its_name_does_not():
-    assert plan_of().case.threads == 4
+    assert spec_of().case.threads == 4
 
 
 def test_a_model_for_other_data_is_refused_with_a_remedy():
     with pytest.raises(ModelError) as caught:
-        plan_of(model=MODELS["gatech-lenet"], data=DATASETS["digits32"])
+        spec_of(model=MODELS["gatech-lenet"], data=DATASETS["digits32"])
     assert str(caught.value) == (
         "gatech-lenet takes 1×28×28, digits32 has 3×32×32; model.for_input((3, 32, 32)) makes a model for it"
     )
 
 
 def test_the_context_is_what_must_be_equal_on_both_sides():
-    planned = plan_of(steps=10)
+    planned = spec_of(steps=10)
     assert SETTINGS.context(planned) == Context(
         machine=MACHINE,
         network_digest=infer(SMALL).digest,
@@ -220,7 +220,7 @@ def test_the_context_is_what_must_be_equal_on_both_sides():
 @pytest.mark.parametrize("change", [{"precision": "float64"}, {"init": "framework"}, {"batch_size": 64}], ids=str)
 def test_another_recipe_is_another_context(change):
     other = replace(SMALL.recipe, **change)
-    contexts = [SETTINGS.context(plan_of(recipe=recipe, steps=10)) for recipe in (SMALL.recipe, other)]
+    contexts = [SETTINGS.context(spec_of(recipe=recipe, steps=10)) for recipe in (SMALL.recipe, other)]
     assert contexts[0] != contexts[1]
 
 
@@ -232,31 +232,31 @@ def with_changes(**values):
 
 
 def test_a_change_is_made_to_the_recipe_of_the_model():
-    assert plan_of(with_changes(learning_rate=0.5)).recipe == replace(SMALL.recipe, optimizer=SGD(0.5))
+    assert spec_of(with_changes(learning_rate=0.5)).recipe == replace(SMALL.recipe, optimizer=SGD(0.5))
 
 
 def test_a_change_is_made_to_a_given_recipe():
-    assert plan_of(with_changes(epochs=7), recipe=recipe_of(batch_size=64)).recipe == recipe_of(batch_size=64, epochs=7)
+    assert spec_of(with_changes(epochs=7), recipe=recipe_of(batch_size=64)).recipe == recipe_of(batch_size=64, epochs=7)
 
 
 def test_what_was_set_is_in_the_name_of_a_case_behind_the_scale_and_before_the_threads():
     settings = replace(with_changes(batch_size=64, learning_rate=0.01), threads=2)
-    assert plan_of(settings).case.id.endswith("-cpu-quick-batch_size64-learning_rate0.01-threads2")
+    assert spec_of(settings).case.id.endswith("-cpu-quick-batch_size64-learning_rate0.01-threads2")
 
 
 def test_what_was_set_to_what_the_recipe_has_anyway_is_in_the_name_of_a_case():
-    assert plan_of(with_changes(batch_size=32)).case.id.endswith("-batch_size32")
+    assert spec_of(with_changes(batch_size=32)).case.id.endswith("-batch_size32")
 
 
 def test_a_case_knows_what_was_set():
-    assert plan_of(with_changes(batch_size=64, init="framework")).case.settings == {
+    assert spec_of(with_changes(batch_size=64, init="framework")).case.settings == {
         "batch_size": 64,
         "init": "framework",
     }
 
 
 def test_fewer_steps_than_the_recipe_has_are_told_with_those_of_the_recipe():
-    context = SETTINGS.context(plan_of(recipe=recipe_of(epochs=50)))
+    context = SETTINGS.context(spec_of(recipe=recipe_of(epochs=50)))
     assert (context.steps, context.recipe_steps) == (2880 // 32, 50 * (1280 // 32))
 
 
@@ -269,7 +269,7 @@ def test_fewer_steps_than_the_recipe_has_are_told_with_those_of_the_recipe():
     ],
 )
 def test_a_point_of_a_sweep_that_cannot_be_trained_is_unsupported_with_the_reason(changes, reason):
-    planned = plan_of(with_changes(**changes))
+    planned = spec_of(with_changes(**changes))
     assert isinstance(planned.place, Absent)
     assert re.match(reason, planned.place.reason)
     assert planned.steps == 0
@@ -307,15 +307,15 @@ def test_the_test_split_is_evaluated_by_the_interval_between_epochs_and_at_smoke
 
 def test_a_plan_of_given_steps_is_evaluated_at_its_end_only():
     settings = replace(SETTINGS, scale="full")
-    assert plan_of(settings).evaluate_after == (40,)
-    assert plan_of(settings, steps=60).evaluate_after == ()
+    assert spec_of(settings).evaluate_after == (40,)
+    assert spec_of(settings, steps=60).evaluate_after == ()
 
 
 def test_a_plan_has_the_target_of_its_session():
-    assert plan_of(replace(SETTINGS, target_accuracy=0.9)).target_accuracy == 0.9
+    assert spec_of(replace(SETTINGS, target_accuracy=0.9)).target_accuracy == 0.9
 
 
 def test_a_policy_of_memory_allocation_is_in_the_plan_and_in_the_context():
     settings = replace(SETTINGS, allocator="default")
-    planned = plan_of(settings, steps=10)
+    planned = spec_of(settings, steps=10)
     assert planned.allocator == settings.context(planned).allocator == "default"

@@ -70,8 +70,8 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_before_anything_is_run(suite
     assert stored.ret == 1
     stored.stdout.fnmatch_lines(
         [
-            "training-numpy-softmax-digits-cpu-smoke: the stored sessions cannot tell so little from no change:",
-            "  step_time: 0.1% is asked for, 1.7% is the least that is found in 90% of cases, as sessions and runs *",
+            "training-numpy-softmax-digits-cpu-smoke: tolerance too tight: the stored sessions cannot resolve it:",
+            "  step_time: 0.1% is asked for, the minimum detectable change is 1.7% (90 % power), as sessions and *",
         ]
     )
     calibrated(suite, 0.5)
@@ -80,8 +80,8 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_before_anything_is_run(suite
     assert paired.ret == 1
     paired.stdout.fnmatch_lines(
         [
-            "training-same-softmax-digits-cpu-smoke: 20 pairs cannot tell so little from no change:",
-            "  step_time: 40% is asked for, * in 90% of cases, as runs differed in dlbench calibrate",
+            "training-same-softmax-digits-cpu-smoke: tolerance too tight: 20 pairs cannot resolve it:",
+            "  step_time: 40% is asked for, * (90 % power), as runs varied in dlbench calibrate",
         ]
     )
     assert len(list(suite.path.glob(".dlbench/*.jsonl"))) == 1
@@ -91,7 +91,7 @@ def test_in_the_shadow_it_is_told_and_not_refused(suite):
     suite.save()
     result = suite.run("--dlbench-tolerance=step_time:0.1%", "--dlbench-runs=1", "--dlbench-shadow")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["warning: *step_time: the stored sessions on this machine tell no less than 1.7%*"])
+    result.stdout.fnmatch_lines(["warning: *step_time: the stored sessions on this machine resolve no less than 1.7%*"])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_worse_worker_fails_its_test(suite, builder, line):
     result.stdout.fnmatch_lines(
         [
             "regressed: training-numpy-softmax-digits-cpu-smoke",
-            "against the baseline of *(first):",
+            "compared with the baseline of *(first):",
             line,
             "what changed in between:",
             "to accept the new figures: pytest 'test_suite.py::test_training*' --dlbench-scale=smoke --dlbench-save *",
@@ -129,7 +129,7 @@ def test_a_slower_worker_than_one_session_is_a_notice_with_the_command_that_sett
     result = suite.run(WIDE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["suspect: *", f"  numpy-softmax-digits-cpu: {SLOWER}", f"  numpy-softmax-digits-cpu: to tell: {PAIRS}"]
+        ["suspect: *", f"  numpy-softmax-digits-cpu: {SLOWER}", f"  numpy-softmax-digits-cpu: to settle it: {PAIRS}"]
     )
 
 
@@ -139,7 +139,7 @@ def test_a_slower_worker_than_one_session_fails_the_gate_unless_that_is_allowed(
     result = suite.run(WIDE, "--dlbench-compare")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["suspect: training-numpy-softmax-digits-cpu-smoke", f"*{SLOWER}", f"pairs would tell: {PAIRS}"]
+        ["suspect: training-numpy-softmax-digits-cpu-smoke", f"*{SLOWER}", f"paired runs would settle it: {PAIRS}"]
     )
     assert suite.run(WIDE, "--dlbench-compare", "--dlbench-allow=suspect").ret == 0
 
@@ -158,7 +158,7 @@ def test_a_slower_worker_than_five_sessions_fails_its_test(suite):
     suite.write(builder="slowed")
     result = suite.run(WIDE)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["regressed: *", "*step_time *regressed *", "since the anchor of *(first):"])
+    result.stdout.fnmatch_lines(["regressed: *", "*step_time *regressed *", "since the reference session of *(first):"])
 
 
 def test_an_edited_recipe_that_unlearns_fails_and_is_named(suite):
@@ -184,7 +184,7 @@ def test_the_command_of_the_message_accepts_the_new_figures(suite):
     arguments = accept_command(suite.run(WIDE, "--dlbench-compare"))
     assert suite.pytester.runpytest_subprocess(*arguments).ret == 0
     relaxed = suite.run(WIDE)
-    relaxed.stdout.fnmatch_lines(["  numpy-softmax-digits-cpu: since the anchor: step_time *suspect *"])
+    relaxed.stdout.fnmatch_lines(["  numpy-softmax-digits-cpu: since the reference session: step_time *suspect *"])
     relaxed.stdout.no_fnmatch_line("  numpy-softmax-digits-cpu: step_time *suspect *")
 
 
@@ -193,7 +193,7 @@ def test_what_was_accepted_is_no_longer_suspect_once_it_is_the_anchor(suite):
     suite.write(builder="slowed")
     suite.save()
     assert main(["baseline", "anchor", suite.baseline().stem, "--last"]) == 0
-    suite.run(WIDE).stdout.no_fnmatch_line("*since the anchor: *")
+    suite.run(WIDE).stdout.no_fnmatch_line("*since the reference session: *")
 
 
 def test_the_command_of_the_message_repeats_the_flags_that_decide_what_the_case_is(suite):
@@ -208,7 +208,7 @@ def test_fewer_runs_than_a_comparison_needs_are_inconclusive(suite):
     result = suite.run("--dlbench-runs=1", "--dlbench-compare", "--dlbench-allow=inconclusive")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["inconclusive: *", "  numpy-softmax-digits-cpu: 1 of 3 runs that a comparison needs: --dlbench-runs 3"]
+        ["inconclusive: *", "  numpy-softmax-digits-cpu: 1 of the 3 runs that a comparison needs: --dlbench-runs 3"]
     )
 
 
@@ -232,7 +232,7 @@ def test_a_baseline_of_another_network_is_incomparable(suite):
     path.write_text(path.read_text().replace('"network_digest": "', '"network_digest": "0'))
     result = suite.run("--dlbench-compare")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["incomparable: *", "*measured under other conditions:", "  network 0* → *"])
+    result.stdout.fnmatch_lines(["incomparable: *", "*measured under different conditions:", "  network 0* → *"])
 
 
 def test_a_baseline_of_another_machine_is_incomparable(suite):
@@ -241,7 +241,7 @@ def test_a_baseline_of_another_machine_is_incomparable(suite):
     folder.rename(folder.parent / "linux-abacus-1cores-1gib")
     result = suite.run()
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["incomparable: *", "*only of linux-abacus-1cores-1gib*"])
+    result.stdout.fnmatch_lines(["incomparable: *", "*only for linux-abacus-1cores-1gib*"])
     assert suite.run("--dlbench-compare").ret == 1
 
 
@@ -273,7 +273,7 @@ def test_divergences_are_counted_against_the_stored_runs(suite):
     suite.write(builder="diverges")
     result = suite.run()
     assert result.ret == 1
-    counted = "0 of 3 runs of the baseline diverged, 5 of 5 of this session: so many more, or more still, come by *"
+    counted = "0 of 3 runs of the baseline diverged, 5 of 5 of the candidate: the probability of so many more, *"
     result.stdout.fnmatch_lines(["diverged: training-numpy-softmax-*", "run 1 (seed 1): *", counted])
 
 
@@ -285,7 +285,7 @@ def test_two_ways_to_train_one_cell_must_have_labels(suite):
     suite.write(test=head + first + two.format(name="b", recipe=other, label=""))
     clash = suite.run()
     clash.assert_outcomes(passed=1, failed=1)
-    clash.stdout.fnmatch_lines(["*tell them apart: dlbench.train(..., label='big-batch')"])
+    clash.stdout.fnmatch_lines(["*give them labels: dlbench.train(..., label='big-batch')"])
     suite.write(test=head + first + two.format(name="b", recipe=other, label=", label='small-batch'"))
     suite.run().assert_outcomes(passed=2)
 
@@ -301,7 +301,7 @@ def test_a_worker_that_leaks_fails_its_test_without_any_baseline(suite):
         [
             "regressed: training-numpy-softmax-digits-cpu-quick",
             "leak *regressed *0.00 % → *%, +*pp [[]+*, +*[]], tolerance 2pp",
-            "  the resident set grows with the steps, whatever a baseline has",
+            "  the resident set grows with the steps, whatever the baseline shows",
             "no baseline",
             "case *leak *verdict",
             "numpy-softmax-digits-cpu * % *regressed",

@@ -17,7 +17,7 @@ def test_a_regression_tells_the_operators_that_changed_most(suite):
     # Ten steps were profiled.
     result.stdout.fnmatch_lines(
         [
-            "operators that changed most, time a step under the framework's own profiler:",
+            "operators that changed most, time per step under the framework's own profiler:",
             "*wait *none → 4.00 ms, +4.00 ms",
             "*copy *1.00 ms → none, -1.00 ms",
         ]

@@ -17,6 +17,7 @@ from pytest_dlbench.records import (
     Training,
     Usage,
     codec,
+    reasons,
 )
 from pytest_dlbench.storing import Entry
 from tests.doubles import records
@@ -83,6 +84,31 @@ baselines = st.builds(
 )
 
 
+differences = st.lists(st.builds(reasons.Difference, name=st.text(), baseline=trees, candidate=trees), max_size=2).map(
+    tuple
+)
+results = st.builds(
+    records.case_result,
+    reasons=st.lists(
+        st.builds(reasons.Incomparable, saved=st.text(), differences=differences, again=st.none())
+        | st.builds(reasons.TooFew, runs=counts, needed=counts)
+        | st.builds(
+            records.compared, versions=differences, why=st.text(), pairs=st.none() | st.just(records.in_pairs())
+        )
+        | st.builds(
+            reasons.Unfinished,
+            index=counts,
+            seed=counts,
+            outcome=st.sampled_from(RunOutcome),
+            message=st.text(),
+            log=st.lists(st.text(), max_size=3).map(tuple),
+        ),
+        max_size=3,
+    ).map(tuple),
+    cautions=st.lists(st.builds(reasons.NeverSteady, unsteady=counts, runs=counts), max_size=2).map(tuple),
+)
+
+
 def as_dictionary(record):
     return json.loads(codec.encode_line(record))
 
@@ -109,6 +135,18 @@ def test_a_baseline_is_itself_after_a_file(baseline):
 @settings(deadline=None)
 def test_a_run_is_itself_after_plain_data(run):
     assert codec.convert(codec.builtins(run), Run, "here") == run
+
+
+@given(results)
+@settings(deadline=None)
+def test_a_result_is_itself_after_a_line_and_after_plain_data(result):
+    assert codec.decode(codec.encode_line(result), CaseResult, "here") == result
+    assert codec.convert(codec.builtins(result), CaseResult, "here") == result
+
+
+def test_a_reason_says_its_kind():
+    (reason,) = as_dictionary(records.case_result(reasons=(reasons.TooFew(runs=1, needed=3),)))["reasons"]
+    assert reason == {"kind": "too_few", "needed": 3, "runs": 1}
 
 
 @given(runs)

@@ -1,30 +1,33 @@
-from dataclasses import replace
+"""Reasons in words: one fact of each that a reader must find."""
+
+from typing import get_args
 
 import pytest
 
-from pytest_dlbench.judging import METRICS, parse_tolerances, stored_baseline
-from pytest_dlbench.records import RunOutcome, VerdictOutcome
+from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.records import CaseOutcome, OperatorTime, Pairing, RunOutcome, VerdictOutcome
+from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import explain
 from tests.doubles import records
 
 AGAIN = "pytest 'bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]' --dlbench-scale=smoke"
 ACCEPT = f"{AGAIN} --dlbench-save --dlbench-reason"
-PAIRS = "pytest bench/test_training.py::test_training --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0"
+PAIRS = (
+    "pytest bench/test_training.py::test_training --dlbench-models=mnist-cnn --dlbench-datasets=digits28"
+    " --dlbench-devices=cpu --dlbench-scale=smoke --dlbench-build --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0"
+)
 ANCHOR = "dlbench baseline anchor training-pytorch-mnist-cnn-digits28-cpu-quick --last"
-COMMANDS = explain.Commands(again=AGAIN, pairs=PAIRS, anchor=ANCHOR)
+SUSPECT = records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.5, lower=1.412, upper=1.593, sessions=1)
 
 
-def judged(new, baseline=None, **changes):
-    """What is said of new runs against a baseline."""
-    baseline = baseline or records.baseline()
-    found = stored_baseline.compare(baseline, new, parse_tolerances([], "--dlbench-tolerance", METRICS), METRICS)
-    return explain.compared(baseline, records.record(new, **changes), found, COMMANDS)
+def compared(*verdicts, result=None, **reason):
+    """What is said of these verdicts against a baseline."""
+    return of_case(records.compared(**reason), verdicts=verdicts, **(result or {}))
 
 
-def told(*verdicts, **more):
-    """What is said of these verdicts."""
-    found = stored_baseline.Judged(verdicts=verdicts, **more)
-    return explain.compared(records.baseline(), records.record(), found, COMMANDS)
+def of_case(*reasons, **result):
+    """What is said of a case with these reasons."""
+    return explain.message(records.case_result(reasons=reasons, **result))
 
 
 def line_of(metric, text):
@@ -32,162 +35,423 @@ def line_of(metric, text):
     return line
 
 
-SLOWER = records.runs(steps=(0.015,) * 3)
-LESS_ACCURATE = records.runs(accuracies=(0.90,) * 3)
-
-
 # Compared
 
 
 def test_a_comparison_says_with_what():
-    assert judged(SLOWER).startswith("against the baseline of 2026-11-20T10:00:00+00:00 (first baseline):\n")
+    heading = "compared with the baseline of 2026-11-20T10:00:00+00:00 (first baseline):\n"
+    assert compared(records.verdict()).startswith(heading)
 
 
-def test_a_metric_is_told_with_its_verdict():
-    assert line_of("step_time", judged(SLOWER)).split()[1] == "suspect"
+def test_a_comparison_says_with_how_many_sessions():
+    assert "(first baseline) and 2 sessions before it:\n" in compared(records.verdict(), sessions=3)
 
 
-def test_a_metric_is_told_with_both_figures():
-    assert "10.0 ms → 15.0 ms" in line_of("step_time", judged(SLOWER))
+def test_a_metric_has_its_verdict():
+    assert line_of("step_time", compared(SUSPECT)).split()[1] == "suspect"
 
 
-def test_a_metric_is_told_with_the_ratio_and_its_interval():
-    assert "ratio 1.500 [1.412, 1.593]" in line_of("step_time", judged(SLOWER))
+def test_a_metric_has_both_figures():
+    assert "10.0 ms → 12.0 ms" in line_of("step_time", compared(SUSPECT))
 
 
-def test_a_metric_is_told_with_its_tolerance():
-    assert line_of("step_time", judged(SLOWER)).endswith("tolerance 5%")
+def test_a_metric_has_the_ratio_and_its_interval():
+    assert "ratio 1.500 [1.412, 1.593]" in line_of("step_time", compared(SUSPECT))
 
 
-def test_accuracy_is_told_in_points():
-    assert "95.00 % → 90.00 %, -5.00 pp [-5.37, -4.63], tolerance 1pp" in line_of("accuracy", judged(LESS_ACCURATE))
+def test_a_metric_has_its_tolerance():
+    assert line_of("step_time", compared(SUSPECT)).endswith("tolerance 5%")
+
+
+def test_accuracy_is_in_points():
+    lost = records.verdict(metric="accuracy", old=0.95, new=0.9, change=-5.0, lower=-5.37, upper=-4.63, tolerance=1.0)
+    assert "95.00 % → 90.00 %, -5.00 pp [-5.37, -4.63], tolerance 1pp" in line_of("accuracy", compared(lost))
 
 
 def test_every_judged_metric_has_a_line():
-    for metric in ("step_time", "accuracy", "peak_rss"):
-        assert line_of(metric, judged(records.runs()))
+    metrics = ("step_time", "accuracy", "peak_rss")
+    text = compared(*(records.verdict(metric=metric) for metric in metrics))
+    assert all(line_of(metric, text) for metric in metrics)
 
 
-def test_a_version_that_changed_is_told():
-    newer = tuple(replace(run, versions={**records.VERSIONS, "torch": "2.13.0"}) for run in SLOWER)
-    assert "what changed in between:\n  torch 2.12.0 → 2.13.0" in judged(newer)
+def test_a_version_that_changed_is_named():
+    changed = of.Difference(name="torch", baseline="2.12.0", candidate="2.13.0")
+    assert "what changed in between:\n  torch 2.12.0 → 2.13.0" in compared(records.verdict(), versions=(changed,))
 
 
-def test_a_recipe_setting_that_changed_is_told():
-    recipe = {**records.RECIPE, "optimizer": {**records.RECIPE["optimizer"], "momentum": 0.5}}
-    assert "\n  optimizer.momentum 0.9 → 0.5" in judged(SLOWER, recipe=recipe)
+def test_a_recipe_setting_that_changed_is_named():
+    changed = of.Difference(name="optimizer.momentum", baseline=0.9)
+    assert "\n  optimizer.momentum 0.9 → none" in compared(records.verdict(), recipe=(changed,))
 
 
-def test_it_is_told_when_nothing_changed():
-    assert "what changed in between:\n  no version, no recipe setting" in judged(SLOWER)
+def test_nothing_that_changed_is_said():
+    assert "what changed in between:\n  no version and no recipe setting" in compared(records.verdict())
 
 
-def test_a_regression_is_told_how_to_accept_it():
-    assert f"to accept the new figures: {ACCEPT}" in judged(SLOWER)
-
-
-def test_an_improvement_is_told_how_to_accept_it():
-    assert f"to accept the new figures: {ACCEPT}" in judged(records.runs(steps=(0.005,) * 3))
+@pytest.mark.parametrize("outcome", [VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED])
+def test_a_finding_can_be_accepted(outcome):
+    assert f"to accept the new figures: {ACCEPT}" in compared(records.verdict(outcome=outcome))
 
 
 @pytest.mark.parametrize("outcome", [VerdictOutcome.EQUIVALENT, VerdictOutcome.INCONCLUSIVE])
-def test_what_is_no_finding_is_told_no_command(outcome):
-    text = told(records.verdict(outcome=outcome))
+def test_what_is_no_finding_has_no_command(outcome):
+    text = compared(records.verdict(outcome=outcome))
     assert "to accept" not in text
-    assert "pairs would tell" not in text
+    assert "paired runs" not in text
 
 
 @pytest.fixture
 def undecided():
     """What is said where nothing can be concluded."""
-    return told(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=2))
+    return compared(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=2))
 
 
-def test_what_is_inconclusive_is_told_with_what_stood_on_both_sides(undecided):
-    assert "\ninconclusive (step_time): 2 sessions then and 3 runs now cannot tell" in undecided
+def test_what_is_inconclusive_names_what_stood_on_both_sides(undecided):
+    assert "\ninconclusive (step_time): 2 sessions then and 3 runs now cannot resolve the tolerance" in undecided
 
 
-def test_what_is_inconclusive_is_told_what_helps(undecided):
-    assert "five or more sessions in the baseline (--dlbench-save) tell what sessions differ by" in undecided
+def test_what_is_inconclusive_names_what_helps(undecided):
+    assert "five or more sessions in the baseline (--dlbench-save) show how much sessions vary" in undecided
     assert undecided.endswith("--dlbench-tolerance can be wider")
 
 
-def test_sessions_that_are_known_to_lie_far_apart_are_not_asked_for_more_of_them():
-    text = told(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=5))
+def test_sessions_that_are_known_to_vary_are_not_asked_for_more_of_them():
+    text = compared(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=5))
     assert "--dlbench-save" not in text
-    assert "--dlbench-ab needs none" in text
+    assert "--dlbench-ab needs no baseline" in text
+
+
+def test_what_is_judged_without_a_baseline_is_not_said_to_be_compared_with_it():
+    leak = records.verdict(metric="leak", old=0.0, new=0.03, tolerance=2.0)
+    text = of_case(of.Leaking(), records.compared(), verdicts=(records.verdict(), leak))
+    assert text.startswith("leak ")
+    assert text.count("leak ") == 1
+    assert "the resident set grows with the steps" in text.splitlines()[1]
+
+
+def test_a_saved_session_has_its_number_its_file_and_the_reason():
+    first, later = (of.Saved(path="baselines/m/a.json", session=session, why="cudnn 9") for session in (1, 4))
+    assert explain.text(first) == "saved as the first session of the baseline baselines/m/a.json (cudnn 9)"
+    assert explain.text(later) == "saved as session 4 of the baseline baselines/m/a.json (cudnn 9)"
 
 
 # Suspected
 
 
-def test_a_suspicion_is_told_with_the_sessions_that_it_rests_on():
-    assert "\nsuspect (step_time): 1 session cannot tell what two sessions of this machine differ by" in judged(SLOWER)
+@pytest.fixture
+def suspected():
+    """What is said of a suspicion."""
+    return compared(SUSPECT, pairs=records.in_pairs())
 
 
-def test_a_suspicion_is_told_what_would_settle_it():
-    assert f"\npairs would tell: {PAIRS}\n" in judged(SLOWER)
+def test_a_suspicion_names_the_sessions_that_it_rests_on(suspected):
+    assert "\nsuspect (step_time): 1 session cannot show how much sessions of this machine vary" in suspected
 
 
-def test_the_anchor_is_told_with_its_date_and_how_to_move_it():
-    text = told(since_anchor=(records.verdict(outcome=VerdictOutcome.SUSPECT),))
-    assert "\nsince the anchor of 2026-11-20T10:00:00+00:00 (first baseline):\n  step_time        suspect" in text
-    assert f"\n  to accept what has added up: {ANCHOR}\n" in text
+def test_a_suspicion_has_the_command_that_settles_it(suspected):
+    assert f"\npaired runs would settle it: {PAIRS}\n" in suspected
 
 
-def test_an_anchor_that_shows_nothing_is_not_to_be_moved():
-    assert ANCHOR not in told(since_anchor=(records.verdict(outcome=VerdictOutcome.EQUIVALENT),))
+def test_where_no_version_changed_two_files_of_requirements_are_the_sides():
+    text = compared(SUSPECT, pairs=records.in_pairs(versions=None))
+    assert "--dlbench-frameworks=pytorch " in text
+    assert " --dlbench-ab=old.txt,new.txt\n" in text
 
 
-def test_a_drift_is_told_with_its_length():
-    assert "\nstep_time has crept to the worse for 3 sessions" in told(drifting={"step_time": 3})
-    assert "pairs would tell" in told(drifting={"step_time": 3})
+def test_pairs_have_the_tolerance_that_was_typed():
+    assert " --dlbench-tolerance=step_time:40% " in compared(
+        SUSPECT, pairs=records.in_pairs(tolerances={"step_time": 0.4})
+    )
 
 
-def test_too_few_runs_are_told_with_both_numbers_and_the_flag():
-    assert explain.too_few(1, 3) == "1 of 3 runs that a comparison needs: --dlbench-runs 3"
+def test_pairs_name_all_cells_themselves():
+    flags = ("--dlbench-frameworks=a", "--dlbench-runs=9", "--dlbench-threads=2")
+    text = compared(SUSPECT, again=records.again(flags=flags), pairs=records.in_pairs())
+    command = text.partition("paired runs would settle it: ")[2].splitlines()[0]
+    assert [flag in command for flag in flags] == [False, False, True]
+
+
+def test_the_reference_session_has_its_date_and_how_to_move_it():
+    text = compared(reference=records.reference(), result={"since_anchor": (SUSPECT,)})
+    heading = "\nsince the reference session of 2026-11-01T10:00:00+00:00 (the start):\n  step_time        suspect"
+    assert heading in text
+    assert f"\nto accept what has added up: {ANCHOR}\n" in text
+
+
+def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_reference_session():
+    moved = records.reference(move=of.MoveReference(baselines="figures"))
+    assert f"{ANCHOR} --baselines figures\n" in compared(reference=moved, result={"since_anchor": (SUSPECT,)})
+
+
+def test_a_reference_session_that_shows_nothing_is_not_to_be_moved():
+    same = records.verdict(outcome=VerdictOutcome.EQUIVALENT)
+    assert ANCHOR not in compared(reference=records.reference(), result={"since_anchor": (same,)})
+
+
+@pytest.mark.parametrize(("metric", "direction"), [("step_time", "up"), ("accuracy", "down")])
+def test_a_drift_has_its_direction_and_its_length(metric, direction):
+    text = compared(pairs=records.in_pairs(), result={"drifting": {metric: 3}})
+    assert f"\n{metric} has drifted {direction} for 3 sessions" in text
+    assert "suspect: the newest sessions alone do not show it" in text
+
+
+# In pairs
+
+
+@pytest.fixture
+def pairing():
+    """Six pairs, and three more."""
+    return Pairing(
+        old=records.case(framework="mlx"),
+        screened=6,
+        confirmed=3,
+        alpha=0.001,
+        new_first=(True,) * 9,
+        reasons={"step_time": "all pairs are used", "accuracy": "decided"},
+        spreads={"step_time": 0.01},
+    )
+
+
+def paired(pairing, *verdicts, **changes):
+    return of_case(of.Paired(again=records.again(), **changes), pairing=pairing, verdicts=verdicts)
+
+
+def test_pairs_say_against_what_and_how_many(pairing):
+    text = paired(pairing, records.verdict())
+    heading = "compared with mlx in 6 pairs, and 3 fresh ones to confirm what those did not clear:\n  step_time"
+    assert text.startswith(heading)
+    assert text.endswith(f"\nto run it again: {AGAIN}")
+
+
+def test_pairs_say_why_a_metric_is_undecided(pairing):
+    undecided = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    assert "\n  step_time: all pairs are used\n" in paired(pairing, undecided)
+
+
+def test_pairs_say_which_phases_changed(pairing):
+    phase = of.PhaseChange(phase="import", baseline=1.0, candidate=0.75)
+    assert "different time:\n  import     1.00 s → 750 ms, 250 ms shorter\n" in paired(pairing, phases=(phase,))
+    assert "different time:\n  nothing\n" in paired(pairing)
+
+
+def test_pairs_say_how_the_sides_differ(pairing):
+    changed = of.Difference(name="torch", baseline="2.12.0", candidate="2.13.0")
+    assert "baseline and candidate:\n  torch 2.12.0 → 2.13.0\n" in paired(pairing, versions=(changed,))
+    assert "baseline and candidate:\n  nothing\n" in paired(pairing)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("worse", "now delays some"), ("better", "fewer of the steps")])
+def test_pairs_say_what_stalls(pairing, kind, words):
+    verdicts = [records.verdict(metric=metric) for metric in ("step_time", "step_time_median")]
+    text = paired(pairing, *verdicts, stall=kind)
+    assert "the usual step regressed, the fastest tenth regressed; " in text
+    assert words in text
+
+
+def test_pairs_say_when_the_target_was_reached(pairing):
+    times = of.TimeToTarget(
+        target=0.9,
+        baseline=10.0,
+        candidate=12.0,
+        horizon=20.0,
+        longer=2.0,
+        lower=1.0,
+        upper=None,
+        p_value=0.04,
+        missed=(0, 1),
+        runs=(5, 6),
+    )
+    text = paired(pairing, time_to_target=times)
+    assert "time to an accuracy of 90 %: 10.0 s → 12.0 s of the first 20.0 s, +2 s [+1, unknown], " in text
+    assert "log-rank p 0.04; 0 of 5 and 1 of 6 runs never reached it" in text
+
+
+def test_a_measured_spread_has_the_runs_that_it_rests_on(pairing):
+    known = Pairing(**{name: getattr(pairing, name) for name in pairing.__slots__} | {"reference_runs": 10})
+    assert "(two consecutive runs of 10 earlier ones differ by 1% in step_time)" in paired(known)
+
+
+def test_a_profile_has_the_operators_that_changed():
+    operators = (OperatorTime(name="wait", old=0.0, new=0.004), OperatorTime(name="copy", old=0.001, new=0.0))
+    _, first, second = of_case(of.Profiled(), operators=operators).splitlines()
+    assert first.split(maxsplit=1) == ["wait", "none → 4.00 ms, +4.00 ms"]
+    assert second.split(maxsplit=1) == ["copy", "1.00 ms → none, -1.00 ms"]
+
+
+def test_a_profile_that_failed_has_the_reason():
+    assert explain.text(of.NotProfiled(problem="it has none")) == "not profiled: it has none"
 
 
 # No comparison
 
 
-def test_no_baseline_is_told_how_to_save_one():
-    text = explain.no_baseline("linux-acme", (), AGAIN)
-    assert text == f'no baseline\n  to save one: {ACCEPT} "first baseline"'
+def test_too_few_runs_have_both_numbers_and_the_flag():
+    assert explain.text(of.TooFew(runs=1, needed=3)) == "1 of the 3 runs that a comparison needs: --dlbench-runs 3"
+
+
+def test_no_baseline_has_the_command_that_saves_one():
+    text = explain.text(of.NoBaseline(machine="linux-acme", again=records.again()))
+    assert text == f'no baseline\nto save one: {ACCEPT} "first baseline"'
 
 
 def test_no_baseline_here_names_the_machines_that_have_one():
-    text = explain.no_baseline("linux-acme", ("linux-beta", "linux-zeta"), AGAIN)
-    assert text.startswith("no baseline of linux-acme, only of linux-beta, linux-zeta: ")
+    reason = of.NoBaseline(machine="linux-acme", others=("linux-beta", "linux-zeta"), again=records.again())
+    text = explain.text(reason)
+    assert text.startswith("no baseline for linux-acme, only for linux-beta, linux-zeta: ")
+    assert ACCEPT in text
 
 
-def test_no_baseline_here_is_told_how_to_save_one():
-    assert ACCEPT in explain.no_baseline("linux-acme", ("linux-beta",), AGAIN)
+@pytest.fixture
+def differences():
+    """Of two contexts."""
+    return (
+        of.Difference(name="steps", baseline=50, candidate=51),
+        of.Difference(name="batch size", baseline=64, candidate=128),
+    )
 
 
-def test_what_cannot_be_compared_tells_every_obstacle():
-    text = explain.incomparable(records.baseline(), ["steps 50 → 51", "batch size 64 → 128"], AGAIN)
+def test_what_cannot_be_compared_has_every_obstacle_and_how_to_replace_it(differences):
+    text = explain.text(of.Incomparable(saved="2026-11-20", differences=differences, again=records.again()))
+    assert text.startswith("the baseline of 2026-11-20 was measured under different conditions:\n")
     assert "\n  steps 50 → 51\n  batch size 64 → 128\n" in text
+    assert f"to replace it: {ACCEPT}" in text
 
 
-def test_what_cannot_be_compared_is_told_how_to_replace_it():
-    assert f"to replace it: {ACCEPT}" in explain.incomparable(records.baseline(), ["steps 50 → 51"], AGAIN)
+def test_two_recorded_sides_that_cannot_be_compared_have_every_obstacle(differences):
+    text = explain.text(of.Incomparable(differences=differences))
+    assert text.endswith(" different conditions:\n  steps 50 → 51\n  batch size 64 → 128")
+
+
+def test_a_damaged_baseline_has_its_path_the_problem_and_the_advice():
+    text = explain.text(of.DamagedBaseline(path="b/a.json", problem="not JSON @ $.a\n  restore it"))
+    assert text == "the baseline is damaged: b/a.json: not JSON @ $.a\n  restore it"
+
+
+def test_invalid_runs_have_their_reasons_and_what_to_do():
+    runs = (of.InvalidRun(index=0, seed=1, reasons=("swapped", "hot"), side="candidate"),)
+    text = explain.text(of.Invalid(runs=runs, repeats=2))
+    assert text.startswith("invalid, as were 2 repetitions; not compared, and not saved:\n")
+    assert "\n  candidate, run 1 (seed 1): swapped\n  candidate, run 1 (seed 1): hot\n" in text
+    assert "--dlbench-allow invalid" in text
 
 
 # Runs that did not finish
 
 
-def test_an_unfinished_run_is_told_with_its_number_and_seed():
-    run = records.unfinished(RunOutcome.TIMEOUT, "no answer in time", index=1, seed=8)
-    assert explain.unfinished(run) == "run 2 (seed 8): no answer in time"
+def unfinished(outcome=RunOutcome.TIMEOUT, message="no answer in time", **changes):
+    return of.Unfinished(index=1, seed=8, outcome=outcome, message=message, **changes)
+
+
+def test_an_unfinished_run_has_its_number_and_seed():
+    assert explain.text(unfinished()) == "run 2 (seed 8): no answer in time"
 
 
 def test_an_unfinished_run_quotes_the_last_words_of_the_worker():
-    run = records.unfinished(RunOutcome.CRASHED, log=("loading", "Segmentation fault"))
-    assert explain.unfinished(run).endswith("\n  | loading\n  | Segmentation fault")
+    text = explain.text(unfinished(log=("loading", "Segmentation fault")))
+    assert text.endswith("\nthe worker's last output:\n  | loading\n  | Segmentation fault")
+
+
+def test_a_traceback_is_quoted_as_it_is():
+    text = explain.text(unfinished(message="KeyError: 1\nTraceback:\n  File 'a'"))
+    assert text == "run 2 (seed 8): KeyError: 1\nTraceback:\n  File 'a'"
+
+
+def test_an_unfinished_run_of_a_pair_has_its_side():
+    text = explain.text(unfinished(side="candidate", framework="mlx"))
+    assert text == "the candidate, mlx, did not finish (timeout):\nrun 2 (seed 8): no answer in time"
 
 
 @pytest.mark.parametrize("outcome", [RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA])
-def test_what_is_missing_is_told_in_the_words_that_were_found_for_it(outcome):
-    run = records.unfinished(outcome, "not built here\n  to build it: dlbench env build mxnet")
-    assert explain.unfinished(run) == run.message
+def test_what_is_missing_is_said_in_the_words_that_were_found_for_it(outcome):
+    message = "not built\n  to build it: dlbench env build mxnet"
+    assert explain.text(unfinished(outcome, message)) == message
+
+
+def test_divergences_are_counted_on_both_sides():
+    reason = of.Diverged(baseline=0, baseline_runs=3, candidate=5, candidate_runs=6, chance=0.012)
+    text = "0 of 3 runs of the baseline diverged, 5 of 6 of the candidate: the probability of so many more, "
+    assert explain.text(reason) == f"{text}or of even more, by chance is 1.2%"
+
+
+# Tolerances
+
+
+def too_tight(**changes):
+    metrics = (of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165),)
+    return of.ToleranceTooTight(metrics=metrics, **{"basis": "any", **changes})
+
+
+def test_a_tolerance_that_is_too_tight_has_the_least_and_the_flag():
+    text = explain.error(of.ToleranceTooTightError("a-case", too_tight(pairs=20)))
+    first, second, third = text.splitlines()
+    assert first == "a-case: tolerance too tight: 20 pairs cannot resolve it:"
+    detectable = "the minimum detectable change is 1.7% (90 % power), on any machine"
+    assert second == f"  step_time: 0.1% is asked for, {detectable}"
+    assert third.endswith(" --dlbench-tolerance=step_time:1.7%")
+
+
+@pytest.mark.parametrize(
+    ("basis", "words"),
+    [
+        ("sessions", "as sessions and runs vary here"),
+        ("runs", "as 10 consecutive runs vary here"),
+        ("calibration", "as runs varied in dlbench calibrate"),
+        ("any", "on any machine"),
+    ],
+)
+def test_a_tolerance_that_is_too_tight_says_what_that_rests_on(basis, words):
+    assert words in explain.too_tight("a", too_tight(basis=basis, reference_runs=10))
+
+
+# Everything
+
+
+def test_every_reason_has_words():
+    kinds = {*get_args(of.Reason), *get_args(of.NotPlanted)}
+    assert kinds <= explain._explained.registry.keys()
+
+
+def test_the_reasons_of_a_case_are_said_in_their_order():
+    text = of_case(of.Saved(path="p", session=1, why="w"), of.TooFew(runs=1, needed=3))
+    assert [line.split()[0] for line in text.splitlines()] == ["saved", "1"]
+
+
+def test_an_error_without_a_reason_is_its_own_text():
+    assert explain.error(DlbenchError("what\n  to do")) == "what\n  to do"
+
+
+def test_an_error_that_carries_a_run_is_said_as_that_run():
+    assert explain.error(of.NotFinishedError(unfinished())) == "run 2 (seed 8): no answer in time"
+
+
+def test_two_tests_of_one_case_are_named_with_the_way_out():
+    text = explain.error(of.SharedCaseError("a-case", ("t.py::a", "t.py::b")))
+    assert text.startswith("t.py::a and t.py::b train the case 'a-case' differently")
+    assert "label='big-batch'" in text
+
+
+def test_other_golden_losses_have_what_differs():
+    steps = of.Difference(name="steps", baseline=10, candidate=20)
+    text = explain.error(of.OtherGoldenError("a-case", (steps,)))
+    assert "\n  steps 10 → 20\n  make new golden losses" in text
+
+
+# For readers without words of their own
+
+
+def test_texts_stand_alongside_the_data():
+    found = records.case_result(
+        outcome=CaseOutcome.SUSPECT,
+        verdicts=(SUSPECT,),
+        reasons=(records.compared(pairs=records.in_pairs()),),
+        cautions=(of.Survivors(names=("a",)),),
+    )
+    shown = explain.rendered(found)
+    assert (shown.message, shown.settled_by) == (explain.message(found), PAIRS)
+    assert shown.warnings == ("workers left processes running, which were ended: a",)
+
+
+def test_the_message_of_an_older_file_is_kept_as_it_is():
+    older = records.case_result(message="slower\n  by far", warnings=("busy",), settled_by="pytest")
+    assert explain.message(older) == older.message
+    assert explain.rendered(older) == older

@@ -1,6 +1,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome
+from pytest_dlbench.records.reasons import TooFew
 from pytest_dlbench.reporting import junit
 from tests.doubles import records
 
@@ -48,6 +49,12 @@ def test_a_verdict_is_told_with_its_change_and_interval():
 def test_bounds_that_are_not_there_are_no_properties():
     unbounded = records.verdict(lower=None, upper=None)
     assert not {"dlbench_step_time_lower", "dlbench_step_time_upper"} & properties(verdicts=(unbounded,)).keys()
+
+
+def test_the_reasons_are_named_with_the_command_that_settles_a_suspicion():
+    found = properties(reasons=(TooFew(runs=1, needed=3), records.compared(pairs=records.in_pairs())))
+    assert found["dlbench_reason"] == "too_few compared"
+    assert found["dlbench_settled_by"].startswith("pytest bench/test_training.py::test_training ")
 
 
 def test_no_name_is_there_twice():

@@ -30,8 +30,8 @@ def test_an_attempt_that_was_repeated_is_no_case_and_has_spent_its_share():
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_figures_held_against_baselines_are_no_part_of_the_budget(number):
+def test_metrics_compared_with_baselines_are_no_part_of_the_budget(number):
     stored = records.case_result(verdicts=(records.verdict(),) * number)
     assert last_line.line([stored, paired(0.005)], 0.01).endswith(
-        f"0.5% of 1% used, {number} figures held against baselines at 5% or less each"
+        f"0.5% of 1% used, {number} metrics compared with baselines (α ≤ 5% each)"
     )

@@ -3,6 +3,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, SkippedCell
+from pytest_dlbench.records.reasons import Difference, Incomparable, Unavailable
 from pytest_dlbench.reporting import markdown
 from tests.doubles import records
 
@@ -20,7 +21,10 @@ def test_a_summary(snapshot):
             "training-jax-mnist-cnn-digits28-cpu-quick", outcome=CaseOutcome.REGRESSED, verdicts=(records.verdict(),)
         ),
         result(
-            "training-mlx-mnist-cnn-digits28-cpu-quick", outcome=CaseOutcome.TIMEOUT, figures={}, message="slow\nlog"
+            "training-mlx-mnist-cnn-digits28-cpu-quick",
+            outcome=CaseOutcome.TIMEOUT,
+            figures={},
+            reasons=(Unavailable(problem="slow\nlog"),),
         ),
     ]
     assert markdown.summary(results, SKIPPED, "machine m (Acme), 2 threads") == snapshot
@@ -38,6 +42,30 @@ def test_every_outcome_is_in_the_verdict(outcome):
 
 def test_a_session_without_cases_says_so():
     assert markdown.summary([], [], "m") == "## dlbench: no case was run\n\nm\n"
+
+
+def test_a_suspicion_has_the_command_that_settles_it_as_code():
+    suspicion = records.compared(pairs=records.in_pairs())
+    lines = markdown.summary([result(outcome=CaseOutcome.SUSPECT, reasons=(suspicion,))], [], "").splitlines()
+    (line,) = [line for line in lines if line.startswith("- to settle it: ")]
+    assert line.startswith("- to settle it: `pytest bench/test_training.py::test_training --dlbench-models=mnist-cnn ")
+    assert line.endswith(" --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0`")
+
+
+def test_what_differs_from_a_baseline_is_listed():
+    differs = Incomparable(differences=(Difference(name="steps", baseline=50, candidate=51),))
+    text = markdown.summary([result(outcome=CaseOutcome.INCOMPARABLE, reasons=(differs,))], [], "")
+    assert "\n- steps 50 → 51\n" in text
+
+
+def test_a_command_with_backticks_is_code_all_the_same():
+    again = records.again(node="test_a.py::test_`x`")
+    text = markdown.summary(
+        [result(outcome=CaseOutcome.SUSPECT, reasons=(records.compared(again=again, pairs=records.in_pairs()),))],
+        [],
+        "",
+    )
+    assert "- to settle it: `` pytest 'test_a.py::test_`x`' " in text
 
 
 @pytest.mark.parametrize("hostile", ["<script>", "a|b", "`x`", "[x](y)", "**x**"])

@@ -1,6 +1,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, Pairing, SkippedCell, VerdictOutcome
+from pytest_dlbench.records.reasons import Survivors, TooFew, Unavailable
 from pytest_dlbench.reporting import terminal
 from tests.doubles import records
 
@@ -23,15 +24,20 @@ def test_missing_baselines_are_one_note_with_their_number():
 
 @pytest.mark.parametrize("outcome", EXPLAINED)
 def test_an_outcome_that_fails_no_test_is_told_with_its_reason(outcome):
-    lines = terminal.notes([result(outcome=outcome, message="because\nof this")])
+    lines = terminal.notes([result(outcome=outcome, reasons=(Unavailable(problem="because\nof this"),))])
     assert lines[0].startswith(f"{outcome}: ")
     assert lines[1:] == ["  because", "  of this"]
 
 
 @pytest.mark.parametrize("outcome", EXPLAINED)
+def test_the_message_of_an_older_file_is_shown_as_it_is_written_there(outcome):
+    assert terminal.notes([result(outcome=outcome, message="because\n  of this")])[1:] == ["  because", "    of this"]
+
+
+@pytest.mark.parametrize("outcome", EXPLAINED)
 def test_cases_with_one_reason_share_its_lines(outcome):
     names = [f"training-net{number}-digits28-cpu-quick" for number in (1, 2)]
-    results = [result(name, outcome=outcome, message="because") for name in names]
+    results = [result(name, outcome=outcome, reasons=(Unavailable(problem="because"),)) for name in names]
     assert terminal.notes(results) == [f"{outcome}: net1-digits28-cpu, net2-digits28-cpu", "  because"]
 
 
@@ -70,12 +76,17 @@ def test_a_regression_is_told_with_its_figures_before_anything_else():
     assert " ".join(line.split()).startswith("pytorch-mnist-cnn-digits28-cpu: step_time regressed 10.0 ms → 12.0 ms,")
 
 
-def test_an_inconclusive_case_without_a_comparison_is_told_by_its_message():
-    _, line = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, message="too few", verdicts=())])
-    assert line == "  pytorch-mnist-cnn-digits28-cpu: too few"
+def test_an_inconclusive_case_without_a_comparison_is_told_by_its_reason():
+    _, line = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, reasons=(TooFew(runs=1, needed=3),))])
+    assert line.startswith("  pytorch-mnist-cnn-digits28-cpu: 1 of the 3 runs ")
 
 
 def test_a_warning_is_told_with_its_case():
+    lines = terminal.notes([result(outcome=CaseOutcome.PASSED, cautions=(Survivors(names=("a", "b")),))])
+    assert lines == ["warning: pytorch-mnist-cnn-digits28-cpu: workers left processes running, which were ended: a, b"]
+
+
+def test_a_warning_of_an_older_file_is_shown_as_it_is_written_there():
     lines = terminal.notes([result(outcome=CaseOutcome.PASSED, warnings=("neighbours",))])
     assert lines == ["warning: pytorch-mnist-cnn-digits28-cpu: neighbours"]
 
@@ -180,21 +191,27 @@ SLIPPED = (records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.22),)
 
 def test_a_suspicion_is_told_with_what_would_settle_it():
     heading, *lines = terminal.notes(
-        [result(outcome=CaseOutcome.SUSPECT, verdicts=SLIPPED, settled_by="pytest --dlbench-ab=a,b")]
+        [result(outcome=CaseOutcome.SUSPECT, verdicts=SLIPPED, reasons=(records.compared(pairs=records.in_pairs()),))]
     )
     assert heading.startswith("suspect: ")
     assert [line.split(": ")[1].split()[0] for line in lines] == ["step_time", "to"]
-    assert lines[-1].endswith(": to tell: pytest --dlbench-ab=a,b")
+    assert ": to settle it: pytest bench/test_training.py::test_training " in lines[-1]
+    assert lines[-1].endswith(" --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0")
 
 
-def test_what_has_added_up_or_crept_is_told_as_such():
-    _, anchored, crept = terminal.notes(
+def test_the_command_in_an_older_file_is_shown_as_it_is_written_there():
+    older = result(outcome=CaseOutcome.SUSPECT, verdicts=SLIPPED, settled_by="pytest --dlbench-ab=a,b")
+    assert terminal.notes([older])[-1].endswith(": to settle it: pytest --dlbench-ab=a,b")
+
+
+def test_what_has_added_up_or_drifted_is_told_as_such():
+    _, anchored, drifted = terminal.notes(
         [result(outcome=CaseOutcome.SUSPECT, since_anchor=SLIPPED, drifting={"accuracy": 4})]
     )
-    assert "since the anchor: step_time        suspect      10.0 ms → 12.0 ms, ratio 1.220" in anchored
-    assert "accuracy has crept to the worse for 4 sessions" in crept
+    assert "since the reference session: step_time        suspect      10.0 ms → 12.0 ms, ratio 1.220" in anchored
+    assert "accuracy has drifted down for 4 sessions" in drifted
 
 
 def test_whoever_saves_a_slip_is_told_what_has_added_up():
     (line,) = terminal.notes([result(outcome=CaseOutcome.PASSED, saved=True, since_anchor=SLIPPED)])
-    assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: since the anchor: step_time")
+    assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: since the reference session: step_time")

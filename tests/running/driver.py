@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_dlbench.records import Case, Run, codec
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
-from tests.running.plans import plan
+from tests.running.specs import spec
 
 
 class Telling(Silent):
@@ -34,7 +34,7 @@ def main(builder: str, runs: str, steps: str, folder: str, cgroup: str = "") -> 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if cgroup:
         Path(cgroup).write_text(str(os.getpid()))
-    train_series(plan(builder, Path(folder), steps=int(steps)), int(runs), keep=keep, progress=Telling())
+    train_series(spec(builder, Path(folder), steps=int(steps)), int(runs), keep=keep, progress=Telling())
 
 
 if __name__ == "__main__":

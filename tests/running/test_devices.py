@@ -178,3 +178,8 @@ def test_without_a_library_there_is_one_card_without_a_name(monkeypatch):
 
     monkeypatch.setattr(devices, "open_cards", no_cards)
     assert devices.cards() == ("",)
+
+
+def test_on_the_processors_one_case_is_measured_at_a_time_and_on_cards_one_on_each():
+    assert devices.places(devices.CPU) == 1
+    assert devices.places("gpu", lambda: ("one", "two")) == 2

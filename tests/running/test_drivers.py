@@ -20,7 +20,7 @@ from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running import devices, pinning
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
-from tests.running.plans import plan
+from tests.running.specs import spec
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 30.0
@@ -114,7 +114,7 @@ class TestSeries:
                 told.append(("finished", run.index))
 
         kept = []
-        runs = train_series(plan("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Listening())
+        runs = train_series(spec("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Listening())
         assert list(runs) == kept
         assert [(run.index, run.seed) for run in runs] == [(0, 1), (1, 2)]
         assert told == [("started", 0), ("finished", 0), ("started", 1), ("finished", 1)]
@@ -129,7 +129,7 @@ class TestSeries:
             def phase_began(self, phase):
                 told.append(phase)
 
-        asked = plan("numpy_softmax", tmp_path, evaluate_after=(3,))
+        asked = spec("numpy_softmax", tmp_path, evaluate_after=(3,))
         train_series(asked, 2, keep=[].append, progress=Listening())
         phases = [
             *("import", "build", "first step and 2 more of 8", "evaluation", "steps 4 to 8 of 8", "evaluation", "end")
@@ -143,7 +143,7 @@ class TestSeries:
             return replace(run, invalid=("a neighbour",) if len(kept) < 2 else ())
 
         runs = train_series(
-            plan("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine, repeats=5
+            spec("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine, repeats=5
         )
         assert [run.index for run in kept] == [0, 0, 0, 1]
         assert list(runs) == kept[2:]
@@ -154,13 +154,13 @@ class TestSeries:
 
         kept = []
         runs = train_series(
-            plan("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine, repeats=2
+            spec("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Silent(), examine=examine, repeats=2
         )
         assert [run.index for run in kept] == [0, 0, 0, 1]
         assert all(run.invalid for run in runs)
 
     def test_ends_with_the_first_run_that_does_not_finish(self, tmp_path):
-        runs = train_series(plan("raises", tmp_path), 3, keep=[].append, progress=Silent())
+        runs = train_series(spec("raises", tmp_path), 3, keep=[].append, progress=Silent())
         assert [run.outcome for run in runs] == [RunOutcome.FAILED]
 
     def test_of_runs_that_are_not_timed_is_beside_others_of_its_kind_on_processors_of_its_own(self, tmp_path):
@@ -169,7 +169,7 @@ class TestSeries:
                 pytest.fail(f"{case.id} waits for {device}")
 
         free, *others = pinning.ranked()
-        asked = plan("tells_its_surroundings", tmp_path, is_timed=False)
+        asked = spec("tells_its_surroundings", tmp_path, is_timed=False)
         with devices.shared(len(others), lambda: None, others):
             (run,) = train_series(asked, 1, keep=[].append, progress=NeverWaiting())
         assert run.cores == (free,)
@@ -179,6 +179,6 @@ class TestSeries:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            train_series(plan("numpy_softmax", tmp_path), 3, keep=break_off, progress=Silent())
+            train_series(spec("numpy_softmax", tmp_path), 3, keep=break_off, progress=Silent())
         with devices.held("cpu", lambda: pytest.fail("the device is held")):
             pass

@@ -9,13 +9,13 @@ from pytest_dlbench.judging import read_all
 from pytest_dlbench.planning.plan import unsupported
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running.training import train_once
-from tests.running.plans import STEPS, plan
+from tests.running.specs import STEPS, spec
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """In memory, and by a pipeline with an evaluation between its steps."""
-    planned = plan("numpy_softmax", tmp_path_factory.mktemp("data"))
+    planned = spec("numpy_softmax", tmp_path_factory.mktemp("data"))
     piped = replace(planned, recipe=replace(planned.recipe, input="pipeline"), evaluate_after=(3,))
     return train_once(planned, 0), train_once(piped, 0)
 
@@ -41,7 +41,7 @@ def test_the_wait_is_a_figure_of_a_pipeline_alone(both):
 
 
 def test_a_builder_without_one_says_so(tmp_path):
-    planned = plan("numpy_softmax", tmp_path)
+    planned = spec("numpy_softmax", tmp_path)
     recipe = replace(planned.recipe, input="pipeline")
     (tmp_path / "resident.py").write_text('SUPPORTS = {"dense", "flatten", "sgd", "softmax_cross_entropy"}')
     resident = Framework(name="resident", builder="resident", folders=(tmp_path,))

@@ -10,12 +10,12 @@ import pytest
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running import connection, training
 from pytest_dlbench.running.training import train_once
-from tests.running.plans import STEPS, plan
+from tests.running.specs import STEPS, spec
 
 
 @pytest.fixture(scope="module")
 def paced(tmp_path_factory):
-    return train_once(plan("paced", tmp_path_factory.mktemp("data")), 0)
+    return train_once(spec("paced", tmp_path_factory.mktemp("data")), 0)
 
 
 def test_the_steps_lie_within_their_phase_on_one_clock(paced):
@@ -36,7 +36,7 @@ def test_the_python_that_prepares_data_is_among_the_versions(paced):
 @pytest.mark.parametrize("is_unplugged", [False, True])
 def test_a_run_knows_whether_its_machine_was_on_its_battery(tmp_path, monkeypatch, is_unplugged):
     monkeypatch.setattr(training, "is_on_battery", lambda: is_unplugged)
-    assert train_once(plan("numpy_softmax", tmp_path), 0).on_battery is is_unplugged
+    assert train_once(spec("numpy_softmax", tmp_path), 0).on_battery is is_unplugged
 
 
 def test_the_time_line_covers_all_phases(paced):
@@ -46,7 +46,7 @@ def test_the_time_line_covers_all_phases(paced):
 
 
 def test_a_child_that_outlives_its_worker_is_ended_and_told(tmp_path):
-    run = train_once(plan("leaves_a_child", tmp_path), 0)
+    run = train_once(spec("leaves_a_child", tmp_path), 0)
     assert len(run.training.losses) == STEPS
     assert len(run.survivors) == 1
     assert psutil.Process().children(recursive=True) == []
@@ -63,7 +63,7 @@ def nothing_goes_on():
 
 @pytest.mark.usefixtures("nothing_goes_on")
 def test_a_worker_that_is_killed_takes_the_sampler_and_its_child_along(tmp_path):
-    run = train_once(plan("leaves_a_child_and_dies", tmp_path), 0)
+    run = train_once(spec("leaves_a_child_and_dies", tmp_path), 0)
     assert (run.outcome, len(run.survivors)) == (RunOutcome.CRASHED, 1)
 
 
@@ -72,10 +72,10 @@ def test_a_worker_that_hangs_takes_the_sampler_and_its_child_along(tmp_path, mon
     # The driver's clock runs out once the worker hangs, and not while a busy machine starts it.
     hangs = tmp_path / "caches" / "hangs"
     monkeypatch.setattr(connection, "monotonic", lambda: monotonic() + 1000 * hangs.exists())
-    run = train_once(plan("leaves_a_child_and_hangs", tmp_path), 0)
+    run = train_once(spec("leaves_a_child_and_hangs", tmp_path), 0)
     assert (run.outcome, len(run.survivors)) == (RunOutcome.TIMEOUT, 1)
 
 
 def test_what_an_allocator_tells_of_its_card_is_kept(tmp_path):
-    assert train_once(plan("tells_of_its_card", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
-    assert train_once(plan("numpy_softmax", tmp_path), 0).training.device_peak_bytes is None
+    assert train_once(spec("tells_of_its_card", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
+    assert train_once(spec("numpy_softmax", tmp_path), 0).training.device_peak_bytes is None

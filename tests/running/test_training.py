@@ -13,7 +13,7 @@ from pytest_dlbench.model import SGD, Dense, Flatten, Recipe, ReLU
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.training import train_once
-from tests.running.plans import BATCH, CLASSES, STEPS, plan
+from tests.running.specs import BATCH, CLASSES, STEPS, spec
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def run(data_folder):
     """Run a double once."""
 
     def run(builder: str, *, index: int = 0, **changes) -> Run:
-        return train_once(plan(builder, data_folder, **changes), index)
+        return train_once(spec(builder, data_folder, **changes), index)
 
     return run
 
@@ -50,7 +50,7 @@ def _open_files() -> int:
 
 @pytest.fixture(scope="module")
 def finished(data_folder) -> Run:
-    return train_once(plan("numpy_softmax", data_folder), 2)
+    return train_once(spec("numpy_softmax", data_folder), 2)
 
 
 class TestFinished:
@@ -127,7 +127,7 @@ class TestOutOfMemory:
 
 @pytest.fixture(scope="module")
 def late(data_folder) -> Run:
-    return train_once(plan("sleeps", data_folder, steps=60, timeout_seconds=1.5), 0)
+    return train_once(spec("sleeps", data_folder, steps=60, timeout_seconds=1.5), 0)
 
 
 class TestTimeout:
@@ -237,9 +237,9 @@ class TestConditions:
         assert os.sched_getaffinity(0) == before
 
     def test_of_compiled_code_are_cold_once_and_warm_then(self, run, tmp_path):
-        place = replace(plan("compiles_once", tmp_path).place, caches=tmp_path / "caches")
+        place = replace(spec("compiles_once", tmp_path).place, caches=tmp_path / "caches")
         assert [run("compiles_once", place=place).compiled for _ in range(3)] == ["cold", "warm", "warm"]
 
     def test_of_compiled_code_are_empty_for_a_framework_that_keeps_none(self, run, tmp_path):
-        place = replace(plan("numpy_softmax", tmp_path).place, caches=tmp_path / "caches")
+        place = replace(spec("numpy_softmax", tmp_path).place, caches=tmp_path / "caches")
         assert run("numpy_softmax", place=place).compiled == ""

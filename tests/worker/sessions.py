@@ -20,7 +20,7 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.running import launch, messages
 from pytest_dlbench.running.connection import Worker
-from pytest_dlbench.running.plan import recipe_json
+from pytest_dlbench.running.run_spec import recipe_json
 from tests.worker import theano_compiler
 from tests.worker.theano_compiler import ON_THEANO
 

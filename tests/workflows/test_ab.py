@@ -7,12 +7,13 @@ from math import expm1, log
 import pytest
 
 from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.judging.two_stage import judge, narrow, terms_of
 from pytest_dlbench.records import CurvePoint, VerdictOutcome
-from pytest_dlbench.workflows import ab
+from pytest_dlbench.workflows import reasons
 from tests.doubles import records
 
 TOKENS = replace(records.evaluation(), answers="tokens")
@@ -32,7 +33,7 @@ def levels(*given):
 
 
 def judged(ratio, *given, terms=TERMS, has_time=lambda: True):
-    return judge(pairs_of(ratio).__next__, terms, has_time, levels(*given))
+    return judge(pairs_of(ratio).__next__, terms, levels(*given), has_time)
 
 
 def outcomes(found):
@@ -61,9 +62,30 @@ def test_a_candidate_for_which_no_budget_is_left_is_inconclusive():
 
 
 def test_without_time_nothing_of_the_budget_is_spent():
+    found = judged(1.2, 0.005, 0.0016, has_time=lambda: False)
+    assert found.alpha == 0
+    assert VerdictOutcome.REGRESSED not in outcomes(found).values()
+    assert found.decisions["step_time"].reason is Reason.UNCONFIRMED
+
+
+def test_without_time_the_pairs_of_a_first_look_are_run_and_may_decide():
+    found = judged(1.0, has_time=lambda: False)
+    assert len(found.screened) == FIRST_LOOK
+    assert set(outcomes(found).values()) == {VerdictOutcome.EQUIVALENT}
+
+
+def test_what_they_do_not_decide_is_inconclusive_because_the_time_is_spent():
+    found = judged(1.045, has_time=lambda: False)
+    assert (len(found.screened), outcomes(found)["step_time"]) == (FIRST_LOOK, VerdictOutcome.INCONCLUSIVE)
+    assert found.decisions["step_time"].reason is Reason.BUDGET_SPENT
+    assert found.decisions["accuracy"].reason is Reason.DECIDED
+
+
+def test_a_confirmation_that_the_time_cuts_short_says_so():
     clock = iter([True, True, False])
     found = judged(1.2, 0.005, 0.0016, has_time=lambda: next(clock))
-    assert found.alpha == 0
+    assert len(found.confirmed) == 2
+    assert found.decisions["step_time"].reason is Reason.BUDGET_SPENT
     assert VerdictOutcome.REGRESSED not in outcomes(found).values()
 
 
@@ -127,7 +149,7 @@ def test_what_one_side_lost_is_inconclusive():
         return Pair(old=records.run(evaluation=TOKENS), new=records.run())
 
     terms = terms_of({"step_time": 0.05, "step_time_median": 0.05, "perplexity": 0.05}, 20, (), METRICS)
-    found = judge(lost, terms, lambda: True, levels())
+    found = judge(lost, terms, levels())
     assert outcomes(found)["perplexity"] is VerdictOutcome.INCONCLUSIVE
 
 
@@ -139,7 +161,8 @@ def test_runs_that_never_reached_the_accuracy_are_told_with_those_that_did():
     def side(*times):
         return [reaching(seed, seconds=seconds, accuracy=accuracy) for seed, (seconds, accuracy) in enumerate(times, 1)]
 
-    sides = {"old": side((10, 0.95), (12, 0.95)), "new": side((11, 0.95), (20, 0.5))}
-    (told,) = ab._told_beside(judged(1.0), sides)
-    assert told.startswith("time to an accuracy of 90 %: 11.0 s → 15.5 s of the first 20.0 s, +4.5 s [")
-    assert told.endswith("0 of 2 and 1 of 2 runs never reached it")
+    old, new = side((10, 0.95), (12, 0.95)), side((11, 0.95), (20, 0.5))
+    found = reasons.paired(judged(1.0), old, new, records.again()).time_to_target
+    assert (found.target, found.baseline, found.candidate, found.horizon) == (0.9, 11.0, 15.5, 20.0)
+    assert found.lower < found.longer == 4.5 < found.upper
+    assert (found.missed, found.runs) == ((0, 1), (2, 2))

@@ -4,6 +4,7 @@ import shlex
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from pytest_dlbench import options
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.reporting.explain import message, settled_by
 from pytest_dlbench.reporting.exports.rows import remember
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.history import History
@@ -20,6 +22,7 @@ from pytest_dlbench.workflows.baseline_gate import Comparer
 from tests.doubles import records
 
 NODE = "bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]"
+USUAL = options.read({}.get, {}.get, Path()).tolerance
 NEWER = {**records.VERSIONS, "torch": "2.13.0+cpu"}
 
 
@@ -30,9 +33,19 @@ def comparer(tmp_path, monkeypatch):
 
 
 def comparer_of(folder, **typed):
+    asked = read(folder, **typed)
+    return Comparer(
+        reason=asked.reason,
+        repeat_flags=asked.again,
+        history=asked.history,
+        baselines=BaselineStore(folder=asked.baselines),
+        metrics=METRICS,
+    )
+
+
+def read(folder, **typed):
     given = {f"dlbench_{name}": text for name, text in typed.items()}
-    asked = options.read(given.get, {}.get, folder)
-    return Comparer(options=asked, baselines=BaselineStore(folder=asked.baselines), metrics=METRICS)
+    return options.read(given.get, {}.get, folder)
 
 
 def slower(factor=1.0, versions=records.VERSIONS, began=""):
@@ -40,12 +53,12 @@ def slower(factor=1.0, versions=records.VERSIONS, began=""):
     return [replace(run, versions=versions, began=began or run.began) for run in runs]
 
 
-def compared(comparer, runs, framework="pytorch"):
-    return judged(comparer, records.record(runs), framework)
+def compared(comparer, runs, **tolerance):
+    return judged(comparer, records.record(runs), **tolerance)
 
 
-def judged(comparer, record, framework="pytorch"):
-    return comparer.compare(record, FRAMEWORKS[framework], NODE, comparer.options.tolerance)
+def judged(comparer, record, **tolerance):
+    return comparer.compare(record, FRAMEWORKS["pytorch"], NODE, {**USUAL, **tolerance})
 
 
 def saved(comparer, runs):
@@ -62,7 +75,7 @@ def kept(comparer):
 
 def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
     saved(comparer, slower())
-    command = shlex.split(compared(comparer, slower(1.5, NEWER)).settled_by)
+    command = shlex.split(settled_by(compared(comparer, slower(1.5, NEWER))))
     assert command[:2] == ["pytest", "bench/test_training.py::test_training"]
     assert "--dlbench-ab=pytorch==2.12.0,pytorch==2.13.0" in command
     assert {"--dlbench-models=mnist-cnn", "--dlbench-datasets=digits28", "--dlbench-devices=cpu"} <= set(command)
@@ -70,27 +83,27 @@ def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
 
 def test_the_command_can_be_read_by_the_plugin(comparer, tmp_path):
     saved(comparer, slower())
-    flags = shlex.split(compared(comparer, slower(1.5, NEWER)).settled_by)[2:]
+    flags = shlex.split(settled_by(compared(comparer, slower(1.5, NEWER))))[2:]
     typed = dict(flag.removeprefix("--dlbench-").partition("=")[::2] for flag in flags)
-    read = comparer_of(tmp_path, **{name: text or "true" for name, text in typed.items()}).options
-    assert (read.ab, read.models, read.build) == (("pytorch==2.12.0", "pytorch==2.13.0"), ("mnist-cnn",), True)
+    found = read(tmp_path, **{name: text or "true" for name, text in typed.items()})
+    assert (found.ab, found.models, found.build) == (("pytorch==2.12.0", "pytorch==2.13.0"), ("mnist-cnn",), True)
 
 
 def test_where_no_version_changed_two_files_of_requirements_are_the_sides(comparer):
     saved(comparer, slower())
-    command = shlex.split(compared(comparer, slower(1.5)).settled_by)
+    command = shlex.split(settled_by(compared(comparer, slower(1.5))))
     assert {"--dlbench-ab=old.txt,new.txt", "--dlbench-frameworks=pytorch"} <= set(command)
 
 
-def test_pairs_are_judged_by_the_tolerance_that_was_typed(comparer, tmp_path):
-    wide = comparer_of(tmp_path, tolerance=["step_time:40%"])
-    saved(wide, slower())
-    assert "--dlbench-tolerance=step_time:40%" in shlex.split(compared(wide, slower(2)).settled_by)
+def test_pairs_are_judged_by_the_tolerance_of_the_comparison(comparer):
+    saved(comparer, slower())
+    command = shlex.split(settled_by(compared(comparer, slower(2), step_time=0.4)))
+    assert "--dlbench-tolerance=step_time:40%" in command
 
 
 def test_what_is_no_suspicion_needs_no_settling(comparer):
     saved(comparer, slower())
-    assert compared(comparer, slower()).settled_by == ""
+    assert settled_by(compared(comparer, slower())) == ""
 
 
 # Saving
@@ -116,14 +129,14 @@ def test_what_changed_since_the_anchor_is_told_when_it_was_saved_too(comparer):
     saved(comparer, slower(1.5))
     again = compared(comparer, slower(1.5))
     assert again.outcome is CaseOutcome.SUSPECT
-    assert f"dlbench baseline anchor {records.case().id} --last" in again.message
+    assert f"dlbench baseline anchor {records.case().id} --last" in message(again)
 
 
 def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_anchor(comparer, tmp_path):
     elsewhere = comparer_of(tmp_path, baselines="figures")
     saved(elsewhere, slower())
     saved(elsewhere, slower(1.5))
-    assert "--last --baselines figures" in compared(elsewhere, slower(1.5)).message
+    assert "--last --baselines figures" in message(compared(elsewhere, slower(1.5)))
 
 
 def test_runs_of_another_network_begin_a_baseline_of_their_own(comparer):
@@ -168,17 +181,17 @@ CLEAN = (1.0, 1.01, 0.99, 1.02, 0.98) * 6
 
 def test_a_drift_is_looked_for_in_the_history_too(comparer, tmp_path):
     remembered(tmp_path / "history", [*CLEAN, 1.1, 1.1])
-    wide = comparer_of(tmp_path, history="history", tolerance=["step_time:50%"])
-    saved(wide, slower())
-    assert compared(wide, slower(1.1)).drifting == {"step_time": 3}
+    remembering = comparer_of(tmp_path, history="history")
+    saved(remembering, slower())
+    assert compared(remembering, slower(1.1), step_time=0.5).drifting == {"step_time": 3}
     assert compared(comparer, slower(1.1)).drifting == {}
 
 
 def test_what_the_history_has_of_another_network_is_no_reference(tmp_path, comparer):
     remembered(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=records.context(network_digest="another"))
-    wide = comparer_of(tmp_path, history="history", tolerance=["step_time:50%"])
-    saved(wide, slower())
-    assert compared(wide, slower(1.1)).drifting == {}
+    remembering = comparer_of(tmp_path, history="history")
+    saved(remembering, slower())
+    assert compared(remembering, slower(1.1), step_time=0.5).drifting == {}
 
 
 def test_a_history_that_is_not_there_yet_is_no_trouble(tmp_path, comparer):

@@ -7,10 +7,11 @@ import pytest
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.records import MachineSpeed, RunOutcome
 from pytest_dlbench.running.dialogue import CHECKS
+from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.speed import machine_speed
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.workflows.validity import Examiner
-from tests.running.plans import plan
+from tests.running.specs import spec
 
 
 def speed(flops_per_second):
@@ -35,8 +36,10 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def examined(folder):
     def examined(builder, probe=None, *, foreign_cpus=0.0, **changes):
-        asked = plan(builder, folder, is_suspicious=lambda check: bool(suspicion(check, "cpu")), **changes)
-        return Examiner(probe=probe or probing(speed(1e12))).examine(asked, beside(foreign_cpus, train_once(asked, 0)))
+        asked = spec(builder, folder, **changes)
+        hooks = RunHooks(is_suspicious=lambda check: bool(suspicion(check, "cpu")))
+        run = beside(foreign_cpus, train_once(asked, 0, hooks))
+        return Examiner(probe=probe or probing(speed(1e12))).examine(asked, run)
 
     return examined
 
@@ -85,13 +88,13 @@ def test_a_sound_builder_passes_the_check_at_once_and_only_in_the_first_run(exam
     run = examined("clocked", steps=20)
     assert run.outcome is RunOutcome.FINISHED
     assert len(run.step_checks) == 1
-    watched = plan("clocked", folder, is_suspicious=lambda check: check.steps < 0)
-    assert train_once(watched, 1).step_checks == ()
-    assert len(train_once(watched, 0).step_checks) == 1
+    asked, hooks = spec("clocked", folder), RunHooks(is_suspicious=lambda check: check.steps < 0)
+    assert train_once(asked, 1, hooks).step_checks == ()
+    assert len(train_once(asked, 0, hooks).step_checks) == 1
 
 
 def test_nothing_is_checked_where_nobody_asks(folder):
-    assert train_once(plan("clocked", folder), 0).step_checks == ()
+    assert train_once(spec("clocked", folder), 0).step_checks == ()
 
 
 def test_steps_too_long_to_be_taken_again_are_not_and_that_is_told(examined):
@@ -134,7 +137,7 @@ class TestUtilisation:
             probed.append((threads, precision))
             return speed(1e12)
 
-        examiner, asked = Examiner(probe=probe), plan("clocked", folder)
+        examiner, asked = Examiner(probe=probe), spec("clocked", folder)
         for index in (0, 1):
             examiner.examine(asked, train_once(asked, index))
         assert probed == [(1, "float32")]

@@ -13,6 +13,7 @@ from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.judging.scales import badness
 from pytest_dlbench.judging.sessions import drift
+from pytest_dlbench.reporting import explain
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured, printable
@@ -104,7 +105,7 @@ def _of_metric(number: int, metric: Metric, machine: str, sessions: Sequence[Pas
     unit, factor = SHOWN.get(metric.unit, (metric.unit, 1.0))
     before: Mapping[str, str] = sessions[0].versions
     for place, one in enumerate(sessions):
-        changed = ", ".join(judging.changes(before, one.versions))
+        changed = ", ".join(map(explain.difference, judging.changes(before, one.versions)))
         before = one.versions
         said = DRIFT if place in found.alarms else VERSIONS if changed else USUAL
         said = CHANGE if place in found.changes else said

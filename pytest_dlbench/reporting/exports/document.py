@@ -2,21 +2,23 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata, resources
 
 import msgspec
 
 from pytest_dlbench.records import FORMAT_VERSION, SkippedCell, codec
+from pytest_dlbench.reporting import explain
 from pytest_dlbench.storing.recorded import Document, Recorded
 
 
 def write(recorded: Sequence[Recorded], left_out: Sequence[SkippedCell] = ()) -> bytes:
-    """One document, sorted and indented."""
+    """One document, sorted and indented; its results have their texts alongside the data."""
     document = Document(
         version=metadata.version("pytest-dlbench"),
         written=datetime.now(UTC).isoformat(timespec="seconds"),
-        cases=tuple(recorded),
+        cases=tuple(replace(case, result=explain.rendered(case.result)) for case in recorded),
         left_out=tuple(left_out),
     )
     return codec.encode_file(document)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from pytest_dlbench.judging import METRICS, Metrics, shown_in
 from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.records import CaseOutcome, CaseResult
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import cautions, explain, figures
 from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Table, changes, history
 from pytest_dlbench.reporting.charts.chart import of_case
 from pytest_dlbench.reporting.charts.measured import shared
@@ -62,7 +62,8 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         columns=[heading(column, gathered.metrics) for column in columns],
         rows=[_row(case.result, columns, gathered.metrics) for case in gathered.cases],
         noisy=_noisy(gathered.cases),
-        warned=[(number, case) for number, case in enumerate(gathered.cases) if case.result.warnings],
+        warned=_warned(gathered.cases, gathered.metrics),
+        reasons=explain.paragraphs,
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
         nothing=[chart for chart in drawn if isinstance(chart, Nothing)],
     )
@@ -83,7 +84,7 @@ def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
     if cases and all(case.result.outcome is CaseOutcome.PASSED for case in cases):
         return f"{_many(len(cases), 'case')}, nothing regressed", "good"
     compared = sum(bool(case.result.verdicts) for case in cases)
-    return f"{_many(len(cases), 'case')}, {compared or 'none'} held against a baseline", "plain"
+    return f"{_many(len(cases), 'case')}, {compared or 'none'} compared with a baseline", "plain"
 
 
 def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
@@ -95,6 +96,12 @@ def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
         return outcome not in ALWAYS_FAILING, outcome is not CaseOutcome.SUSPECT
 
     return sorted(noisy, key=urgency)
+
+
+def _warned(cases: Sequence[Measured], metrics: Metrics) -> list[tuple[int, Measured, Sequence[str]]]:
+    """The cases whose figures may mislead, with their numbers and why."""
+    found = [(number, case, cautions.warnings(case.result, metrics)) for number, case in enumerate(cases)]
+    return [one for one in found if one[2]]
 
 
 def _many(number: int, what: str) -> str:

@@ -1,6 +1,7 @@
 import pytest
 
 from pytest_dlbench.judging import summarise
+from pytest_dlbench.judging.reasons import unfinished as reason_of
 from pytest_dlbench.records import CaseOutcome, RunOutcome
 from pytest_dlbench.storing.recorded import Recorded
 from tests.doubles import records
@@ -21,8 +22,9 @@ def sound():
 def unfinished():
     """A case that ran out of time."""
     case = records.case("training-jax-mnist-cnn-digits28-cpu-quick", framework="jax")
-    run = records.unfinished(RunOutcome.TIMEOUT, case=case.id)
-    result = records.case_result(case=case, outcome=CaseOutcome.TIMEOUT, figures={}, runs=1)
+    run = records.unfinished(RunOutcome.TIMEOUT, "no answer in time", case=case.id)
+    reasons = (reason_of(run),)
+    result = records.case_result(case=case, outcome=CaseOutcome.TIMEOUT, figures={}, runs=1, reasons=reasons)
     return Recorded(record=records.record([run], case=case), result=result)
 
 

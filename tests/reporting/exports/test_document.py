@@ -1,12 +1,14 @@
 """Our own format, and the schema that is shipped for it."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import FORMAT_VERSION, SkippedCell
+from pytest_dlbench.reporting import explain
 from pytest_dlbench.reporting.exports import document
 from pytest_dlbench.storing.recorded import read, read_document
 
@@ -35,6 +37,12 @@ def test_a_document_says_its_format():
     assert written()["format"] == FORMAT_VERSION
 
 
+def test_a_document_has_texts_alongside_the_data(unfinished):
+    (case,) = written(unfinished)["cases"]
+    assert [reason["kind"] for reason in case["result"]["reasons"]] == ["unfinished"]
+    assert case["result"]["message"] == "run 1 (seed 1): no answer in time"
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -57,7 +65,7 @@ def test_what_was_written_is_read_back(sound, unfinished, tmp_path):
     path = tmp_path / "session.json"
     path.write_bytes(document.write([sound, unfinished], SKIPPED))
     found = read_document(path)
-    assert found.cases[1] == unfinished
+    assert found.cases[1] == replace(unfinished, result=explain.rendered(unfinished.result))
     assert found.left_out == tuple(SKIPPED)
     assert read([path]).cases == found.cases
 

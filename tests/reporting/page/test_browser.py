@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records.reasons import NoBaseline, Repeat, Survivors, Unavailable
 from pytest_dlbench.reporting.charts import CHARTS, Chart
 from pytest_dlbench.reporting.charts.measured import printable
 from pytest_dlbench.reporting.page import page
@@ -25,7 +26,7 @@ HOSTILE = (
     "datum.x || (window.hacked=1)",
     "__proto__",
 )
-COMPARED = {"outcome": CaseOutcome.REGRESSED, "message": "slower", "verdicts": (records.verdict(),)}
+COMPARED = {"outcome": CaseOutcome.REGRESSED, "reasons": (records.compared(),), "verdicts": (records.verdict(),)}
 CASES = measured(
     judged("tensorflow", result=COMPARED, threads=1),
     judged("mxnet", step=0.03, spread=0.1, threads=1),
@@ -46,7 +47,11 @@ def written(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    told = {"outcome": CaseOutcome.CRASHED, "warnings": HOSTILE, "message": "\n".join(HOSTILE)}
+    told = {
+        "outcome": CaseOutcome.CRASHED,
+        "cautions": (Survivors(names=HOSTILE),),
+        "reasons": (Unavailable(problem="\n".join(HOSTILE)), NoBaseline(machine="m", again=Repeat(node=HOSTILE[0]))),
+    }
     cases = measured(
         *(judged(text, text, dataset=text, device=text, name=text, session=text, result=told) for text in HOSTILE),
         *(judged("jax", text, settings={"init": value}) for text in HOSTILE for value in HOSTILE[:2]),

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records.reasons import Difference, Incomparable, Unfinished
 from pytest_dlbench.reporting.page import page
 from pytest_dlbench.reporting.page.gathering import Gathered
 from tests.doubles import records
@@ -42,13 +43,31 @@ def test_the_page_runs_its_own_scripts_alone(tmp_path):
     [
         ((CaseOutcome.PASSED,), ("1 case, nothing regressed", "good")),
         ((CaseOutcome.PASSED, CaseOutcome.REGRESSED), ("1 regressed, of 2 cases", "bad")),
-        ((CaseOutcome.NO_BASELINE, CaseOutcome.NO_BASELINE), ("2 cases, none held against a baseline", "plain")),
-        ((), ("0 cases, none held against a baseline", "plain")),
+        ((CaseOutcome.NO_BASELINE, CaseOutcome.NO_BASELINE), ("2 cases, none compared with a baseline", "plain")),
+        ((), ("0 cases, none compared with a baseline", "plain")),
     ],
 )
 def test_the_verdict_comes_first(outcomes, headline):
     cases = [judged(f"framework-{n}", result={"outcome": outcome}) for n, outcome in enumerate(outcomes)]
     assert page._headline(measured(*cases)) == headline
+
+
+def test_a_reason_is_a_heading_a_list_and_a_command(tmp_path):
+    differs = Difference(name="steps", baseline=50, candidate=51)
+    reason = Incomparable(saved="2026-11-20", differences=(differs,), again=records.again(node="a.py::test[<b>]"))
+    path = tmp_path / "report.html"
+    page.write(path, gathered(judged(result={"outcome": CaseOutcome.INCOMPARABLE, "reasons": (reason,)})))
+    text = path.read_text()
+    assert "<p>the baseline of 2026-11-20 was measured under different conditions:</p>" in text
+    assert "<li>steps 50 → 51</li>" in text
+    assert "<p>to replace it: <code>pytest &#39;a.py::test[&lt;b&gt;]&#39; --dlbench-scale=smoke " in text
+
+
+def test_what_a_worker_printed_is_quoted(tmp_path):
+    reason = Unfinished(index=0, seed=1, outcome=RunOutcome.CRASHED, message="it died", log=("loading", "<fault>"))
+    path = tmp_path / "report.html"
+    page.write(path, gathered(judged(result={"outcome": CaseOutcome.CRASHED, "reasons": (reason,)})))
+    assert "<pre>loading\n&lt;fault&gt;</pre>" in path.read_text()
 
 
 def test_what_fails_is_told_before_what_is_uncertain():
@@ -65,7 +84,10 @@ def test_a_page_without_cases_says_why_each_chart_is_missing(tmp_path):
 
 
 def test_a_page_of_500_cases_stays_under_15_megabytes(tmp_path):
-    compared = {"verdicts": (records.verdict(), records.verdict(metric="peak_rss")), "message": "told " * 100}
+    compared = {
+        "verdicts": (records.verdict(), records.verdict(metric="peak_rss")),
+        "reasons": (records.compared(why="long " * 100),),
+    }
     cases = [
         judged(framework, f"model-{number}", steps=800, spread=0.01, result=compared)
         for number in range(50)

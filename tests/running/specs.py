@@ -1,4 +1,4 @@
-"""Plans of small runs by the doubles of tests/doubles/builders/."""
+"""Specifications of small runs by the doubles of tests/doubles/builders/."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.model import SGD, Dense, Flatten, Layer, Model, Recipe, SoftmaxCrossEntropy, infer
 from pytest_dlbench.records import Case
-from pytest_dlbench.running.plan import Plan
+from pytest_dlbench.running.run_spec import RunSpec
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 CLASSES = 3
@@ -19,7 +19,7 @@ STEPS = 8
 LINEAR = (Flatten(), Dense(CLASSES))
 
 
-def plan(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **changes: Any) -> Plan:
+def spec(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **changes: Any) -> RunSpec:
     """A few steps of softmax regression; the data are prepared in ``folder``."""
     recipe = Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(0.1))
     head = SoftmaxCrossEntropy(classes=CLASSES)
@@ -44,4 +44,4 @@ def plan(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **ch
         "seed": 1,
         "timeout_seconds": 60.0,
     }
-    return Plan(**{**usual, **changes})
+    return RunSpec(**{**usual, **changes})

@@ -1,6 +1,5 @@
-"""What one run is to do."""
+"""What one run is to do, as data that could be sent to another host."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,19 +7,14 @@ from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
-from pytest_dlbench.records import Case, StepCheck
+from pytest_dlbench.records import Case
 from pytest_dlbench.running import launch
-from pytest_dlbench.sampling.sampler import MakeSampler
 
 SAMPLE_PERIOD_SECONDS = 0.2
 
 
-def _to_nobody(phase: str) -> None:
-    """Nobody listens."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunSpec:
     """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
 
     ``recipe_steps`` are all that the recipe has, of which ``steps`` may be a part.
@@ -41,25 +35,20 @@ class Plan:
     card: str = ""
     """The graphics card that the run has, by its index or UUID; all that there are if empty."""
     is_timed: bool = True
-    """Whether its figures are looked at: what only computes may do so beside others of its kind."""
+    """Whether its figures are looked at: what only computes may do so alongside others of its kind."""
     cores: frozenset[int] = frozenset()
     """The processors that a worker without a card may use; those that its number of threads gets if empty."""
-    samplers: tuple[MakeSampler, ...] = ()
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
     """From one sample of the worker to the next."""
-    is_suspicious: Callable[[StepCheck], bool] | None = None
-    """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
     purpose: Purpose = "training"
     is_profiled: bool = False
-    """Whether steps are taken again under the framework's own profiler, and nothing else behind them."""
+    """Whether steps are taken again under the framework's own profiler, and nothing else after them."""
     slowdown: float = 0.0
     """A fault that is planted for a calibration: by this share each step takes longer."""
     evaluate_after: tuple[int, ...] = ()
-    """Steps behind which the test split is evaluated, beside the last."""
+    """Steps after which the test split is evaluated, in addition to the last."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
-    enters: Callable[[str], None] = _to_nobody
-    """Is told of each phase before its request is sent, while the worker still waits."""
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

@@ -1,0 +1,35 @@
+"""From runs to the reasons that they give."""
+
+from collections.abc import Mapping, Sequence
+
+from pytest_dlbench.records import Run
+from pytest_dlbench.records.reasons import Invalid, InvalidRun, Side, TightTolerance, Unfinished
+
+
+def unfinished(run: Run, side: Side = "", framework: str = "") -> Unfinished:
+    """A run that did not finish; ``side`` and ``framework`` are of a pair."""
+    return Unfinished(
+        index=run.index,
+        seed=run.seed,
+        outcome=run.outcome,
+        message=run.message,
+        log=run.log,
+        side=side,
+        framework=framework,
+    )
+
+
+def invalid(sides: Mapping[Side, Sequence[Run]], repeats: int = 0) -> Invalid:
+    """The invalid ones of these runs, which stayed so in so many repetitions."""
+    found = [
+        InvalidRun(index=run.index, seed=run.seed, reasons=run.invalid, side=side)
+        for side, runs in sides.items()
+        for run in runs
+        if run.invalid
+    ]
+    return Invalid(runs=tuple(found), repeats=repeats)
+
+
+def tight(asked: Mapping[str, float], smallest: Mapping[str, float]) -> tuple[TightTolerance, ...]:
+    """The metrics of ``smallest``, whose tolerances are below what can be judged."""
+    return tuple(TightTolerance(metric=name, asked=asked[name], smallest=least) for name, least in smallest.items())

@@ -1,0 +1,48 @@
+"""From the options to the settings of the use cases, one function for each.
+
+Apart from ``read``: what measures is slow to load, and to read options takes none of it.
+"""
+
+from pytest_dlbench.environments.building import EnvironmentStore
+from pytest_dlbench.environments.placing import Places
+from pytest_dlbench.options.reading import Options
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.running.progress import Progress
+from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.workflows.settings import GatePolicy, Storage
+
+
+def run_settings(options: Options, progress: Progress) -> RunSettings:
+    """How runs are made on this machine; ``progress`` hears of environments that are built."""
+    return RunSettings(
+        machine=this_machine(),
+        runs=options.runs,
+        keeps_invalid=CaseOutcome.INVALID in options.allow,
+        scale=options.scale,
+        threads=options.threads[0],
+        seed=options.seed,
+        timeout_seconds=options.timeout,
+        target_accuracy=options.target_accuracy,
+        allocator=options.allocator,
+        places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
+    )
+
+
+def gate_policy(options: Options) -> GatePolicy:
+    """By what cases are judged."""
+    return GatePolicy(
+        tolerances=options.tolerance,
+        false_alarms=options.false_alarms,
+        max_pairs=options.max_runs,
+        budget_seconds=options.budget,
+        saves=options.save,
+        reason=options.reason,
+        is_report_only=options.shadow,
+        profiles=options.profile,
+    )
+
+
+def storage(options: Options) -> Storage:
+    """Where everything is kept."""
+    return Storage(baselines=options.baselines, journals=options.journals, history=options.history)

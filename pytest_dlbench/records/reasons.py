@@ -1,0 +1,384 @@
+"""What an outcome rests on, and what may mislead about its figures: data, of which ``reporting.explain`` makes text.
+
+What a result has already (verdicts, pairing, figures) is not repeated here. Structs rather than dataclasses, because
+msgspec keeps the ``kind`` that tells the members of a union apart in Structs only.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from pytest_dlbench.errors import DlbenchError, OptionError
+from pytest_dlbench.records.outcomes import RunOutcome
+
+Side = Literal["", "baseline", "candidate"]
+
+
+def _kind(name: str) -> str:
+    """``TooFew`` is ``too_few`` in JSON."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A record within a reason, which is of one type only."""
+
+
+class Tagged(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=_kind):
+    """A member of a union."""
+
+
+class Difference(Part, frozen=True, kw_only=True):
+    """A version, a setting or a condition that differs between two sides; None where a side has none."""
+
+    name: str
+    baseline: Any = None
+    candidate: Any = None
+
+
+class Repeat(Part, frozen=True, kw_only=True):
+    """A command that is suggested: this test again, with the flags that decide what its case is."""
+
+    node: str
+    flags: tuple[str, ...] = ()
+
+
+class InPairs(Part, frozen=True, kw_only=True):
+    """A command that is suggested: the same test in pairs.
+
+    ``versions`` of the framework are the two sides, None where none are known that could be installed. ``tolerances``
+    are those that are not the metrics' own.
+    """
+
+    framework: str
+    versions: tuple[str, str] | None = None
+    tolerances: Mapping[str, float] = {}
+
+
+class MoveReference(Part, frozen=True, kw_only=True):
+    """A command that is suggested: the newest session of a case becomes its reference session."""
+
+    baselines: str
+
+
+class Reference(Part, frozen=True, kw_only=True):
+    """The reference session of a baseline, and how another one would take its place."""
+
+    saved: str
+    why: str
+    move: MoveReference
+
+
+class Saved(Tagged, frozen=True, kw_only=True):
+    """The session was added to a baseline, as its ``session``-th."""
+
+    path: str
+    session: int
+    why: str
+
+
+class NoBaseline(Tagged, frozen=True, kw_only=True):
+    """There is nothing to compare with on this machine class; ``others`` are those that have a baseline."""
+
+    machine: str
+    others: tuple[str, ...] = ()
+    again: Repeat
+
+
+class Incomparable(Tagged, frozen=True, kw_only=True):
+    """The two sides were measured under different conditions. ``saved`` is when the baseline was, if it is one."""
+
+    differences: tuple[Difference, ...]
+    saved: str = ""
+    again: Repeat | None = None
+
+
+class DamagedBaseline(Tagged, frozen=True, kw_only=True):
+    """The baseline cannot be read. ``problem`` says where in the file, and what to do."""
+
+    path: str
+    problem: str
+
+
+class TooFew(Tagged, frozen=True, kw_only=True):
+    """The spread of so few runs is not known."""
+
+    runs: int
+    needed: int
+
+
+class Compared(Tagged, frozen=True, kw_only=True):
+    """The verdicts are against a stored baseline, whose newest session was ``saved`` because of ``why``.
+
+    ``sessions`` are all that it has. ``reference`` is what the result's ``since_anchor`` is against. ``pairs`` is None
+    where there is nothing that pairs should settle.
+    """
+
+    saved: str
+    why: str
+    sessions: int
+    versions: tuple[Difference, ...] = ()
+    recipe: tuple[Difference, ...] = ()
+    reference: Reference
+    again: Repeat
+    pairs: InPairs | None = None
+
+
+class Leaking(Tagged, frozen=True, kw_only=True):
+    """The resident set grows with the steps, or may do so; the verdict of ``leak`` has the figures."""
+
+
+class PhaseChange(Part, frozen=True, kw_only=True):
+    """Seconds of a phase that takes longer or shorter than before, medians over the runs of either side."""
+
+    phase: str
+    baseline: float
+    candidate: float
+
+
+class TimeToTarget(Part, frozen=True, kw_only=True):
+    """Seconds until an accuracy was reached: restricted means within the first ``horizon`` seconds.
+
+    ``missed`` are runs that never reached it, of ``runs``; both of the baseline, then of the candidate. None is a
+    figure that is not finite.
+    """
+
+    target: float
+    baseline: float
+    candidate: float
+    horizon: float
+    longer: float | None
+    lower: float | None
+    upper: float | None
+    p_value: float | None
+    missed: tuple[int, int]
+    runs: tuple[int, int]
+
+
+class Paired(Tagged, frozen=True, kw_only=True):
+    """The verdicts are of pairs; the result's pairing says of how many.
+
+    ``stall`` says whether the usual step got worse, or better, than the quickest tenth did.
+    """
+
+    phases: tuple[PhaseChange, ...] = ()
+    versions: tuple[Difference, ...] = ()
+    stall: Literal["", "worse", "better"] = ""
+    time_to_target: TimeToTarget | None = None
+    again: Repeat
+
+
+class Unfinished(Tagged, frozen=True, kw_only=True):
+    """A run did not finish. ``log`` is the worker's last output; ``side`` and ``framework`` are empty outside pairs."""
+
+    index: int
+    seed: int
+    outcome: RunOutcome
+    message: str
+    log: tuple[str, ...] = ()
+    side: Side = ""
+    framework: str = ""
+
+
+class Diverged(Tagged, frozen=True, kw_only=True):
+    """How many runs of either side diverged. ``chance``: of so many more by chance, None where there are no more."""
+
+    baseline: int
+    baseline_runs: int
+    candidate: int
+    candidate_runs: int
+    chance: float | None = None
+
+
+class InvalidRun(Part, frozen=True, kw_only=True):
+    """A run that measured the machine's troubles, and which."""
+
+    index: int
+    seed: int
+    reasons: tuple[str, ...]
+    side: Side = ""
+
+
+class Invalid(Tagged, frozen=True, kw_only=True):
+    """Runs measured the machine's troubles, as did their repetitions."""
+
+    runs: tuple[InvalidRun, ...]
+    repeats: int = 0
+
+
+class Profiled(Tagged, frozen=True, kw_only=True):
+    """Both sides were profiled; the result has the operators that changed most."""
+
+
+class NotProfiled(Tagged, frozen=True, kw_only=True):
+    """Why the operators that changed are not known."""
+
+    problem: str
+
+
+class Unavailable(Tagged, frozen=True, kw_only=True):
+    """Nothing could be run: the ``problem`` of an environment, of a data set or of an option."""
+
+    problem: str
+
+
+Reason = (
+    Saved
+    | NoBaseline
+    | Incomparable
+    | DamagedBaseline
+    | TooFew
+    | Compared
+    | Leaking
+    | Paired
+    | Unfinished
+    | Diverged
+    | Invalid
+    | Profiled
+    | NotProfiled
+    | Unavailable
+)
+"""Why a case is what it is, or was not judged."""
+
+
+class NotTried(Tagged, frozen=True, kw_only=True):
+    """A planted fault is smaller than ``missed``, which was not found."""
+
+    missed: str
+
+
+class NoDropout(Tagged, frozen=True, kw_only=True):
+    """Dropout cannot be switched off in a model that has none."""
+
+    model: str
+
+
+NotPlanted = Unfinished | Invalid | NotTried | NoDropout
+"""Why the gate was not asked about a planted fault, or has no answer."""
+
+
+class TightTolerance(Part, frozen=True, kw_only=True):
+    """A tolerance below the minimum detectable change; both as tolerances are written."""
+
+    metric: str
+    asked: float
+    smallest: float
+
+
+class ToleranceTooTight(Tagged, frozen=True, kw_only=True):
+    """Tolerances below the minimum detectable change.
+
+    ``pairs`` are how many at most would judge them, None for stored sessions. ``basis`` is the spread that says so:
+    that of stored sessions, of ``reference_runs`` consecutive runs, of ``dlbench calibrate``, or the least that is
+    believed of any machine.
+    """
+
+    metrics: tuple[TightTolerance, ...]
+    pairs: int | None = None
+    basis: Literal["sessions", "runs", "calibration", "any"]
+    reference_runs: int = 0
+
+
+class InvalidRuns(Tagged, frozen=True, kw_only=True):
+    """Invalid runs were kept; ``first`` is the first reason."""
+
+    invalid: int
+    runs: int
+    first: str
+
+
+class Neighbours(Tagged, frozen=True, kw_only=True):
+    """Other processes used so many CPUs, in the median, while these runs trained."""
+
+    cpus: float
+    disturbed: int
+    runs: int
+
+
+class StepsExcluded(Tagged, frozen=True, kw_only=True):
+    """Steps that are in no step time, because other processes left no processor free."""
+
+    steps: int
+    runs: int
+
+
+class UnevenCompilation(Tagged, frozen=True, kw_only=True):
+    """Some runs compiled what the others found compiled."""
+
+    cold: int
+    runs: int
+
+
+class NeverSteady(Tagged, frozen=True, kw_only=True):
+    """The steps of some runs were still getting faster or slower at the end."""
+
+    unsteady: int
+    runs: int
+
+
+class PageFaults(Tagged, frozen=True, kw_only=True):
+    """Getting memory from the kernel is much of what was measured."""
+
+    per_step: float
+
+
+class Survivors(Tagged, frozen=True, kw_only=True):
+    """Workers left processes running, which were ended."""
+
+    names: tuple[str, ...]
+
+
+class TargetMissed(Tagged, frozen=True, kw_only=True):
+    """Runs that did not reach their accuracy, and the shortest that one of them was trained."""
+
+    missed: int
+    runs: int
+    target: float
+    seconds: float
+    epochs: float
+
+
+Caution = (
+    InvalidRuns
+    | Neighbours
+    | StepsExcluded
+    | UnevenCompilation
+    | NeverSteady
+    | PageFaults
+    | Survivors
+    | TargetMissed
+    | ToleranceTooTight
+)
+"""Why the figures of a case may mislead."""
+
+
+class ToleranceTooTightError(OptionError):
+    """A tolerance that somebody asked for and that cannot be judged; ``reporting.explain`` has the text."""
+
+    def __init__(self, case: str, reason: ToleranceTooTight) -> None:
+        super().__init__(f"{case}: {reason}")
+        self.case, self.reason = case, reason
+
+
+class SharedCaseError(DlbenchError):
+    """Two tests train one case in different ways, and would share its baseline."""
+
+    def __init__(self, case: str, tests: tuple[str, str]) -> None:
+        super().__init__(f"{case}: {tests}")
+        self.case, self.tests = case, tests
+
+
+class OtherGoldenError(DlbenchError):
+    """Golden losses of another network, data set or number of steps; those are the baseline of the ``differences``."""
+
+    def __init__(self, case: str, differences: tuple[Difference, ...]) -> None:
+        super().__init__(f"{case}: {differences}")
+        self.case, self.differences = case, differences
+
+
+class NotFinishedError(DlbenchError):
+    """What had to be run to its end was not; ``reporting.explain`` has the text."""
+
+    def __init__(self, reason: Unfinished) -> None:
+        super().__init__(reason.message)
+        self.reason = reason

@@ -1,0 +1,42 @@
+"""Commands that are suggested, as somebody would type them into a shell."""
+
+import shlex
+
+from pytest_dlbench.judging import Metrics
+from pytest_dlbench.records import Case
+from pytest_dlbench.records.reasons import InPairs, MoveReference, Repeat
+from pytest_dlbench.reporting import figures
+
+# What says which cells, or stands for one side only: pairs name all of it themselves.
+OF_ONE_SIDE = ("--dlbench-frameworks", "--dlbench-ab", "--dlbench-runs", "--dlbench-baselines", "--dlbench-build")
+DEFAULT_BASELINES = "baselines"
+
+
+def again(repeat: Repeat) -> str:
+    """Runs the same case again."""
+    return shlex.join(["pytest", repeat.node, *repeat.flags])
+
+
+def accept(repeat: Repeat, reason: str = "why the new figure is right") -> str:
+    """Runs the same case again, and makes its figures the baseline."""
+    return f'{again(repeat)} --dlbench-save --dlbench-reason "{reason}"'
+
+
+def in_pairs(case: Case, repeat: Repeat, pairs: InPairs, metrics: Metrics) -> str:
+    """Runs the case in pairs: the version of its baseline, and the one of now."""
+    cells = {"models": case.model, "datasets": case.dataset, "devices": case.device}
+    flags = [f"--dlbench-{axis}={value}" for axis, value in cells.items()]
+    # Requirements files may pin further frameworks.
+    flags += [] if pairs.versions else [f"--dlbench-frameworks={pairs.framework}"]
+    amounts = {name: figures.amount(name, value, metrics) for name, value in pairs.tolerances.items()}
+    flags += [f"--dlbench-tolerance={name}:{amount}" for name, amount in amounts.items()]
+    flags += [flag for flag in repeat.flags if not flag.startswith(OF_ONE_SIDE)]
+    sides = [f"{pairs.framework}=={version}" for version in pairs.versions or ()] or ["old.txt", "new.txt"]
+    test = repeat.node.partition("[")[0]
+    return shlex.join(["pytest", test, *flags, "--dlbench-build", f"--dlbench-ab={','.join(sides)}"])
+
+
+def move_reference(case: Case, move: MoveReference) -> str:
+    """Makes the newest session the reference session."""
+    elsewhere = [] if move.baselines == DEFAULT_BASELINES else ["--baselines", move.baselines]
+    return shlex.join(["dlbench", "baseline", "anchor", case.id, "--last", *elsewhere])

@@ -1,0 +1,51 @@
+"""A framework against golden losses, and the certificate that it trains the same network."""
+
+from dataclasses import replace
+
+from pytest_dlbench.judging import equivalence
+from pytest_dlbench.model import infer
+from pytest_dlbench.records import Certificate, Golden, Run, RunOutcome
+from pytest_dlbench.records.reasons import Difference, OtherGoldenError
+from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.workflows.runs import make_runs
+from pytest_dlbench.workflows.session import Session
+
+
+def certify(session: Session, spec: RunSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
+    """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
+
+    None for a run that did not finish. Raises OtherGoldenError for golden losses of another network or data set.
+    """
+    # Data that are not available have no digest; the run will say so.
+    if spec.data.digest and (differences := _differences(spec, golden)):
+        raise OtherGoldenError(spec.case.id, differences)
+    (run,) = make_runs(session, replace(spec, evaluations=2, is_timed=False), 1)
+    if run.outcome is not RunOutcome.FINISHED:
+        return run, None
+    found = equivalence.certificate(spec.case, session.settings.context(spec), run, golden, bound)
+    keep = session.certificates.write if equivalence.is_equal(found) else session.certificates.revoke
+    keep(found)
+    return run, found
+
+
+def _differences(spec: RunSpec, golden: Golden) -> tuple[Difference, ...]:
+    both = {
+        "network": (golden.network_digest, spec.network.digest),
+        "data set": (golden.dataset_digest, spec.data.digest),
+        "steps": (len(golden.losses), spec.steps),
+    }
+    return tuple(
+        Difference(name=name, baseline=expected, candidate=given)
+        for name, (expected, given) in both.items()
+        if expected != given
+    )
+
+
+def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | None:
+    """The certificate that holds for the versions of a run, if there is one."""
+    if spec.purpose == "inference":
+        return None
+    # Dropout draws masks that frameworks cannot share: equivalence is of the network without it.
+    digest = infer(spec.network.model.without_dropout()).digest
+    found = session.certificates.find(spec.case, digest)
+    return found if found and found.versions == equivalence.of_framework(run.versions) else None

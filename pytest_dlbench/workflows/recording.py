@@ -1,0 +1,54 @@
+"""From runs to the record of a case, and what is known of the case from earlier sessions."""
+
+from collections.abc import Mapping, Sequence
+
+from pytest_dlbench import judging
+from pytest_dlbench.judging.pairs import REFERENCE_RUNS
+from pytest_dlbench.records import CaseResult, Context, Record, Run
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.storing import Entry
+from pytest_dlbench.storing.calibrations import CalibrationStore
+from pytest_dlbench.storing.consecutive import consecutive
+from pytest_dlbench.workflows.certify import certificate_of
+from pytest_dlbench.workflows.session import Session
+
+
+def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
+    """The record of one run or more."""
+    return Record(
+        case=spec.case,
+        context=session.settings.context(spec),
+        recipe=recipe_json(spec.recipe),
+        runs=tuple(runs),
+        certificate=certificate_of(session, spec, runs[0]),
+    )
+
+
+def conclude(session: Session, record: Record, result: CaseResult) -> None:
+    """A case as it was judged, on the disk when this returns."""
+    session.journal.append(Entry(result=result, recipe=record.recipe))
+
+
+def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
+    """Ten consecutive runs of a case, or more, that an earlier session made here; none where there are none."""
+    context = session.settings.context(spec)
+
+    def is_alike(other: Context) -> bool:
+        return not judging.obstacles(other, context)
+
+    folder, besides = session.storage.journals, session.journal.path
+    return consecutive(folder, spec.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
+
+
+def calibrated_spreads(session: Session, *specs: RunSpec) -> Mapping[str, float]:
+    """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first spec that it knows.
+
+    Raises FileFormatError for a damaged file.
+    """
+    store = CalibrationStore(folder=session.storage.baselines)
+    for spec in specs:
+        context = session.settings.context(spec)
+        found = store.nearest(spec.case, context.machine)
+        if found and not judging.obstacles(found.context, context):
+            return found.spreads
+    return {}

@@ -1,0 +1,76 @@
+"""What all cases of a session share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.running.progress import Progress
+from pytest_dlbench.sampling.sampler import MakeSampler
+from pytest_dlbench.storing import BaselineStore, Journal
+from pytest_dlbench.storing.certificates import CertificateStore
+from pytest_dlbench.workflows.baseline_gate import Comparer
+from pytest_dlbench.workflows.claims import Claims
+from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
+from pytest_dlbench.workflows.settings import GatePolicy, Storage
+from pytest_dlbench.workflows.time_budget import TimeBudget
+from pytest_dlbench.workflows.validity import Examiner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """The context of the use cases: what was asked for, where things are kept, and what is left of the budgets.
+
+    ``repeat_flags`` are what a command that repeats a case needs.
+    """
+
+    settings: RunSettings
+    policy: GatePolicy
+    storage: Storage
+    journal: Journal
+    comparer: Comparer
+    certificates: CertificateStore
+    progress: Progress
+    false_alarms: FalseAlarmBudget
+    time: TimeBudget
+    repeat_flags: tuple[str, ...] = ()
+    samplers: tuple[MakeSampler, ...] = ()
+    examiner: Examiner = field(default_factory=Examiner)
+    claims: Claims = field(default_factory=Claims)
+
+
+def open_session(
+    settings: RunSettings,
+    policy: GatePolicy,
+    storage: Storage,
+    progress: Progress,
+    *,
+    repeat_flags: Sequence[str] = (),
+    samplers: Sequence[MakeSampler] = (),
+    worker: str = "",
+    workers: int = 1,
+    tests: int = 1,
+) -> Session:
+    """A session that begins now; ``worker`` is the name of a worker of pytest-xdist, one of ``workers``, else empty.
+
+    ``tests`` is how many tests of it run in pairs.
+    """
+    return Session(
+        settings=settings,
+        policy=policy,
+        storage=storage,
+        repeat_flags=tuple(repeat_flags),
+        journal=Journal(storage.journals, worker),
+        comparer=Comparer(
+            reason=policy.reason,
+            repeat_flags=tuple(repeat_flags),
+            history=storage.history,
+            baselines=BaselineStore(folder=storage.baselines),
+            metrics=settings.metrics,
+        ),
+        certificates=CertificateStore(folder=storage.journals / "certificates"),
+        progress=progress,
+        false_alarms=FalseAlarmBudget(share=policy.false_alarms, workers=workers),
+        time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
+        samplers=tuple(samplers),
+        examiner=Examiner(metrics=settings.metrics),
+    )

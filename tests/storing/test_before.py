@@ -1,0 +1,67 @@
+"""Files that were written before reasons were data (commit 7181c14): still read, and their texts shown as they are.
+
+They are of a suite of doubles: a session that was compared with baselines, one in pairs, and one with too few runs. Of
+the journals one run of each case is kept. Folders of the machine were taken out of the texts, and nothing else.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.reporting import cautions, explain, terminal
+from pytest_dlbench.reporting.exports import document
+from pytest_dlbench.storing.baselines import read_file
+from pytest_dlbench.storing.recorded import read, read_document
+
+BEFORE = Path(__file__).parent / "before"
+JOURNAL, DOCUMENT, BASELINE = (BEFORE / name for name in ("journal.jsonl", "document.json", "baseline.json"))
+
+
+def written():
+    """The results of both files as they are written there."""
+    lines = [json.loads(line) for line in JOURNAL.read_text().splitlines()]
+    of_document = [case["result"] for case in json.loads(DOCUMENT.read_text())["cases"]]
+    return [line["result"] for line in lines if line["result"]] + of_document
+
+
+@pytest.fixture
+def results():
+    return [case.result for case in read([JOURNAL, DOCUMENT]).cases]
+
+
+def test_every_case_is_read(results):
+    assert read([JOURNAL, DOCUMENT]).damages == ()
+    assert [(result.case.id, result.outcome.value) for result in results] == [
+        (result["case"]["id"], result["outcome"]) for result in written()
+    ]
+
+
+def test_several_outcomes_are_among_them(results):
+    assert {"regressed", "suspect", "incomparable", "no_baseline", "inconclusive", "unsupported", "crashed"} <= {
+        result.outcome.value for result in results
+    }
+
+
+def test_their_texts_are_shown_as_they_are(results):
+    shown = [(explain.message(result), explain.settled_by(result), cautions.warnings(result)) for result in results]
+    assert shown == [(result["message"], result["settled_by"], tuple(result["warnings"])) for result in written()]
+
+
+def test_their_texts_are_in_the_notes(results):
+    notes = "\n".join(terminal.notes(results))
+    (command,) = {result["settled_by"] for result in written()} - {""}
+    assert f"to settle it: {command}" in notes
+    for text in ("restore it from version control", "no conv2d", "1 of 3 runs that a comparison needs"):
+        assert text in notes
+
+
+def test_their_texts_are_kept_when_they_are_written_again(tmp_path):
+    path = tmp_path / "again.json"
+    path.write_bytes(document.write(read([JOURNAL, DOCUMENT]).cases))
+    again = [case.result.message for case in read_document(path).cases]
+    assert again == [result["message"] for result in written()]
+
+
+def test_a_baseline_is_read_with_its_sessions():
+    assert [session.reason for session in read_file(BASELINE).sessions] == ["first", "a second night"]
