@@ -17,7 +17,6 @@ from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
-from pytest_dlbench.reporting import cautions, explain, junit
 from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
@@ -146,6 +145,9 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     try:
         return (yield)
     except DlbenchError as error:
+        # Late, as below.
+        from pytest_dlbench.reporting import explain  # noqa: PLC0415
+
         text = explain.error(error)
     # Out here: as an exception of the handling of another one it would be told twice.
     pytest.fail(text, pytrace=False)
@@ -215,6 +217,7 @@ def recipe() -> Recipe | None:
 def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - a session that only collects needs no words
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
@@ -246,6 +249,8 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
 def _settle(asked: Options, result: CaseResult) -> None:
     """Pass, fail or skip, by the outcome."""
+    from pytest_dlbench.reporting import cautions, explain  # noqa: PLC0415 - as above
+
     warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result))
     text = f"{result.outcome}: {result.case.id}\n{explain.message(result)}{warnings}"
     # What could not be saved must not look as if it had been.

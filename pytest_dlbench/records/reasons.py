@@ -110,8 +110,8 @@ class TooFew(Tagged, frozen=True, kw_only=True):
 class Compared(Tagged, frozen=True, kw_only=True):
     """The verdicts are against a stored baseline, whose newest session was ``saved`` because of ``why``.
 
-    ``sessions`` are all that it has. ``reference`` is None where the newest session is the reference session. ``pairs``
-    is None where there is nothing that pairs should settle.
+    ``sessions`` are all that it has. ``reference`` is what the result's ``since_anchor`` is against. ``pairs`` is None
+    where there is nothing that pairs should settle.
     """
 
     saved: str
@@ -119,7 +119,7 @@ class Compared(Tagged, frozen=True, kw_only=True):
     sessions: int
     versions: tuple[Difference, ...] = ()
     recipe: tuple[Difference, ...] = ()
-    reference: Reference | None = None
+    reference: Reference
     again: Repeat
     pairs: InPairs | None = None
 
@@ -266,7 +266,7 @@ class TightTolerance(Part, frozen=True, kw_only=True):
 
 
 class ToleranceTooTight(Tagged, frozen=True, kw_only=True):
-    """Tolerances that cannot be told from no change.
+    """Tolerances below the minimum detectable change.
 
     ``pairs`` are how many at most would judge them, None for stored sessions. ``basis`` is the spread that says so:
     that of stored sessions, of ``reference_runs`` consecutive runs, of ``dlbench calibrate``, or the least that is

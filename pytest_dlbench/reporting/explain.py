@@ -113,7 +113,7 @@ def _lines(paragraph: Paragraph) -> Iterator[str]:
 
 def _quoted(message: str, before: str = "") -> Paragraph:
     """Words of somebody else, which may be several lines."""
-    first, *others = message.splitlines() or [""]
+    first, *others = message.split("\n")
     return Paragraph(text=f"{before}{first}", quoted=tuple(others))
 
 
@@ -157,7 +157,7 @@ def _compared(reason: of.Compared, result: CaseResult | None) -> Iterator[Paragr
     earlier = f" and {sessions(reason.sessions - 1)} before it" if reason.sessions > 1 else ""
     heading = f"compared with the baseline of {reason.saved} ({reason.why}){earlier}:"
     yield Paragraph(text=heading, items=tuple(map(line, verdicts)))
-    if reason.reference and result.since_anchor:
+    if result.since_anchor:
         yield from _since_reference(reason.reference, result)
     yield from (Paragraph(text=text) for text in drifted(result.drifting))
     changes = tuple(map(difference, (*reason.versions, *reason.recipe)))

@@ -193,7 +193,9 @@ def reference(**changes: Any) -> Reference:
 
 
 def compared(**changes: Any) -> Compared:
-    usual = Compared(saved="2026-11-20T10:00:00+00:00", why="first baseline", sessions=1, again=again())
+    usual = Compared(
+        saved="2026-11-20T10:00:00+00:00", why="first baseline", sessions=1, reference=reference(), again=again()
+    )
     return structs.replace(usual, **changes)
 
 

@@ -208,7 +208,7 @@ def test_fewer_runs_than_a_comparison_needs_are_inconclusive(suite):
     result = suite.run("--dlbench-runs=1", "--dlbench-compare", "--dlbench-allow=inconclusive")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["inconclusive: *", "  numpy-softmax-digits-cpu: 1 of 3 runs that a comparison needs: --dlbench-runs 3"]
+        ["inconclusive: *", "  numpy-softmax-digits-cpu: 1 of the 3 runs that a comparison needs: --dlbench-runs 3"]
     )
 
 
