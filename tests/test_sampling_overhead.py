@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.running.specs import spec
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.training import train_once
 from tests.doubles import records
 from tests.perf import sampling_overhead
 from tests.perf.sampling_overhead import Dose, Load, Moment, Observed, block, is_sampled, load, sampling_cost
+from tests.running.specs import spec
 
 STEP = 0.01
 USUAL_SHARE = 0.004
@@ -133,7 +134,8 @@ def test_additional_observers_sample_in_no_other_block(tmp_path, monkeypatch):
     def make(pid):
         return Dose(pid, 4, 0.05, moments)
 
-    run = train_once(plan("paced", tmp_path, steps=750, sample_period_seconds=0.05, samplers=(make,)), 0)
+    asked = spec("paced", tmp_path, steps=750, sample_period_seconds=0.05)
+    run = train_once(asked, 0, RunHooks(samplers=(make,)))
     assert "began_monotonic_seconds" in run.usage["train"].readings
     grown = {block(one.seconds) for one, two in pairwise(moments) if two.samples > one.samples}
     assert grown
