@@ -20,7 +20,7 @@ def test_a_page_that_cannot_be_written_fails_the_session_and_costs_no_other_line
 
 def test_without_the_extra_nothing_is_run_and_what_to_install_is_told(suite):
     suite.pytester.makepyfile(
-        hidden="from pytest_dlbench import extras\nextras.REPORT['a_module_that_nobody_has'] = 'altair'"
+        hidden="from pytest_dlbench.reporting import extras\nextras.REPORT['a_module_that_nobody_has'] = 'altair'"
     )
     result = suite.run("-p", "hidden", "--dlbench-html=report.html")
     assert result.ret == 4

@@ -6,8 +6,8 @@ import pytest
 SPOILED = """
 
 from pytest_dlbench.judging import invalid
-disqualifying.SHORTEST_SECONDS, disqualifying.FOREIGN_CPUS = 0.0, float("inf")
-disqualifying.SWAPPED_IN_BYTES = disqualifying.SWAPPED_FAULTS = -1
+invalid.SHORTEST_SECONDS, invalid.FOREIGN_CPUS = 0.0, float("inf")
+invalid.SWAPPED_IN_BYTES = invalid.SWAPPED_FAULTS = -1
 """
 
 
