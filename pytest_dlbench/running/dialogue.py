@@ -46,7 +46,7 @@ class Dialogue:
             worker.pid,
             started,
             device=plan.case.device,
-            card=plan.card,
+            gpu=plan.card,
             make=plan.samplers,
         )
         self._period_seconds = plan.sample_period_seconds
