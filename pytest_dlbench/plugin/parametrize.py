@@ -92,7 +92,7 @@ def parametrize(
         absent |= {data.name: reason for data in datasets if (reason := missing(data))}
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
-        absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_here}
+        absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_available}
     fitting, left_out = cells(values, absent, purpose_of(metafunc.definition))
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
@@ -155,7 +155,7 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
     if definitions and definitions[-1].params is not None:
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
         return _named_once(axis, [registry.find(axis, _plain(given), where) for given in definitions[-1].params])
-    return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_here]
+    return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_available]
 
 
 def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
