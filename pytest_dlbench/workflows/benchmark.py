@@ -115,8 +115,8 @@ class Session:
         def is_alike(other: Context) -> bool:
             return not judging.obstacles(other, context)
 
-        folder, besides = self.options.journals, self.journal.path
-        return consecutive(folder, plan.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
+        folder, exclude = self.options.journals, self.journal.path
+        return consecutive(folder, plan.case.id, is_alike, minimum=REFERENCE_RUNS, exclude=exclude)
 
     def calibrated(self, *plans: Plan) -> Mapping[str, float]:
         """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first plan that it knows.
