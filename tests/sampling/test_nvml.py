@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through a fake NVML; docs/gpu-check.md has the check on a real GPU."""
+"""NVIDIA GPUs through a fake NVML; docs/reference/gpu-check.md has the check on a real GPU."""
 
 import inspect
 
