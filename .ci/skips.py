@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 ALLOWED = (
     "is not on this machine",  # a Python for the worker
-    "and there is none here",  # a Python for a framework's environment
+    "which is not installed. Three ways to get it",  # a Python for a framework's environment
     "no memory control group",  # an out-of-memory kill, staged
     "mounting a small file system is not allowed here",  # a full disk, staged
 )

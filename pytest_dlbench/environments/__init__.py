@@ -1,4 +1,4 @@
-"""Which Python runs which framework, how such a Python comes to be, and on what device it computes."""
+"""Which Python runs which framework, how its environment is built, and on which device it computes."""
 
 from pytest_dlbench.environments.devices import DEVICES, Device
 from pytest_dlbench.environments.environment import Environment

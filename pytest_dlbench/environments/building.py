@@ -1,4 +1,4 @@
-"""Environments on the disk: built once, whole or not at all, under a lock that outlives a killed builder."""
+"""Environments on disk: built once and atomically, under a lock that outlives a killed builder."""
 
 import fcntl
 import json
@@ -25,21 +25,21 @@ from pytest_dlbench.errors import DlbenchError, EnvironmentBuildError
 COMMAND_SECONDS = 1800
 LOG_LINES = 20
 STAMP = "dlbench-environment.json"
-# What follows the installation: (the environment's Python, the log).
+# Functions of (the environment's Python, the log) that run after the installation.
 STEPS: Mapping[str, Callable[[Path, TextIO], None]] = {"mpi_stub": build_mpi_stub}
 
 
 class BuildProgress(Protocol):
-    """Who wants to know how far it is."""
+    """Receives the progress of builds."""
 
     def building(self, name: str, doing: str) -> None:
-        """An environment is being built, or waited for."""
+        """Called when an environment is being built or waited for."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A finished environment. ``installed`` are all distributions in it, as ``name==version``."""
+    """A finished environment. ``installed`` lists its distributions, as ``name==version``."""
 
     folder: Path
     tool: str
@@ -51,42 +51,42 @@ class Built:
 
     @property
     def python(self) -> Path:
-        """What a worker is started with."""
+        """The Python that workers are started with."""
         return installing.python_of(self.folder)
 
     @property
     def caches(self) -> Path:
-        """Where what runs in it may keep what it compiled."""
+        """The folder for what programs in this environment compile and cache."""
         return self.folder / "caches"
 
 
 def default_root() -> Path:
-    """The folder of all environments of this user."""
+    """The folder of this user's environments."""
     return platformdirs.user_cache_path("pytest-dlbench") / "environments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentStore:
-    """Environments in a folder, each under the hash of what is built. ``pythons`` are interpreters that users chose."""
+    """Environments in a folder, each named with a hash of its contents. ``pythons`` are the user's own interpreters."""
 
     root: Path = field(default_factory=default_root)
     pythons: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, environment: Environment) -> Built | None:
-        """A finished environment, else None; one whose Python is gone from the machine is not finished."""
+        """The environment if it is finished, else None; without its base Python it does not count as finished."""
         folder = self.root / environment.folder_name
         built = _read(folder)
         is_there = built and os.access(built.python, os.X_OK)
         if not (built and is_there):
             return None
         wanted = self.pythons.get(environment.name)
-        # Started, not compared as paths: what was chosen may be a shim, or not there at all.
+        # Start it rather than compare paths: the chosen Python may be a shim, or missing.
         chosen = interpreters.probe(wanted) if wanted else None
         is_other = wanted and (chosen is None or not built.python.resolve().samefile(chosen.executable))
         return None if is_other else built
 
     def interpreter(self, environment: Environment) -> Interpreter:
-        """The Python that it would be built with; raises EnvironmentMissingError, or OptionError for a wrong choice."""
+        """The Python to build it with; raises EnvironmentMissingError, or OptionError for an unsuitable choice."""
         if path := self.pythons.get(environment.name):
             return interpreters.chosen(path, environment.python, f"--dlbench-python {environment.name}")
         if found := interpreters.find(environment.python):
@@ -94,9 +94,9 @@ class EnvironmentStore:
         raise interpreters.missing(environment.python, environment.name)
 
     def build(self, environment: Environment, progress: BuildProgress) -> Built:
-        """The environment, built now if it is not there. Safe for several processes at once.
+        """The environment, built if needed. Safe to call from several processes at once.
 
-        Raises EnvironmentMissingError where there is no Python for it, EnvironmentBuildError with the log's end.
+        Raises EnvironmentMissingError if there is no Python for it, EnvironmentBuildError with the end of the log.
         """
         if built := self.find(environment):
             return built
@@ -104,46 +104,46 @@ class EnvironmentStore:
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / environment.folder_name
         waiting = partial(progress.building, environment.name, "another process builds it: waiting")
-        with _lock(_beside(folder, "lock"), waiting) as lock:
+        with _lock(_sibling(folder, "lock"), waiting) as lock:
             if built := self.find(environment):
                 return built
             return _Build(environment, interpreter, folder, lock, progress).run()
 
     def remove(self, folder_name: str) -> bool:
-        """Take an environment off the disk; whether there was one."""
+        """Delete an environment; returns whether there was one."""
         folder = self.root / folder_name
         if not folder.exists():
             return False
-        with _lock(_beside(folder, "lock"), lambda: None):
+        with _lock(_sibling(folder, "lock"), lambda: None):
             _erase(folder)
         return True
 
     def all(self) -> dict[str, Built | None]:
-        """Everything in the folder by its name; None for what was never finished."""
+        """All environments in the folder by name; None for unfinished ones."""
         folders = sorted(path for path in self.root.glob("*") if path.is_dir())
         return {folder.name: _read(folder) for folder in folders}
 
 
 class _Build:
-    """One build: commands one after the other, all they say in one log."""
+    """One build: a sequence of commands, with all output in one log."""
 
     def __init__(
         self, environment: Environment, interpreter: Interpreter, folder: Path, lock: int, progress: BuildProgress
     ) -> None:
         self._environment, self._interpreter, self._folder = environment, interpreter, folder
         self._lock, self._progress = lock, progress
-        self._log_path = _beside(folder, "log")
+        self._log_path = _sibling(folder, "log")
 
     def run(self) -> Built:
         try:
             return self._run()
         except (OSError, DlbenchError) as error:
-            # What there is of it takes room that may be what was wanting; its log stays.
+            # Its remains take up space, which may be what ran out; the log stays.
             with suppress(OSError, DlbenchError):
                 _erase(self._folder)
             if isinstance(error, EnvironmentBuildError):
                 raise
-            # A full disk first meets whoever writes first: the installer, its log, or the stamp.
+            # A full disk can first fail the installer, its log, or the stamp.
             raise EnvironmentBuildError(
                 f"environment {self._environment.name!r} could not be built: {error}\n"
                 f"  requirements: {' '.join(self._environment.requirements)}"
@@ -166,7 +166,7 @@ class _Build:
             if self._environment.build_constraints:
                 text = "\n".join(self._environment.build_constraints) + "\n"
                 installing.constraints_of(self._folder).write_text(text)
-            self._tell(f"building with {tool}, Python {self._interpreter.release}")
+            self._report(f"building with {tool}, Python {self._interpreter.release}")
             failed = next((command for command in commands if not self._succeeds(command)), None)
             if failed is None:
                 return tool
@@ -184,12 +184,12 @@ class _Build:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     timeout=COMMAND_SECONDS,
-                    # The lock is the child's, too: should we be killed, nobody builds here before it has ended.
+                    # The child inherits the lock: if this process is killed, nobody builds here before it has ended.
                     pass_fds=(self._lock,),
                     check=False,
                 )
             except subprocess.TimeoutExpired:
-                log.write(f"ended after {COMMAND_SECONDS} s\n")
+                log.write(f"timed out after {COMMAND_SECONDS} s\n")
                 return False
             except OSError as error:
                 log.write(f"cannot be started: {error}\n")
@@ -209,7 +209,7 @@ class _Build:
 
     def _stamp(self, tool: str, seconds: float) -> Built:
         size = sum(file.lstat().st_size for file in self._folder.rglob("*"))
-        told = {
+        content = {
             "tool": tool,
             "interpreter": self._interpreter.executable,
             "seconds": round(seconds, 1),
@@ -219,19 +219,19 @@ class _Build:
         }
         unfinished = self._folder / f".{STAMP}"
         with unfinished.open("w") as file:
-            json.dump(told, file, indent=1)
+            json.dump(content, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        # Last of all, and whole: what has it is finished.
+        # Written last and atomically: an environment with a stamp is finished.
         unfinished.replace(self._folder / STAMP)
-        self._tell(f"built in {seconds:.0f} s, {size / 2**20:,.0f} MiB")
+        self._report(f"built in {seconds:.0f} s, {size / 2**20:,.0f} MiB")
         if built := _read(self._folder):
             return built
         raise EnvironmentBuildError(
             f"environment {self._environment.name!r}: {self._folder} vanished while it was built"
         )
 
-    def _tell(self, doing: str) -> None:
+    def _report(self, doing: str) -> None:
         self._progress.building(self._environment.name, doing)
 
 
@@ -243,28 +243,28 @@ def _installed(folder: Path) -> list[str]:
 
 def _read(folder: Path) -> Built | None:
     try:
-        told: dict[str, Any] = json.loads((folder / STAMP).read_bytes())
-        return Built(folder=folder, **{**told, "installed": tuple(told["installed"])})
+        content: dict[str, Any] = json.loads((folder / STAMP).read_bytes())
+        return Built(folder=folder, **{**content, "installed": tuple(content["installed"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _erase(folder: Path) -> None:
-    # The stamp first: what is half removed is not finished.
+    # The stamp first: a partly removed environment is not finished.
     (folder / STAMP).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         raise DlbenchError(f"{folder} cannot be removed; remove it by hand")
 
 
-def _beside(folder: Path, suffix: str) -> Path:
-    # Not with_suffix: a name such as pytorch-1.0-0a1b would lose its end.
+def _sibling(folder: Path, suffix: str) -> Path:
+    # Not with_suffix, which would cut a name such as pytorch-1.0-0a1b.
     return folder.with_name(f"{folder.name}.{suffix}")
 
 
 @contextmanager
 def _lock(path: Path, waiting: Callable[[], None]) -> Iterator[int]:
-    """The lock of one environment, as a file descriptor that a child may inherit and thereby hold."""
+    """Locks one environment; gives a file descriptor, with which a child process can inherit the lock."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,13 +1,13 @@
-"""The environments that frameworks are trained in: pins that were installed and run together, one for each stack."""
+"""The environments that frameworks are trained in: pins that were tested together, one environment per stack."""
 
 from pytest_dlbench.environments.environment import Environment
 
-# Exactly this version: anything looser takes a build with gigabytes of CUDA on a machine without a GPU.
+# Pinned exactly: any looser requirement installs a build with gigabytes of CUDA on a machine without a GPU.
 _TORCH = "torch==2.13.0"
 _JAX = ("jax==0.10.2", "jaxlib==0.10.2")
 _KERAS = "keras==3.15.1"
 _NUMPY = "numpy==2.4.6"
-# The last NumPy with np.bool and its like, which MXNet and Chainer still use.
+# The last NumPy with np.bool and similar aliases, which MXNet and Chainer still use.
 _NUMPY_WITH_ALIASES = "numpy==1.23.5"
 
 PYTORCH = Environment(name="pytorch", python="3.11", requirements=(_TORCH, _NUMPY), since="2.3")
@@ -16,14 +16,14 @@ PYTORCH_1_0 = Environment(
     python="3.6",
     requirements=("torch==1.0.1", "numpy==1.19.5", "protobuf==3.19.6", "future==1.0.0", "six==1.17.0"),
     since="1.0",
-    notes="Caffe2, which is inside, needs protobuf, future and six.",
+    notes="The bundled Caffe2 needs protobuf, future and six.",
 )
 PYTORCH_1_11 = Environment(
     name="pytorch-1.11",
     python="3.10",
     requirements=("torch==1.12.1", _NUMPY_WITH_ALIASES),
     since="1.11",
-    notes="Serves the versions from 1.11, the first for Python 3.10, to 2.2, the last before NumPy 2.",
+    notes="For versions from 1.11, the first for Python 3.10, to 2.2, the last before NumPy 2.",
 )
 JAX = Environment(name="jax", python="3.11", requirements=(*_JAX, "optax==0.2.8", _NUMPY), since="0.4.34")
 TENSORFLOW = Environment(
@@ -38,13 +38,13 @@ PADDLE = Environment(
     name="paddle",
     python="3.11",
     requirements=("paddlepaddle==3.3.1", "setuptools==80.9.0", "protobuf==7.36.2", "opt-einsum==3.3.0", _NUMPY),
-    notes="Paddle imports setuptools and does not declare it.",
+    notes="Paddle imports setuptools without declaring it.",
 )
 TINYGRAD = Environment(
     name="tinygrad",
     python="3.11",
     requirements=("tinygrad==0.14.0", _NUMPY),
-    # It would compile in processes beside the worker, each of which ends after 16 kernels: starting them takes longer.
+    # Without it, tinygrad compiles in separate processes, each for only 16 kernels: starting them takes longer.
     variables=(("CACHEDB", "{caches}/tinygrad.db"), ("PARALLEL", "0")),
     notes="Compiles with clang, which must be on PATH (Debian: clang).",
 )
@@ -52,9 +52,9 @@ MLX = Environment(
     name="mlx",
     python="3.11",
     requirements=("mlx==0.32.4", "mlx-cpu==0.32.4", _NUMPY),
-    # Compiled kernels go to the folder for temporary files, where other users' would be found, too.
+    # MLX stores compiled kernels in the folder for temporary files, which is shared with other users.
     variables=(("TMPDIR", "{caches}"),),
-    notes="Compiles fused kernels with g++ where that is on PATH.",
+    notes="Compiles fused kernels with g++ if it is on PATH.",
 )
 
 TENSORFLOW_1 = Environment(
@@ -75,7 +75,7 @@ CHAINER = Environment(
     python="3.11",
     requirements=("chainer==7.8.1", _NUMPY_WITH_ALIASES, "protobuf==3.20.3", "setuptools==65.5.1"),
     build_constraints=("setuptools==65.5.1",),
-    notes="Chainer imports distutils as newer versions of setuptools no longer have it.",
+    notes="Chainer uses distutils features that newer versions of setuptools no longer have.",
 )
 THEANO = Environment(
     name="theano",
@@ -103,5 +103,5 @@ CNTK = Environment(
     python="3.6",
     requirements=("cntk==2.7.post2", "keras==2.2.4", "h5py==2.10.0", "numpy==1.19.5", "scipy==1.5.4"),
     steps=("mpi_stub",),
-    notes="CNTK links against Open MPI 1.10, which no system has any more: a stub for one process stands in.",
+    notes="CNTK links against Open MPI 1.10, which no current system has; a single-process stub replaces it.",
 )

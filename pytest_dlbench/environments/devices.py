@@ -1,26 +1,26 @@
-"""Where a framework computes."""
+"""The devices that frameworks compute on."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-# What the kernel drivers of NVIDIA and of AMD make.
+# Created by the kernel drivers of NVIDIA and AMD.
 GPU_FILES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device by the name that options, marks and ids use."""
+    """A device, with the name that options, marks and ids use."""
 
     name: str
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The pytest marks of its cells."""
+        """The pytest marks of this device's cells."""
         return (self.name,)
 
     @property
-    def is_here(self) -> bool:
-        """Whether this machine has it; no driver is asked, none is loaded."""
+    def is_available(self) -> bool:
+        """Whether this machine has the device; decided without querying or loading a driver."""
         return self.name == "cpu" or any(file.exists() for file in GPU_FILES)
 
 

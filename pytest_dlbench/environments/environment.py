@@ -1,11 +1,11 @@
-"""What an environment is: a Python, pinned requirements, and what else it takes to make a framework run in it."""
+"""The definition of an environment: a Python, pinned requirements, and what else a framework needs to run in it."""
 
 import hashlib
 import json
 import platform
 from dataclasses import dataclass
 
-# Raised when building itself changes, so that what was built before is not taken for what would be built now.
+# Incremented when the build process changes, so that environments built before are not reused.
 LAYOUT = 1
 
 
@@ -13,10 +13,10 @@ LAYOUT = 1
 class Environment:
     """A virtual environment that can be built.
 
-    ``python`` is a minor version such as "3.11". ``requirements`` are pip's own notation, or one path of a
+    ``python`` is a minor version such as "3.11". ``requirements`` use pip's own notation, or are one path of a
     requirements file (``requirements_file``). ``build_constraints`` pin what source distributions are built with.
-    ``steps`` are names of ``building.STEPS``, done after the installation. ``since`` is the oldest version of the
-    framework that these pins serve when another version than the pinned one is asked for.
+    ``steps`` are names in ``building.STEPS``, run after the installation. ``since`` is the oldest version of the
+    framework that can replace the pinned one.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Environment:
 
     @property
     def folder_name(self) -> str:
-        """Its name and a hash of all that is built: an edited pin is another environment."""
+        """The name and a hash of the definition: a changed pin gives another environment."""
         content = [LAYOUT, platform.machine(), self.python, self.requirements, self.build_constraints, self.steps]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
         return f"{self.name}-{digest}"

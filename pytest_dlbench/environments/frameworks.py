@@ -1,4 +1,4 @@
-"""A framework as the driver sees it: names, paths and pins, nothing imported. The table of all is known.py."""
+"""A framework as the driver sees it: names, paths and pins, nothing imported. known.py has the table of all."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ from pytest_dlbench.environments.environment import Environment
 class Framework:
     """How to run one framework.
 
-    ``builder`` is the module in the worker that builds networks; ``folders`` are put on the worker's path beside
-    dlworker, for builders that live elsewhere. ``needs`` are the distributions without which it cannot be imported, as
-    requirements ("keras>=3", or "tensorflow>=2 | tensorflow-cpu>=2"): where the Python that runs pytest has them,
-    nothing else is needed. ``environments`` are what can be built for it elsewhere, the default first; ``package`` is
-    the distribution that another version is asked of (``pytorch==2.12.0``). ``variables`` are set in its workers.
-    ``unsupported`` says why nothing can run it.
+    ``builder`` is the module in the worker that builds networks; ``folders`` are added to the worker's path, in
+    addition to dlworker, for builders elsewhere. ``needs`` are the distributions required to import it
+    ("keras>=3", or "tensorflow>=2 | tensorflow-cpu>=2"): if the Python that runs pytest has them, nothing else is
+    needed. ``environments`` can be built for it otherwise, the default first; ``package`` is the distribution whose
+    version can be chosen (``pytorch==2.12.0``). ``variables`` are environment variables of its workers.
+    ``unsupported`` says why it cannot be run at all.
     """
 
     name: str
@@ -27,13 +27,13 @@ class Framework:
     folders: tuple[Path, ...] = ()
     more_marks: tuple[str, ...] = ()
     python: Path | None = None
-    """An existing Python that was asked for, instead of an environment."""
+    """An existing Python that was requested instead of an environment."""
     is_explicit: bool = False
-    """Whether a version, a file or a Python was asked for: then no other will do."""
+    """Whether a version, a requirements file or a Python was requested, which must then be used."""
     unsupported: str = ""
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The pytest marks of its cells."""
-        # pytorch==2.12.0 is selected as pytorch: a version is no mark.
+        """The pytest marks of this framework's cells."""
+        # pytorch==2.12.0 is selected as pytorch: versions are not marks.
         return self.more_marks if self.is_explicit else (self.name, *self.more_marks)

@@ -1,4 +1,4 @@
-"""The commands that build an environment: uv where it can, the interpreter's own venv and pip elsewhere."""
+"""The commands that build an environment: with uv where possible, else with the interpreter's own venv and pip."""
 
 import ast
 import os
@@ -11,12 +11,12 @@ from pathlib import Path
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.interpreters import Interpreter, clean_environment, uv
 
-# uv serves no older Python.
+# uv does not support older Pythons.
 OLDEST_FOR_UV = (3, 8)
-# The pip that comes with Python 3.6 knows no manylinux2014, and newer ones than this do not know Python 3.6.
+# The pip that comes with Python 3.6 does not support manylinux2014, and newer versions do not support Python 3.6.
 TOOLS = {"3.6": ("pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1")}
-# pip's settings as uv spells them. pip looks in all indexes for the best version, uv by default only in the first
-# that has the package.
+# pip's settings as uv options. pip looks for the best version in all indexes, uv by default only in the first one that
+# has the package.
 UV_FLAGS = {
     "index-url": "--index-url",
     "extra-index-url": "--extra-index-url",
@@ -26,7 +26,7 @@ UV_FLAGS = {
 
 
 def ways(environment: Environment, interpreter: Interpreter, folder: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """(name of the tool, its commands), the preferred one first; the next one is for when it fails."""
+    """(name of the tool, its commands), the preferred one first; the others are fallbacks."""
     program = uv()
     if program and tuple(map(int, interpreter.version.split("."))) >= OLDEST_FOR_UV:
         yield "uv", _by_uv(program, environment, interpreter, folder)
@@ -35,7 +35,7 @@ def ways(environment: Environment, interpreter: Interpreter, folder: Path) -> It
 
 def _by_uv(program: str, environment: Environment, interpreter: Interpreter, folder: Path) -> list[list[str]]:
     install = [program, "pip", "install", "--python", str(python_of(folder))]
-    # Workers write no bytecode: what is not compiled now would be at every import.
+    # Workers write no bytecode: what is not compiled now would be compiled at every import.
     install += ["--compile-bytecode", "--index-strategy", "unsafe-best-match", *_uv_settings()]
     install += ["--build-constraints", str(constraints_of(folder))] if environment.build_constraints else []
     return [
@@ -58,12 +58,12 @@ def python_of(folder: Path) -> Path:
 
 
 def constraints_of(folder: Path) -> Path:
-    """The file that pins what source distributions are built with; beside the environment."""
+    """The file, next to the environment, that pins what source distributions are built with."""
     return folder.with_name(f"{folder.name}-build-constraints.txt")
 
 
 def variables(environment: Environment, folder: Path) -> dict[str, str]:
-    """What the commands run with: the user's own settings, and pip's way to pin what builds."""
+    """The commands' environment variables: the user's own settings, and the pins for building source distributions."""
     found = clean_environment()
     if environment.build_constraints:
         found["PIP_CONSTRAINT"] = str(constraints_of(folder))
@@ -86,13 +86,13 @@ def _uv_settings() -> Sequence[str]:
 
 
 def _is_missing_folder(value: str) -> bool:
-    # pip warns of a local index that is not there, uv refuses it.
+    # pip only warns about a local index that does not exist; uv fails.
     return value.startswith("file://") and not Path(value.removeprefix("file://")).exists()
 
 
 @cache
 def pip_settings() -> dict[str, tuple[str, ...]]:
-    """People's pip configuration by key: files and variables, the stronger ones over the weaker."""
+    """The user's pip configuration by key: files and variables, in pip's order of precedence."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     lines = told.stdout.splitlines() if told.returncode == 0 else _from_variables()
@@ -100,7 +100,7 @@ def pip_settings() -> dict[str, tuple[str, ...]]:
 
 
 def parse_pip_settings(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """``pip config list`` as {key: values}: variables come before sections of a command, and those before global."""
+    """``pip config list`` as {key: values}: variables override a command's section, which overrides global."""
     ranked: dict[str, tuple[int, tuple[str, ...]]] = {}
     for line in lines:
         name, _, value = line.partition("=")

@@ -1,4 +1,4 @@
-"""Finding a Python of a given version on this machine: on PATH, among pyenv's versions, through uv."""
+"""Finds a Python of a given version on this machine: on PATH, among pyenv's versions, or through uv."""
 
 import os
 import shutil
@@ -12,35 +12,35 @@ from pathlib import Path
 from pytest_dlbench.errors import EnvironmentMissingError, OptionError
 
 PROBE_SECONDS = 60
-# ensurepip: Debian's own Python has none, and can make no environment. The real path: not that of an environment which
-# this process may stand in, and which the next one will not have.
+# Without ensurepip, as in Debian's own Python, no environment can be created. The real path is needed because this
+# process may run in an environment that the next one does not have.
 PROBE = "import ensurepip, os, sys; print('%d.%d.%d' % sys.version_info[:3]); print(os.path.realpath(sys.executable))"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """A Python that was started and told its own version: ``release`` is such as 3.6.15."""
+    """A Python that was started and reported its own version; ``release`` is, for example, 3.6.15."""
 
     release: str
     executable: str
 
     @property
     def version(self) -> str:
-        """Its minor version, such as 3.6."""
+        """The minor version, such as 3.6."""
         return self.release.rpartition(".")[0]
 
 
 @cache
 def find(version: str) -> Interpreter | None:
-    """The first interpreter of this minor version that can make an environment, or None."""
+    """The first interpreter of this minor version that can create an environment, or None."""
     probed = (probe(candidate) for candidate in _candidates(version))
     return next((found for found in probed if found and found.version == version), None)
 
 
 def probe(executable: str) -> Interpreter | None:
-    """What a Python says of itself, or None where it cannot be started or has no ensurepip."""
+    """What a Python reports about itself, or None if it cannot be started or has no ensurepip."""
     try:
-        # A pyenv shim is there for every version that pyenv knows, and fails for those that are not chosen.
+        # pyenv has a shim for every installed version; shims of versions that are not active fail.
         told = subprocess.run(
             [executable, "-c", PROBE],
             env=clean_environment(),
@@ -59,17 +59,17 @@ def probe(executable: str) -> Interpreter | None:
 
 
 def chosen(path: str, version: str, where: str) -> Interpreter:
-    """The interpreter that a user named for this version; raises OptionError for one that will not do."""
+    """The interpreter that a user chose for this version; raises OptionError for an unsuitable one."""
     found = probe(path)
     if found is None:
-        raise OptionError(f"{where}: {path!r} is no Python that can make an environment (with venv and ensurepip)")
+        raise OptionError(f"{where}: {path!r} is not a Python that can create environments (with venv and ensurepip)")
     if found.version != version:
-        raise OptionError(f"{where}: Python {version} is wanted, {path!r} is {found.release}")
+        raise OptionError(f"{where}: expected Python {version}, {path!r} is {found.release}")
     return found
 
 
 def parse_choices(value: str, where: str) -> Mapping[str, str]:
-    """ENVIRONMENT=PATH with commas between them, as {environment: path}; raises OptionError."""
+    """Comma-separated ENVIRONMENT=PATH pairs as {environment: path}; raises OptionError."""
     pairs = [pair.strip().partition("=") for pair in value.split(",") if pair.strip()]
     for name, separator, path in pairs:
         if not (name and separator and path):
@@ -97,24 +97,24 @@ def _from_uv(version: str) -> Iterator[str]:
 
 @cache
 def uv() -> str | None:
-    """The uv program: on PATH, or of the package in this Python's environment."""
+    """The uv program: on PATH, or from the package in this Python's environment."""
     beside = Path(sys.executable).with_name("uv")
     return shutil.which("uv") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
 def clean_environment() -> dict[str, str]:
-    """Our variables without those of another Python; pip's own settings stay."""
+    """The environment variables of this process without Python's own; pip's settings stay."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "__PYVENV"))}
 
 
 def missing(version: str, name: str) -> EnvironmentMissingError:
-    """The error for a Python that is not here: which, and three ways to get it."""
+    """The error for a Python that is not installed, with three ways to get it."""
     by_uv = f"uv python install {version}" if _minor(version) >= 8 else f"conda create -n py{version} python={version}"
     return EnvironmentMissingError(
-        f"environment {name!r} wants Python {version}, and there is none here. Three ways to get it:\n"
+        f"environment {name!r} needs Python {version}, which is not installed. Three ways to get it:\n"
         f"  pyenv install {version}\n"
         f"  {by_uv}\n"
-        f"  name one that you have: --dlbench-python {name}=/path/to/python{version}"
+        f"  use an existing one: --dlbench-python {name}=/path/to/python{version}"
     )
 
 

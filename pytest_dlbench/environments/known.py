@@ -1,9 +1,9 @@
-"""The table of all frameworks that have a name here: trained, retired, and those that nothing can run any more."""
+"""The table of all known frameworks: current ones, retired ones, and those that can no longer be run."""
 
 from pytest_dlbench.environments import declared
 from pytest_dlbench.environments.frameworks import Framework
 
-# stateless_dropout, which the builder draws masks with, is not in 2.5; 2.7 was run.
+# The builder uses stateless_dropout, which 2.5 does not have; 2.7 was tested.
 _TENSORFLOW_2 = "tensorflow>=2.7 | tensorflow-cpu>=2.7"
 
 
@@ -203,7 +203,7 @@ _RETIRED = (
     ),
 )
 
-# The studies trained them; nothing that a registry still offers does. Named, so that tables can show their figures.
+# Frameworks that the studies trained but that no registry offers any more, so that tables can show their figures.
 _GONE = {
     "caffe": "Caffe (BVLC) has no package in today's registries: it is to be compiled against libraries of 2017",
     "torch7": "Torch7 has no package in today's registries: it was installed from its sources of 2017, in Lua",

@@ -1,6 +1,6 @@
-"""Lock files as they are found in repositories: what is pinned, for which Python, and which package needs which.
+"""Reads lock files of repositories: what is pinned, for which Python, and which package needs which.
 
-Requirement files as pip-compile and uv write them, pylock.toml (PEP 751), uv.lock and poetry.lock.
+Supported are requirements files written by pip-compile and uv, pylock.toml (PEP 751), uv.lock and poetry.lock.
 """
 
 import re
@@ -23,9 +23,9 @@ FORMS = "a requirements file, pylock.toml, uv.lock or poetry.lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """One version of one package, by its canonical name; ``version`` may be an address.
+    """One version of one package, by its canonical name; ``version`` may be a URL.
 
-    ``needs`` are the packages that it needs, as far as the file tells. ``index`` is where it comes from, if it is told.
+    ``needs`` are the packages that it needs, if the file lists them. ``index`` is where it comes from, if known.
     """
 
     name: str
@@ -36,26 +36,26 @@ class Pin:
 
     @property
     def requirement(self) -> str:
-        """As pip takes it."""
+        """The pin in pip's notation."""
         pinned = f"{self.name} @ {self.version}" if "://" in self.version else f"{self.name}=={self.version}"
         return f"{pinned} ; {self.marker}" if self.marker else pinned
 
     def is_for(self, python: str) -> bool:
-        """Whether this machine installs it for a Python such as "3.11"."""
+        """Whether it is installed on this machine for a Python such as "3.11"."""
         version = {"python_version": python, "python_full_version": f"{python}.0"}
         return not self.marker or Marker(self.marker).evaluate(version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
-    """What a lock file pins. ``options`` are pip's, such as a further index."""
+    """What a lock file pins. ``options`` are pip's, such as an extra index."""
 
     pins: tuple[Pin, ...]
     options: tuple[str, ...] = ()
 
     @property
-    def tells_needs(self) -> bool:
-        """Whether it says which package needs which."""
+    def lists_dependencies(self) -> bool:
+        """Whether the file lists which package needs which."""
         return any(pin.needs for pin in self.pins)
 
     def versions(self, python: str) -> dict[str, str]:
@@ -63,12 +63,12 @@ class Lock:
         return {pin.name: pin.version for pin in self.pins if pin.is_for(python)}
 
     def as_requirements(self) -> str:
-        """The same as a requirements file."""
+        """The lock as a requirements file."""
         return "".join(f"{line}\n" for line in (*self.options, *(pin.requirement for pin in self.pins)))
 
 
 def read(path: Path, where: str) -> Lock:
-    """The lock of a file; raises OptionError for one that is not there, or is none."""
+    """Reads a lock file; raises OptionError for a file that does not exist or is not a lock file."""
     if not path.is_file():
         raise OptionError(f"{where}: there is no file {path}; expected {FORMS}")
     try:
@@ -76,7 +76,7 @@ def read(path: Path, where: str) -> Lock:
     except (ValueError, KeyError, TypeError, AttributeError, InvalidRequirement) as error:
         raise OptionError(f"{where}: {path} cannot be read as {FORMS}: {error}") from None
     if not found.pins:
-        raise OptionError(f"{where}: {path} pins no version; expected {FORMS}")
+        raise OptionError(f"{where}: {path} pins no versions; expected {FORMS}")
     return found
 
 
@@ -101,7 +101,7 @@ def _is_pin(line: str) -> bool:
 
 
 def _options(lines: Iterable[str]) -> Iterator[str]:
-    """Each option with its value, which is the word behind it."""
+    """Each option with its value, which is the next word."""
     begun = ""
     for line in lines:
         if begun and (line.startswith("-") or _is_pin(line)):
@@ -121,17 +121,17 @@ def _pinned(requirement: Requirement) -> str:
 
 
 def _needs_of_comments(lines: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Who needs whom, from comments such as "# via torch", which stand at the package that is needed."""
+    """{package: what it needs}, from comments such as "# via torch" at the needed package."""
     found: dict[str, set[str]] = {}
     package, is_via = "", False
     for line in lines:
         text, _, comment = line.partition("#")
         if named := re.match(r"[A-Za-z0-9][\w.-]*", text):
             package, is_via = canonicalize_name(named.group()), False
-        told = comment.strip()
-        if told == "via" or told.startswith("via "):
-            told, is_via = told.removeprefix("via").strip(), True
-        for who in told.split(",") if is_via and package else ():
+        note = comment.strip()
+        if note == "via" or note.startswith("via "):
+            note, is_via = note.removeprefix("via").strip(), True
+        for who in note.split(",") if is_via and package else ():
             if asker := re.match(r"\s*([A-Za-z0-9][\w.-]*)", who):
                 found.setdefault(canonicalize_name(asker.group(1)), set()).add(package)
     return {name: frozenset(needed) for name, needed in found.items()}
@@ -146,12 +146,12 @@ def _of_toml(path: Path, where: str) -> Lock:
     elif "package" in content and "version" in content:
         pins = [_of_uv(package) for package in content["package"] if _is_published(package)]
     else:
-        raise OptionError(f"{where}: {path} is no lock file that is known; expected {FORMS}")
+        raise OptionError(f"{where}: {path} is not a supported lock file; expected {FORMS}")
     return Lock(pins=tuple(pins), options=tuple(_indexes(pins)))
 
 
 def _is_published(package: Mapping[str, Any]) -> bool:
-    """Not the project itself, nor a folder beside it."""
+    """Whether the package comes from an index: not the project itself, nor a local folder."""
     source = {**package, **package.get("source", {})}
     return "version" in package and not source.keys() & {"directory", "editable", "virtual", "path"}
 
@@ -185,7 +185,7 @@ def _of_poetry(package: Mapping[str, Any]) -> Pin:
     return Pin(
         name=canonicalize_name(package["name"]),
         version=package["version"],
-        # One for each group of dependencies where they differ.
+        # One per group of dependencies if they differ.
         marker=" or ".join(f"({one})" for one in marker.values()) if isinstance(marker, dict) else marker,
         needs=frozenset(canonicalize_name(name) for name in package.get("dependencies", {})),
         index=source.get("url", "") if source.get("type") == "legacy" else "",
@@ -193,7 +193,7 @@ def _of_poetry(package: Mapping[str, Any]) -> Pin:
 
 
 def _indexes(pins: Iterable[Pin]) -> Iterator[str]:
-    """A further index for what does not come from the usual one, which pip's own settings name."""
+    """Options for extra indexes; the main index is the one in pip's own settings."""
     counts = Counter(pin.index for pin in pins)
     for address, _ in counts.most_common()[1:]:
         if address:

@@ -1,8 +1,8 @@
-"""A stand-in for Open MPI 1.10, which CNTK is linked against and which no system has any more.
+"""A stub of Open MPI 1.10, which CNTK is linked against and which no current system has.
 
-CNTK trains in one process without ever needing another, but the dynamic linker wants every symbol before that. So the
-symbols are read off CNTK's own libraries and compiled into two libraries with the names that CNTK looks for, beside
-CNTK's own, where its RUNPATH ($ORIGIN) finds them. What one process may ask has an answer; anything else aborts.
+CNTK can train in a single process, but the dynamic linker needs every symbol first. The symbols are therefore read from
+CNTK's libraries and compiled into two libraries with the names that CNTK expects, in the folder of CNTK's own, where
+its RUNPATH ($ORIGIN) finds them. Calls that make sense for a single process work; any other call aborts.
 """
 
 import re
@@ -18,7 +18,7 @@ from pytest_dlbench.errors import DlbenchError
 # C functions of MPI, its C++ bindings (namespace MPI, mangled), and Open MPI's own functions and handles.
 _MPI_SYMBOL = re.compile(r"MPI_\w+|_ZNK?3MPI\w+|ompi_\w+")
 
-# All that a process needs to find out that it is alone. Handles are pointers in Open MPI, hence void *.
+# The calls with which a process finds that it is the only one. Handles are pointers in Open MPI, hence void *.
 _ANSWERS = {
     "MPI_Init": "int MPI_Init(int *argc, char ***argv) { started = 1; return 0; }",
     "MPI_Init_thread": "int MPI_Init_thread(int *argc, char ***argv, int wanted, int *given)"
@@ -42,12 +42,12 @@ static void refuse(const char *name) {
 }
 """
 
-# The libraries that CNTK names; the linker looks a symbol up in all that are loaded, so that one of them may be empty.
+# The libraries that CNTK links to; the linker searches all loaded libraries for a symbol, so one of them may be empty.
 _FULL, _EMPTY = "libmpi.so.12", "libmpi_cxx.so.1"
 
 
 def build_mpi_stub(python: Path, log: TextIO) -> None:
-    """Make CNTK importable in the environment of this Python; what the compiler says goes to the log."""
+    """Make CNTK importable in the environment of this Python; compiler output goes to the log."""
     where = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
     packages = Path(_output(where).strip())
     folder = packages / "cntk" / "libs"
@@ -59,21 +59,21 @@ def build_mpi_stub(python: Path, log: TextIO) -> None:
 
 
 def wanted_symbols(libraries: Iterable[Path]) -> set[str]:
-    """The names of MPI that these shared libraries use and do not have."""
+    """The MPI symbols that these shared libraries use but do not define."""
     command = [_tool("nm"), "-D", "--undefined-only", *map(str, libraries)]
-    # Of several files each has its name on a line of its own; a symbol's line begins with the address it has not.
+    # With several files, nm prints each file's name on its own line; a symbol's line starts with its missing address.
     names = {line.split()[-1] for line in _output(command).splitlines() if line.startswith(" ")}
     return {name for name in names if _MPI_SYMBOL.fullmatch(name)}
 
 
 def build_libraries(symbols: Iterable[str], folder: Path, log: TextIO) -> None:
-    """Both libraries, in this folder."""
+    """Build both libraries in this folder."""
     for name, source in ((_FULL, stub_source(symbols)), (_EMPTY, "")):
         _compile(source, folder / name, log)
 
 
 def stub_source(symbols: Iterable[str]) -> str:
-    """C that defines every symbol. A handle such as ompi_mpi_int is only ever an address: a function has one, too."""
+    """C code that defines every symbol. Handles such as ompi_mpi_int are only used as addresses; a function will do."""
     return _PREFACE + "".join(
         _ANSWERS.get(name, f'void {name}(void) {{ refuse("{name}"); }}') + "\n" for name in sorted(symbols)
     )
@@ -92,12 +92,12 @@ def _compile(source: str, target: Path, log: TextIO) -> None:
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         log.write(f"$ {' '.join(command)}\n{done.stdout}")
         if done.returncode:
-            raise DlbenchError(f"{target.name}, a stand-in for MPI, does not compile; {_INSTALL}:\n{done.stdout}")
+            raise DlbenchError(f"{target.name}, the MPI stub for CNTK, does not compile; {_INSTALL}:\n{done.stdout}")
         shutil.move(made, target)
 
 
 def _tool(*names: str) -> str:
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        raise DlbenchError(f"CNTK needs a stand-in for MPI, but there is no {' or '.join(names)} on PATH; {_INSTALL}")
+        raise DlbenchError(f"building CNTK's MPI stub needs {' or '.join(names)}, not found on PATH; {_INSTALL}")
     return found

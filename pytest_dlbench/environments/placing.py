@@ -1,4 +1,4 @@
-"""Which Python runs a framework here: the one that runs pytest, an existing one, a built environment, or none."""
+"""Finds the Python that runs a framework: the one that runs pytest, an existing one, or a built environment."""
 
 import hashlib
 import sys
@@ -23,9 +23,9 @@ CURRENT = "current"
 class Place:
     """A Python in which a framework can be imported.
 
-    ``environment`` is its name for records, CURRENT for the Python that runs pytest. ``variables`` are set there;
-    ``caches`` is where whatever runs there may keep what it compiles and downloads: nothing of it belongs into the
-    user's home, or to another framework.
+    ``environment`` is its name in records, CURRENT for the Python that runs pytest. ``variables`` are set in its
+    processes. ``caches`` is the folder for what they compile and download, which should go neither to the user's home
+    nor to another framework.
     """
 
     python: Path
@@ -35,7 +35,7 @@ class Place:
 
 
 class Lack(StrEnum):
-    """Why a case has no place to run, by what can be done about it."""
+    """Why a case cannot run, by what can be done about it."""
 
     NOT_BUILT = "not built"
     NO_PYTHON = "no Python"
@@ -46,7 +46,7 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """No Python for a framework, or no files of a data set: why, and what to do."""
+    """A missing Python for a framework, or missing files of a data set: why, and what to do."""
 
     lack: Lack
     reason: str
@@ -54,14 +54,14 @@ class Absent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Finds places; builds what is missing where ``progress`` is given."""
+    """Finds places; builds missing environments if ``progress`` is given."""
 
     store: EnvironmentStore = field(default_factory=EnvironmentStore)
     progress: BuildProgress | None = None
     _broken: dict[Environment, Absent] = field(default_factory=dict)
 
     def find(self, framework: Framework) -> Place | Absent:
-        """Where it runs; builds an environment only if that was asked for."""
+        """The place of a framework; builds an environment only if ``progress`` is given."""
         if ready := self.ready(framework):
             return ready
         if framework.unsupported:
@@ -77,12 +77,12 @@ class Places:
             return Absent(lack=Lack.NO_PYTHON, reason=str(error))
 
     def ready(self, framework: Framework) -> Place | None:
-        """Where it runs as things stand, if anywhere."""
+        """The place of a framework without building anything, if there is one."""
         if framework.unsupported:
             return None
         if framework.python:
             return _place(framework, framework.python, str(framework.python), _caches(framework.python))
-        if not framework.is_explicit and all(map(_is_here, framework.needs)):
+        if not framework.is_explicit and all(map(_is_met, framework.needs)):
             return _place(framework, Path(sys.executable), CURRENT, _caches(Path(sys.executable)))
         for environment in framework.environments[:1]:
             if built := self.store.find(environment):
@@ -96,15 +96,15 @@ class Places:
         try:
             return _in(framework, environment, self.store.build(environment, self.progress))
         except EnvironmentBuildError as error:
-            # Once a session: the other cases of this framework would fail as slowly.
+            # Only once per session: the framework's other cases would fail just as slowly.
             return self._broken.setdefault(environment, Absent(lack=Lack.BROKEN, reason=str(error)))
 
     def _advise(self, framework: Framework, environment: Environment) -> Absent:
         self.store.interpreter(environment)
         advice = (
-            f"the environment {environment.name!r} of {framework.name} is not built here\n"
+            f"the environment {environment.name!r} of {framework.name} is not built\n"
             f"  to build it: dlbench env build {framework.name}\n"
-            "  or as it is needed: --dlbench-build"
+            "  to build environments on demand: --dlbench-build"
         )
         return Absent(lack=Lack.NOT_BUILT, reason=advice)
 
@@ -126,7 +126,7 @@ def _caches(python: Path) -> Path:
     return platformdirs.user_cache_path("pytest-dlbench") / "caches" / digest
 
 
-def _is_here(need: str) -> bool:
+def _is_met(need: str) -> bool:
     """Whether one of the alternatives is installed in this Python."""
     return any(_is_installed(Requirement(text)) for text in need.split(" | "))
 

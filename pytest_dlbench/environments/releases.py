@@ -1,4 +1,4 @@
-"""Which versions of a package have been released, as pip finds them with the user's own settings."""
+"""The released versions of a package, as pip finds them with the user's own settings."""
 
 import re
 import subprocess
@@ -14,24 +14,24 @@ TIMEOUT_SECONDS = 120
 
 
 def released(package: str, pythons: Iterable[str], *, with_previews: bool = False) -> tuple[str, ...]:
-    """All versions for any of these Pythons ("3.11"), the oldest first; raises DlbenchError where there are none.
+    """All versions for any of these Pythons ("3.11"), the oldest first; raises DlbenchError if there are none.
 
-    Builds of one version, such as 2.13.0+cpu beside 2.13.0, count once. Whether a version can be installed is not
-    known: that shows when it is built.
+    Builds of one version, such as 2.13.0 and 2.13.0+cpu, count once. Whether a version can be installed is known only
+    when it is built.
     """
-    found = set(chain.from_iterable(_told(package, python, with_previews=with_previews) for python in pythons))
+    found = set(chain.from_iterable(_listed(package, python, with_previews=with_previews) for python in pythons))
     public = {str(Version(text).public) for text in found}
     return tuple(sorted(public, key=Version))
 
 
 def between(versions: Iterable[str], good: str, bad: str) -> tuple[str, ...]:
-    """Those from the one to the other, with both, whether or not they are among them; the oldest first."""
+    """The versions from ``good`` to ``bad``, always including both; the oldest first."""
     oldest, newest = Version(good), Version(bad)
     inner = [text for text in versions if oldest < Version(text) < newest]
     return (good, *sorted(inner, key=Version), bad)
 
 
-def _told(package: str, python: str, *, with_previews: bool) -> list[str]:
+def _listed(package: str, python: str, *, with_previews: bool) -> list[str]:
     command = [sys.executable, "-m", "pip", "index", "versions", package, "--disable-pip-version-check"]
     command += ["--python-version", python, *(["--pre"] if with_previews else [])]
     try:
@@ -39,11 +39,11 @@ def _told(package: str, python: str, *, with_previews: bool) -> list[str]:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise DlbenchError(f"pip did not tell the versions of {package} within {TIMEOUT_SECONDS} s") from None
+        raise DlbenchError(f"pip did not list the versions of {package} within {TIMEOUT_SECONDS} s") from None
     line = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
     if done.returncode or not line:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise DlbenchError(f"pip knows no version of {package} for Python {python}: {last}")
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise DlbenchError(f"pip finds no version of {package} for Python {python}: {last}")
     return [text for text in line[1].split(", ") if _is_version(text)]
 
 
@@ -51,6 +51,6 @@ def _is_version(text: str) -> bool:
     try:
         Version(text)
     except InvalidVersion:
-        # Of the first years of the index, before versions had a form.
+        # From the early years of the index, before versions had a fixed format.
         return False
     return True

@@ -13,17 +13,17 @@ from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.errors import OptionError, unknown_name
 
 FORMS = "NAME, NAME==VERSION, NAME@REQUIREMENTS.txt or NAME@/path/to/python"
-# What refers to other files, or to a working tree, has no content that a hash could stand for.
+# These refer to other files or to a working tree, whose content the hash would not cover.
 REFERRING = ("-r", "-c", "-e", "--requirement", "--constraint", "--editable")
 
 
 def is_specification(text: str) -> bool:
-    """Whether a name says which environment, too."""
+    """Whether a name also specifies an environment."""
     return "==" in text or "@" in text
 
 
 def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Framework:
-    """The framework in the environment that was asked for; raises OptionError."""
+    """The framework in the requested environment; raises OptionError."""
     name, separator, rest = re.split(r"(==|@)", text, maxsplit=1)
     if name not in frameworks:
         raise OptionError(unknown_name("framework", name, where, frameworks))
@@ -36,31 +36,31 @@ def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Fra
         raise OptionError(f"{where}: {text!r}: there is no file {path}; an environment is {FORMS}")
     named = replace(framework, name=f"{name}@{_short(path)}")
     if os.access(path, os.X_OK):
-        # Not resolved: bin/python of a virtual environment is a link, and what it links to is another environment.
+        # Not resolved: a virtual environment's bin/python is a link to the Python of another environment.
         return replace(named, python=path, environments=())
     return replace(named, environments=(_of_file(framework, path, where),))
 
 
 def _of_version(framework: Framework, version: str, where: str) -> Environment:
     if not framework.package or not framework.environments:
-        raise OptionError(f"{where}: no version of {framework.name!r} can be asked for: no package is known for it")
+        raise OptionError(f"{where}: {framework.name!r} has no package whose version could be chosen")
     try:
         wanted = Version(version)
     except InvalidVersion:
         raise OptionError(
-            f"{where}: {version!r} is no version; expected something like {framework.name}==2.1"
+            f"{where}: {version!r} is not a version; expected something like {framework.name}==2.1"
         ) from None
     fitting = [environment for environment in framework.environments if wanted >= Version(environment.since)]
     if not fitting:
         oldest = min((environment.since for environment in framework.environments), key=Version)
-        raise OptionError(f"{where}: {framework.name} is built from version {oldest} on, not {version}")
+        raise OptionError(f"{where}: {framework.name} is supported from version {oldest} on, not {version}")
     return pinned(max(fitting, key=lambda environment: Version(environment.since)), framework.package, version)
 
 
 def pinned(environment: Environment, package: str, version: str) -> Environment:
     """The same environment with another version of one package; with the same version it is the same environment.
 
-    What is released together with it, such as jaxlib with jax or mlx-cpu with mlx, gets the same version.
+    Packages released together with it, such as jaxlib with jax or mlx-cpu with mlx, get the same version.
     """
     pins = {name: release for name, _, release in (pin.partition("==") for pin in environment.requirements)}
     together = {name for name, release in pins.items() if name.startswith(package) and release == pins.get(package)}
@@ -74,7 +74,7 @@ def pinned(environment: Environment, package: str, version: str) -> Environment:
 def _of_file(framework: Framework, path: Path, where: str) -> Environment:
     if not framework.environments:
         raise OptionError(
-            f"{where}: no Python is known for {framework.name!r}; name one: {framework.name}@/path/to/python"
+            f"{where}: {framework.name!r} has no environment; name a Python: {framework.name}@/path/to/python"
         )
     return replace(framework.environments[0], requirements=tuple(requirements(path, where)))
 
@@ -82,20 +82,20 @@ def _of_file(framework: Framework, path: Path, where: str) -> Environment:
 def requirements(path: Path, where: str) -> Iterator[str]:
     """The requirements and options of a file that refers to no other; raises OptionError.
 
-    Hashes are left out: an environment is built from its versions, and an installer takes hashes from files alone.
+    Hashes are dropped: environments are built from versions, and installers accept hashes only in files.
     """
     for number, line in _joined(path.read_text().splitlines()):
         text = re.sub(r"\s--hash[= ]\S+", "", line).strip()
         if text.startswith(REFERRING):
             raise OptionError(
-                f"{where}: {path}:{number}: {text!r} refers to other files; write what they say in this one"
+                f"{where}: {path}:{number}: {text!r} refers to other files; copy their content into this one"
             )
-        # An option and its value are two words, a requirement is one whatever blanks it has.
+        # An option and its value are two words; a requirement is one, even with spaces.
         yield from text.split() if text.startswith("-") else [text] if text else []
 
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Lines without comments, each with those that a backslash adds to it, and the number of its last one."""
+    """Lines without comments, joined where a backslash continues them, each with the number of its last line."""
     begun = ""
     for number, line in enumerate(lines, start=1):
         text = begun + re.sub(r"(^|\s)#.*", "", line).rstrip()
@@ -107,6 +107,6 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _short(path: Path) -> str:
-    """A file as it may stand in an id: its last parts."""
+    """A short name of a file for ids: its last parts."""
     parts = path.parts[-3:-2] if path.parent.name == "bin" else (path.stem,)
     return re.sub(r"[^\w.+-]", "_", "-".join(parts))

@@ -1,4 +1,4 @@
-"""The neutral vocabulary: a model is written once, here, and built by every framework in its own idiom."""
+"""The neutral vocabulary: a model is written once, and every framework builds it in its own idiom."""
 
 from pytest_dlbench.model.heads import Features, Head, SequenceCrossEntropy, SigmoidCrossEntropy, SoftmaxCrossEntropy
 from pytest_dlbench.model.layers import (

@@ -1,4 +1,4 @@
-"""What a network is trained for: the loss, and what counts as a right answer."""
+"""What a network is trained for: the loss, and what counts as a correct answer."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -12,9 +12,9 @@ Task = Literal["class", "tokens", "flags"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoftmaxCrossEntropy:
-    """Softmax over ``classes`` logits, the mean over the batch of minus the log-probability of the label.
+    """Softmax over ``classes`` logits; the loss is the batch mean of the negative log-probability of the label.
 
-    Right is the class with the largest logit.
+    The predicted class is the one with the largest logit.
     """
 
     loss: ClassVar[str] = "softmax_cross_entropy"
@@ -27,19 +27,19 @@ class SoftmaxCrossEntropy:
 
     @property
     def logits(self) -> int:
-        """How many the last layer gives."""
+        """The number of outputs of the last layer."""
         return self.classes
 
     def fits(self, last: Shape) -> bool:
-        """Whether the last layer gives the logits of one sample."""
+        """Whether the last layer's output has the shape of one sample's logits."""
         return last == (self.classes,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceCrossEntropy:
-    """Softmax over ``classes`` logits at each step; loss and right answers are those of all steps of the batch.
+    """Softmax over ``classes`` logits at each step; loss and accuracy are taken over all steps of the batch.
 
-    Steps whose label is ``ignored`` count for neither: the loss is the mean over the others. The perplexity is
+    Steps whose label is ``ignored`` count for neither: the loss is the mean over the other steps. The perplexity is
     ``exp(loss)``.
     """
 
@@ -56,19 +56,19 @@ class SequenceCrossEntropy:
 
     @property
     def logits(self) -> int:
-        """How many the last layer gives for each step."""
+        """The number of outputs of the last layer at each step."""
         return self.classes
 
     def fits(self, last: Shape) -> bool:
-        """Whether the last layer gives logits for each step."""
+        """Whether the last layer's output has the shape of logits at each step."""
         return len(last) == 2 and last[1] == self.classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigmoidCrossEntropy:
-    """A sigmoid for each of ``flags`` logits, the mean over batch and flags of minus the log-probability of the label.
+    """A sigmoid for each of ``flags`` logits; the loss is the mean negative log-probability over the batch and flags.
 
-    Right is each flag whose logit has the label's side of 0. One flag serves for two classes, 0 and 1.
+    A flag is predicted as 1 if its logit is above 0, else as 0. One flag stands for two classes, 0 and 1.
     """
 
     loss: ClassVar[str] = "sigmoid_cross_entropy"
@@ -80,29 +80,29 @@ class SigmoidCrossEntropy:
 
     @property
     def logits(self) -> int:
-        """How many the last layer gives."""
+        """The number of outputs of the last layer."""
         return self.flags
 
     @property
     def task(self) -> Task:
-        """Flags; or, for one flag, two classes."""
+        """``"flags"``; with a single flag, ``"class"``."""
         return "flags" if self.flags > 1 else "class"
 
     @property
     def classes(self) -> int:
-        """As many as flags; two for one flag."""
+        """The number of flags; 2 for a single flag."""
         return max(2, self.flags)
 
     def fits(self, last: Shape) -> bool:
-        """Whether the last layer gives the logits of one sample."""
+        """Whether the last layer's output has the shape of one sample's logits."""
         return last == (self.flags,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What the last layer gives is what the network is for: it is applied, and never trained.
+    """The outputs of the last layer are the result: the network is only applied, never trained.
 
-    Builders get a loss all the same, which nothing computes.
+    Builders still get a loss, which is never computed.
     """
 
     loss: ClassVar[str] = "softmax_cross_entropy"
@@ -115,16 +115,16 @@ class Features:
 
     @property
     def logits(self) -> int:
-        """How many numbers the last layer gives."""
+        """The number of outputs of the last layer."""
         return self.width
 
     @property
     def classes(self) -> int:
-        """As many as features."""
+        """The number of features."""
         return self.width
 
     def fits(self, last: Shape) -> bool:
-        """Whether the last layer gives the features of one sample."""
+        """Whether the last layer's output has the shape of one sample's features."""
         return last == (self.width,)
 
 

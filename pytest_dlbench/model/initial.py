@@ -13,14 +13,14 @@ from pytest_dlbench.model.recipe import Rule
 def initial_weights(network: Network, *, seed: int, rule: Rule = "glorot") -> dict[str, NDArray[np.float64]]:
     """Every trainable array in the canonical layout, by name.
 
-    Weights are uniform within a limit, or within that which a layer has of its own; biases and shifts are zero, scales
-    one, a forget gate's bias one. By ``"glorot"`` it is ±gain·√(6 / (fan-in + fan-out)): the gain is 1 (Glorot & Bengio
-    2010, equation 16), and 4 before a sigmoid (Bengio 2012, "Practical recommendations …", section 3.1), without which
-    deep sigmoid networks stay where they start. By ``"he"`` it is ±√(6 / fan-in), a variance of 2 / fan-in, in every
-    layer (He et al. 2015, equation 10): a ReLU halves the second moment, and so it stays the same from layer to layer.
+    Weights are uniform within a limit, which is the layer's own if it has one. Biases and shifts start at 0, scales
+    and the bias of a forget gate at 1. With ``"glorot"`` the limit is ±gain·√(6 / (fan-in + fan-out)): the gain is 1
+    (Glorot & Bengio 2010, equation 16), and 4 before a sigmoid (Bengio 2012, "Practical recommendations …",
+    section 3.1), without which deep sigmoid networks do not learn. With ``"he"`` it is ±√(6 / fan-in), a variance of
+    2 / fan-in, in every layer (He et al. 2015, equation 10): a ReLU halves the second moment, which therefore stays
+    the same from layer to layer.
 
-    Every array has a generator of its own, seeded by its name, so that what stands elsewhere in a network does not
-    change it.
+    Every array has its own generator, seeded by its name, so that it does not depend on the rest of the network.
     """
     arrays: dict[str, NDArray[np.float64]] = {}
     before_sigmoids = {placed.inputs[0] for placed in network.layers if isinstance(placed.layer, Sigmoid)}

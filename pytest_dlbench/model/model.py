@@ -1,4 +1,4 @@
-"""A model of the field: its layers, the input it was made for, and where it comes from."""
+"""A model: its layers, the input that it was designed for, and its source."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ Family = Literal["cnn", "fcn", "rnn", "detection"]
 class Model:
     """A network, written once for all frameworks.
 
-    ``input_shape`` is one sample of the data it was made for: an image with its channels first, a vector, or a row of
-    tokens from 0 to before ``vocabulary``. ``sources`` name the studies that trained it and become pytest marks, as
-    ``family`` does; ``more_marks`` are such as "slow". ``recipe`` is the source's own.
+    ``input_shape`` is one sample of the data it was designed for: an image with channels first, a vector, or a row of
+    tokens, each at least 0 and below ``vocabulary``. ``sources`` name the studies that trained it and become pytest
+    marks, as do ``family`` and ``more_marks``, such as "slow". ``recipe`` is the source's own.
     """
 
     name: str
@@ -43,20 +43,20 @@ class Model:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The pytest marks of its cells."""
+        """The pytest marks of this model's cells."""
         return (self.family, *self.sources, *self.more_marks)
 
     def for_input(self, shape: Shape) -> "Model":
-        """The same layers for another input; its name says so."""
+        """The same layers for another input shape, which is appended to the name."""
         return replace(self, input_shape=shape, name=f"{self.name}-{'x'.join(map(str, shape))}")
 
     def without_dropout(self) -> "Model":
-        """The same model with no random masks, which frameworks cannot share."""
+        """The same model without dropout, because frameworks cannot share random masks."""
         return replace(self, layers=_kept(self.layers, lambda layer: not isinstance(layer, Dropout)))
 
 
 def _kept(layers: Branch, is_kept: Callable[[Layer], bool]) -> Branch:
-    """The layers, and those in their branches, that are kept."""
+    """The layers for which ``is_kept`` holds, including those in branches."""
     return tuple(_thinned(layer, is_kept) for layer in layers if is_kept(layer))
 
 

@@ -1,13 +1,13 @@
-"""What a builder must have to train a network by a recipe, by the names that stand in the worker's JSON."""
+"""What a builder must support to train a network with a recipe, by the names in the worker's JSON."""
 
 from pytest_dlbench.model.network import Network
 from pytest_dlbench.model.recipe import MIXED, Recipe
 
 
 def needs(network: Network, recipe: Recipe) -> frozenset[str]:
-    """Kinds of layers, the loss, the optimiser, a mixed precision, and what else a recipe or a layer asks for.
+    """Kinds of layers, the loss, the optimiser, a mixed precision, and the features that a recipe or layer needs.
 
-    These are "schedule", "clip_norm", "pipeline", "start" and "lengths".
+    The features are "schedule", "clip_norm", "pipeline", "start" and "lengths".
     """
     kinds = {placed.layer.kind for placed in network.layers}
     of_layers = {feature for placed in network.layers for feature in placed.more}

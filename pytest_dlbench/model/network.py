@@ -1,4 +1,4 @@
-"""A model and its input shape, inferred layer by layer: what has to be built, and what it costs."""
+"""A model with all shapes inferred, layer by layer: what has to be built, and what it costs."""
 
 import hashlib
 import json
@@ -26,15 +26,15 @@ from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.shapes import Shape, show
 
 INPUT = "input"
-"""What the network's own input is called among the inputs of layers."""
+"""The name of the network's own input among the inputs of layers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A layer at its place in a network. ``inputs`` are names of layers before it, or INPUT.
+    """A layer at its position in a network. ``inputs`` are names of earlier layers, or INPUT.
 
-    ``more`` is what the place gives a builder to know: which embedding says how long sequences are (``lengths``), in
-    which layer's last state a recurrent layer starts (``start``).
+    ``more`` is what a builder must know about the position: ``lengths`` names the embedding that determines the
+    lengths of sequences, ``start`` the layer whose last state is the initial state of a recurrent layer.
     """
 
     name: str
@@ -46,13 +46,13 @@ class Placed:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """Trainable arrays by their full name, such as ``conv1.weight``."""
+        """Trainable arrays by full name, such as ``conv1.weight``."""
         return {f"{self.name}.{parameter.role}": parameter for parameter in self.inferred.parameters}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The layers with their shapes, parameters and multiply-adds for one sample, each behind all of its inputs."""
+    """The layers with their shapes, parameters and multiply-adds for one sample, each after all of its inputs."""
 
     model: Model
     layers: tuple[Placed, ...]
@@ -64,7 +64,7 @@ class Network:
 
     @property
     def parameter_count(self) -> int:
-        """Trainable numbers, biases and batch-norm scales included, running statistics not."""
+        """Trainable numbers, including biases and batch-norm scales, without running statistics."""
         return sum(prod(parameter.shape) for parameter in self.parameters.values())
 
     @property
@@ -74,33 +74,33 @@ class Network:
 
     @property
     def output(self) -> Shape:
-        """What the last layer makes of one sample."""
+        """The output shape of the last layer for one sample."""
         return self.layers[-1].inferred.output
 
     @property
     def label_shape(self) -> Shape:
-        """What a label is: () for a class, (steps,) for a token at each step, (flags,) for flags."""
+        """The shape of a label: () for a class, (steps,) for a token at each step, (flags,) for flags."""
         if self.model.head.task == "class":
             return ()
         return self.output[:1]
 
     def as_json(self) -> dict[str, Any]:
-        """What the worker gets: every size resolved, so that a builder infers nothing.
+        """The JSON that the worker gets, with every size resolved, so that a builder infers nothing.
 
-        A layer's ``inputs`` are left out where they are the layer before it, or the network's input for the first.
+        A layer's ``inputs`` are omitted if they are just the previous layer, or the network's input for the first one.
         """
         head = self.model.head
-        told = {"input": list(self.model.input_shape), "classes": head.classes, "loss": head.loss}
+        described = {"input": list(self.model.input_shape), "classes": head.classes, "loss": head.loss}
         if self.model.vocabulary:
-            told["vocabulary"] = self.model.vocabulary
+            described["vocabulary"] = self.model.vocabulary
         if isinstance(head, SequenceCrossEntropy):
-            told["ignored"] = head.ignored
+            described["ignored"] = head.ignored
         before = [INPUT, *(placed.name for placed in self.layers)]
-        return {**told, "layers": [_layer_json(*pair) for pair in zip(self.layers, before, strict=False)]}
+        return {**described, "layers": [_layer_json(*pair) for pair in zip(self.layers, before, strict=False)]}
 
     @property
     def digest(self) -> str:
-        """A hash of what is built: two models with one digest are the same network."""
+        """A hash of what is built: models with the same digest are the same network."""
         text = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -114,26 +114,26 @@ def _layer_json(placed: Placed, before: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def infer(model: Model) -> Network:
-    """The network that the model is for its own input shape; raises ModelError with the layer that does not fit."""
+    """The network of a model, inferred from its input shape; raises ModelError, naming the layer that does not fit."""
     placing = _Placing(model)
     end = placing.chain(model.layers, _Value(INPUT, model.input_shape))
     head = model.head
     if not head.fits(end.shape):
         raise ModelError(
-            f"model {model.name!r}: the last layer gives {show(end.shape)}, which is not what its head,"
-            f" {type(head).__name__}, takes; end with Dense({head.logits})"
+            f"model {model.name!r}: the output of the last layer, {show(end.shape)}, does not fit its head,"
+            f" {type(head).__name__}; end with Dense({head.logits})"
         )
     if end.lengths and isinstance(head, SequenceCrossEntropy) and head.ignored is None:
         raise ModelError(
-            f"model {model.name!r}: what a network gives behind a sequence's end is nothing to learn from, but its head"
-            " counts labels there; say which label is ignored, or give the embedding no padding"
+            f"model {model.name!r}: outputs after the end of a sequence are meaningless, but its head counts the"
+            " labels there; set the head's ignored label, or give the embedding no padding"
         )
     return Network(model=model, layers=tuple(placing.placed))
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What a layer makes: its name, the shape of a sample, and the embedding that says how long sequences are."""
+    """The output of a layer: its name, the shape of a sample, and the embedding that determines sequence lengths."""
 
     name: str
     shape: Shape
@@ -141,7 +141,7 @@ class _Value:
 
 
 class _Placing:
-    """Walks through the layers and their branches and places each behind what it needs."""
+    """Walks through the layers and their branches and places each after its inputs."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -1,6 +1,6 @@
-"""Optimisers, each by its update equations: what every framework must compute, whatever its own are called.
+"""Optimisers, defined by the update equations that every framework must compute, whatever its own defaults.
 
-``g`` is the gradient of the mean loss over the batch, ``p`` a parameter; slots start at zero.
+``g`` is the gradient of the batch's mean loss, ``p`` a parameter; slots start at zero.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -16,7 +16,7 @@ class SGD:
     """Stochastic gradient descent with classical momentum.
 
     ``velocity = momentum·velocity + g + weight_decay·p``, then ``p -= learning_rate·velocity``; with ``nesterov`` the
-    step is ``g + momentum·velocity`` (Sutskever et al. 2013, in the form that PyTorch and optax have).
+    step is ``g + momentum·velocity`` (Sutskever et al. 2013, in the form that PyTorch and optax use).
     """
 
     kind: ClassVar[str] = "sgd"
@@ -28,7 +28,7 @@ class SGD:
 
     @property
     def slots(self) -> int:
-        """Numbers that are kept for each parameter."""
+        """The number of values that are kept for each parameter."""
         return 1 if self.momentum else 0
 
     def __post_init__(self) -> None:

@@ -21,21 +21,20 @@ Purpose = Literal["training", "inference"]
 class Recipe:
     """The training settings of one case.
 
-    Its length (scale full) is ``epochs``, or ``steps`` where the source counts batches: one of the two is given. Every
-    epoch is a new seeded order of which only whole batches are used. ``schedule`` changes the learning rate from step
-    to step. ``clip_norm`` shortens the gradient of all parameters together to this Euclidean length where it is longer
-    (Pascanu et al. 2013).
+    Its length (at scale full) is either ``epochs``, or ``steps`` if the source counts batches. Every epoch has a new
+    seeded order, of which only whole batches are used. ``schedule`` changes the learning rate from step to step.
+    ``clip_norm`` limits the Euclidean norm of the gradient of all parameters together (Pascanu et al. 2013).
 
     ``init="glorot"`` and ``"he"`` start every framework from the same seeded arrays, drawn by that rule
-    (``model.initial``); ``"framework"`` starts each from its own defaults.
+    (``model.initial``); ``"framework"`` starts each framework from its own defaults.
 
-    ``precision="bfloat16"`` and ``"float16"`` are mixed: layers compute in it as each framework's own mixed precision
-    has them, weights and their updates are float32.
+    ``precision="bfloat16"`` and ``"float16"`` mean mixed precision: layers compute in it as in each framework's own
+    mixed precision; weights and their updates are float32.
 
-    ``input="memory"`` hands the framework all examples before the first step; with ``"pipeline"`` a thread of the
-    worker reads each batch while the framework trains on those before it, and a step has its wait for input in it.
+    ``input="memory"`` hands the framework all examples before the first step. With ``"pipeline"`` a thread of the
+    worker reads batches while the framework trains on earlier ones, and a step's time includes its wait for input.
 
-    Every ``evaluation_interval`` epochs the test split is evaluated, outside the training's time; None is only after
+    The test split is evaluated every ``evaluation_interval`` epochs, outside the training time; None means only after
     the last step.
     """
 
@@ -63,13 +62,13 @@ class Recipe:
         given = {name: length for name, length in lengths.items() if length is not None}
         if len(given) != 1:
             found = " and ".join(f"{name}={length}" for name, length in given.items()) or "neither"
-            raise ModelError(f"a recipe has epochs or steps, one of the two; got {found}")
+            raise ModelError(f"a recipe needs either epochs or steps, got {found}")
         for name, length in given.items():
             require_positive((length,), name)
 
     @property
     def stored_precision(self) -> str:
-        """What weights and their updates are in."""
+        """The precision of weights and their updates."""
         return "float32" if self.precision in MIXED else self.precision
 
     def learning_rates(self, *, steps: int, steps_per_epoch: int) -> tuple[float, ...]:

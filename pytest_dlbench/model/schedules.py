@@ -13,7 +13,7 @@ from pytest_dlbench.errors import ModelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Where training is: the step from 0, the same in epochs, and as a share of all steps."""
+    """Progress of training: the step, from 0, also in epochs and as a share of all steps."""
 
     step: int
     epoch: float
@@ -22,7 +22,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class StepDecay:
-    """Times ``factor`` after each of these epochs, such as ``StepDecay(0.1, (30, 60))``, or of these ``steps``."""
+    """Multiplies by ``factor`` after each of ``epochs``, as in ``StepDecay(0.1, (30, 60))``, or each of ``steps``."""
 
     kind: ClassVar[str] = "step_decay"
     factor: float
@@ -36,7 +36,7 @@ class StepDecay:
             or bool(self.epochs) == bool(self.steps)
             or any(a >= b for a, b in pairwise(places))
         ):
-            raise ModelError(f"StepDecay needs a factor above 0 and rising epochs, or steps, above 0, got {self}")
+            raise ModelError(f"StepDecay needs a factor above 0 and increasing epochs or steps above 0, got {self}")
 
     def at(self, moment: Moment) -> float:
         """The factor at a step."""
@@ -53,7 +53,7 @@ class Cosine:
 
     def __post_init__(self) -> None:
         if not 0 <= self.last < 1:
-            raise ModelError(f"Cosine needs a last factor from 0 to below 1, got {self.last!r}")
+            raise ModelError(f"Cosine needs a last factor of at least 0 and below 1, got {self.last!r}")
 
     def at(self, moment: Moment) -> float:
         """The factor at a step."""
@@ -62,7 +62,7 @@ class Cosine:
 
 @dataclass(frozen=True, slots=True)
 class InverseTime:
-    """``(1 + gamma·step)^-power``: Caffe's "inv" policy, and with power 1 the decay of Keras 2."""
+    """``(1 + gamma·step)^-power``: Caffe's "inv" policy; with power 1, the decay of Keras 2."""
 
     kind: ClassVar[str] = "inverse_time"
     gamma: float

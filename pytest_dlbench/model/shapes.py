@@ -5,10 +5,10 @@ Pair = tuple[int, int]
 
 
 def show(shape: Shape) -> str:
-    """A shape as people write it: ``32×26×26``."""
+    """A shape for messages: ``32×26×26``."""
     return "×".join(str(size) for size in shape)
 
 
 def pair(size: int | Pair) -> Pair:
-    """A size that may be given once for both directions, as ``(vertical, horizontal)``."""
+    """``(vertical, horizontal)`` from a pair, or from one size for both directions."""
     return (size, size) if isinstance(size, int) else size

@@ -1,4 +1,4 @@
-"""How many bytes a step of training moves, counted from the network's own arrays."""
+"""The bytes that a training step moves, counted from the network's arrays."""
 
 from math import prod
 from typing import Final
@@ -10,24 +10,24 @@ from pytest_dlbench.model.recipe import Recipe
 
 NUMBER_BYTES: Final = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 TOKEN_BYTES: Final = 4
-# Of what a layer makes, and of its gradient, each once.
+# The output of a layer and its gradient are each written once and read once.
 WRITTEN_AND_READ: Final = 2
 WITH_GRADIENT: Final = 2
 
 
 def step_bytes(network: Network, recipe: Recipe) -> int:
-    """Bytes that one step moves if every array goes through memory, is written once and read once.
+    """Bytes that one step moves if every array is written to memory once and read from it once.
 
-    Weights: each trained number, and each slot that the optimiser keeps for it, is read and written by the update. An
-    embedding counts only where the update touches its whole table; else it is the rows of the batch's tokens.
+    Weights: the update reads and writes each trained number and each of its optimiser slots. An embedding counts only
+    if the update touches its whole table, otherwise only the rows of the batch's tokens move.
 
-    Activations: what a layer with multiply-adds makes is written and read on the way forward, and its gradient on the
-    way back; of a recurrent layer these are the states of all steps. Other layers can be computed on the way.
+    Activations: the output of a layer with multiply-adds is written and read in the forward pass, and its gradient in
+    the backward pass; for a recurrent layer, the states of all steps. Other layers can be fused with these.
 
-    Inputs: read once, tokens as numbers of four bytes.
+    Inputs: read once, tokens as four-byte numbers.
 
-    No step that goes through memory moves less. Gradients of weights, labels, second readings, other layouts and work
-    space come on top; what stays in a cache comes off.
+    This is the minimum for a step whose arrays go through memory. Weight gradients, labels, repeated reads, layout
+    changes and workspace add to it; what stays in a cache reduces it.
     """
     slots, size = recipe.optimizer.slots, NUMBER_BYTES[recipe.precision]
     weights = sum(_updated(placed, recipe.optimizer) for placed in network.layers)
@@ -41,7 +41,7 @@ def step_bytes(network: Network, recipe: Recipe) -> int:
 
 
 def _updated(placed: Placed, optimizer: Optimizer) -> int:
-    """Trained numbers of a layer that every update touches."""
+    """The trained numbers of a layer that every update touches."""
     is_dense = optimizer.slots > 0 or (isinstance(optimizer, SGD) and optimizer.weight_decay > 0)
     if isinstance(placed.layer, Embedding) and not is_dense:
         return 0
@@ -49,7 +49,7 @@ def _updated(placed: Placed, optimizer: Optimizer) -> int:
 
 
 def _made(placed: Placed) -> int:
-    """Numbers that a layer makes of one sample and that the way back needs."""
+    """The outputs of a layer for one sample that the backward pass needs."""
     if not placed.inferred.multiply_adds:
         return 0
     if isinstance(placed.layer, LSTM | GRU):

@@ -89,7 +89,7 @@ def _of_framework(framework: Framework, old: Lock, new: Lock) -> tuple[Change, .
 
 
 def _tells_needs(old: Lock, new: Lock) -> bool:
-    return old.tells_needs and new.tells_needs
+    return old.lists_dependencies and new.lists_dependencies
 
 
 def _closure(roots: Iterable[str], lock: Lock) -> set[str]:

@@ -145,7 +145,7 @@ class _Outlook:
     def _state(self, outline: "Outline") -> str:
         if outline.refusal:
             return f"unsupported: {outline.refusal}"
-        if not Device(name=outline.case.device).is_here:
+        if not Device(name=outline.case.device).is_available:
             return f"unsupported: no {outline.case.device} on this machine"
         name = outline.framework.name
         if name not in self._states:

@@ -91,7 +91,7 @@ def parametrize(
         absent |= {data.name: reason for data in datasets if (reason := missing(data))}
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
-        absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_here}
+        absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_available}
     fitting, left_out = cells(values, absent, purpose_of(metafunc.definition))
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
@@ -167,7 +167,7 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
         own = [registry.find(axis, _plain(given), where) for given in definitions[-1].params]
         return _named_once(axis, [*own, *(registry.models_in(_node_ids(metafunc.config)) if axis == "model" else ())])
-    return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_here]
+    return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_available]
 
 
 def _chosen(axis: str, registry: Registry, asked: Options) -> list[Value]:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running import pinning
-from pytest_dlbench.sampling.nvml import NoCardsError, open_cards
+from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
 
 # A process that waits for its turn looks this often, so as not to disturb the one that measures.
 WAIT_PERIOD_SECONDS = 0.5
@@ -41,8 +41,8 @@ def cards() -> tuple[str, ...]:
     """The UUIDs of the cards that this session may use; one without a name where no library tells them apart."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     try:
-        return tuple(card.uuid for card in open_cards([name.strip() for name in visible.split(",") if name.strip()]))
-    except NoCardsError:
+        return tuple(card.uuid for card in open_gpus([name.strip() for name in visible.split(",") if name.strip()]))
+    except NoGpuError:
         return ("",)
 
 

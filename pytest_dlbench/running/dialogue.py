@@ -47,7 +47,7 @@ class Dialogue:
             worker.pid,
             started,
             device=spec.case.device,
-            card=spec.card,
+            gpu=spec.card,
             make=hooks.samplers,
         )
         self._period_seconds = spec.sample_period_seconds

@@ -1,1 +1,1 @@
-"""Samplers: each reads one resource of a worker from outside, by its process id."""
+"""Samplers: each reads one resource of a worker from outside the process, by its process id."""

@@ -1,4 +1,4 @@
-"""Whether this machine runs on its battery, where processors are slowed to save it."""
+"""Whether this machine runs on battery, which slows processors down to save power."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ SUPPLIES = Path("/sys/class/power_supply")
 
 
 def is_on_battery(supplies: Path = SUPPLIES) -> bool:
-    """True where no mains supply is connected and a battery of the machine itself is being emptied."""
+    """Whether no mains supply is connected and a battery of the machine itself is discharging."""
     if any(_read(supply / "online") == "1" for supply in supplies.glob("*") if _read(supply / "type") == "Mains"):
         return False
-    # A battery of scope "Device" is that of a mouse or a keyboard.
+    # A battery of scope "Device" belongs to a mouse or a keyboard.
     batteries = [supply for supply in supplies.glob("*") if _read(supply / "type") == "Battery"]
     return any(_read(supply / "status") == "Discharging" for supply in batteries if _read(supply / "scope") != "Device")
 

@@ -1,8 +1,8 @@
-"""The processor cores that may be used."""
+"""The processor cores that this process may use."""
 
 import os
 
 
 def usable_cores() -> int:
-    """The cores this process may run on, not those of the whole machine."""
+    """The number of cores that this process may run on, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

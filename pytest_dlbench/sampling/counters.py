@@ -1,4 +1,4 @@
-"""Cumulative counters of a process tree and of the machine: what a phase used is the difference of two readings."""
+"""Cumulative counters of a process tree and of the machine: a phase's usage is the difference of two readings."""
 
 import os
 from collections.abc import Iterable
@@ -10,17 +10,17 @@ import psutil
 
 PROC = Path("/proc")
 PROCESSORS = Path("/sys/devices/system/cpu")
-# Positions in /proc/PID/stat behind the name, which may hold blanks: faults of the process, and of children that it has
-# waited for.
+# Positions in /proc/PID/stat after the name, which may contain spaces: faults of the process, and of the children that
+# it has waited for.
 MINOR_FAULTS, MAJOR_FAULTS = (7, 8), (9, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeCounters:
-    """Of live processes, and of the children they have waited for; None where this system does not count.
+    """Counters of live processes and of the children they have waited for; None where this system does not count.
 
-    ``waited_seconds`` is how long threads were ready and had no processor. Of it and of switches, what threads had that
-    are gone is not known.
+    ``waited_seconds`` is how long threads were ready to run but had no processor. It and ``involuntary_switches`` do
+    not include threads that have ended.
     """
 
     user_seconds: float = 0.0
@@ -33,7 +33,7 @@ class TreeCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineCounters:
-    """Of all processors together, and of each: seconds since the machine's start."""
+    """Counters of all processors together and of each core, since the machine booted."""
 
     busy_seconds: float
     iowait_seconds: float
@@ -45,7 +45,7 @@ class MachineCounters:
 
 
 def cpu_seconds(process: psutil.Process) -> tuple[float, float]:
-    """User and system seconds of a process and of the children it has waited for; nothing for one that is gone."""
+    """User and system seconds of a process and of the children it has waited for; 0 if the process has ended."""
     try:
         times = process.cpu_times()
     except psutil.Error:
@@ -54,7 +54,7 @@ def cpu_seconds(process: psutil.Process) -> tuple[float, float]:
 
 
 def read_tree(processes: Iterable[psutil.Process], proc: Path = PROC) -> TreeCounters:
-    """All counters of these processes now; one that is gone counts as nothing."""
+    """All counters of these processes now; a process that has ended counts as 0."""
     processes = list(processes)
     user, system = (sum(seconds) for seconds in zip((0.0, 0.0), *map(cpu_seconds, processes), strict=True))
     if not (proc / "self/stat").exists():
@@ -82,7 +82,7 @@ def _faults(stat: Path) -> tuple[int, int]:
 
 
 def tasks(folder: Path) -> list[Path]:
-    """The threads below /proc/PID/task, none of a process that is gone."""
+    """The threads under /proc/PID/task; empty if the process has ended."""
     try:
         return list(folder.iterdir())
     except OSError:
@@ -90,9 +90,9 @@ def tasks(folder: Path) -> list[Path]:
 
 
 def _task(folder: Path) -> tuple[float, int]:
-    """Seconds that a thread waited for a processor, and how often one was taken from it."""
+    """Seconds that a thread waited for a processor, and how often it was preempted."""
     waited, switches = 0.0, 0
-    # A thread may end between one look and the next.
+    # A thread may end between two reads.
     with suppress(OSError, IndexError):
         waited = int((folder / "schedstat").read_text().split()[1]) / 1e9
     with suppress(OSError):
@@ -102,7 +102,7 @@ def _task(folder: Path) -> tuple[float, int]:
 
 
 def read_machine(proc: Path = PROC, processors: Path = PROCESSORS) -> MachineCounters:
-    """What all processors have done, for whomever."""
+    """The counters of all processors, for all processes."""
     cores = psutil.cpu_times(percpu=True)
     busy = tuple(_busy(times) for times in cores)
     steal = sum(getattr(times, "steal", 0.0) for times in cores)
@@ -120,12 +120,12 @@ def read_machine(proc: Path = PROC, processors: Path = PROCESSORS) -> MachineCou
 
 
 def busy_seconds() -> float:
-    """What all processors together have worked since the machine's start, for whomever."""
+    """How long all processors together have been busy since the machine booted, for all processes."""
     return _busy(psutil.cpu_times())
 
 
 def _busy(times: object) -> float:
-    """What a processor has worked; what a hypervisor took away counts, too."""
+    """How long a processor has been busy, including time stolen by the hypervisor."""
     names = ("user", "system", "nice", "irq", "softirq", "steal")
     return float(sum(getattr(times, name, 0.0) for name in names))
 
@@ -140,7 +140,7 @@ def _swapped_in_bytes(vmstat: Path) -> int:
 
 
 def _throttlings(processors: Path) -> int | None:
-    """How often processors were slowed because they were too hot; None where they do not count it."""
+    """How often processors were throttled because of heat; None where they do not count it."""
     counts = [_number(file) for file in processors.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""The processes below one: by the kernel's own lists of children where it keeps them, else by reading all of /proc."""
+"""The descendants of a process: from the kernel's own lists of children if it keeps them, else from all of /proc."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,19 +12,19 @@ PROC = Path("/proc")
 
 
 def descendants(process: psutil.Process, proc: Path = PROC) -> list[psutil.Process]:
-    """Children, theirs and so on; none of a process that is gone."""
+    """Children, grandchildren and so on; empty if the process has ended."""
     if (proc / "thread-self" / "children").exists():
         return list(_processes(_below(process.pid, proc)))
-    # Each process of the machine is asked for its parent: of a hundred that takes thirty times as long.
+    # psutil reads the parent of every process on the machine: with a hundred processes that takes 30 times as long.
     with suppress(psutil.Error):
         return process.children(recursive=True)
     return []
 
 
 def _below(pid: int, proc: Path) -> Iterator[int]:
-    # A child is in the list of the thread that started it.
+    # A child is listed under the thread that started it.
     for task in tasks(proc / str(pid) / "task"):
-        # The thread may have ended since.
+        # The thread may have ended by now.
         with suppress(OSError):
             for child in map(int, (task / "children").read_text().split()):
                 yield child

@@ -1,4 +1,4 @@
-"""Graphics cards during a phase: what any vendor's library tells at one moment becomes the figures of the phase."""
+"""GPUs during a phase: aggregates single readings from any vendor's library into the figures of the phase."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReading:
-    """A card at one moment; None is what it does not tell.
+    """The state of a GPU at one moment; None for a figure that it does not report.
 
-    ``joules`` count since the driver was loaded, ``utilisation`` is a share of 1, ``process_bytes`` are by process id
-    and None for one whose memory is not told. ``slowed_by`` are the reasons why the card runs slower than it could.
+    ``joules`` count from when the driver was loaded, ``utilisation`` is from 0 to 1. ``process_bytes`` is memory by
+    process id, None where the memory of a process is not reported. ``slowed_by`` lists the reasons for throttling.
     """
 
     seconds: float
@@ -30,61 +30,61 @@ class GpuReading:
     slowed_by: tuple[str, ...] = ()
 
 
-class Card(Protocol):
-    """One card, as a library of its vendor knows it: NVML's is nvml.py, another vendor's is a sibling of that."""
+class Gpu(Protocol):
+    """One GPU, as its vendor's library presents it. nvml.py has NVIDIA's; another vendor's goes next to it."""
 
     @property
     def name(self) -> str:
-        """The model."""
+        """The model name."""
         ...
 
     @property
     def uuid(self) -> str:
-        """Which of all cards it is."""
+        """Identifies the GPU."""
         ...
 
     @property
     def absent(self) -> Mapping[str, str]:
-        """What the card does not tell, and why."""
+        """The figures that the GPU does not report, and why."""
         ...
 
     def read(self) -> GpuReading:
-        """Everything now."""
+        """Read all figures now."""
         ...
 
 
 @dataclass(slots=True)
 class GpuSampler:
-    """Reads the cards of a run. ``pids`` gives the worker's processes."""
+    """Samples the GPUs of a run. ``pids`` returns the worker's process ids."""
 
-    cards: Sequence[Card]
+    gpus: Sequence[Gpu]
     pids: Callable[[], Iterable[int]]
     _readings: list[list[GpuReading]] = field(default_factory=list)
 
     def begin(self) -> None:
         """Start a phase."""
-        self._readings = [[card.read()] for card in self.cards]
+        self._readings = [[gpu.read()] for gpu in self.gpus]
 
     def sample(self) -> None:
-        """Read every card."""
-        for card, readings in zip(self.cards, self._readings, strict=True):
-            readings.append(card.read())
+        """Read every GPU."""
+        for gpu, readings in zip(self.gpus, self._readings, strict=True):
+            readings.append(gpu.read())
 
     def end(self) -> tuple[GpuUsage, ...]:
-        """Stop the phase."""
+        """End the phase; the usage of each GPU in it."""
         self.sample()
         ours = frozenset(self.pids())
-        pairs = zip(self.cards, self._readings, strict=True)
-        return tuple(usage(card, readings, ours) for card, readings in pairs)
+        pairs = zip(self.gpus, self._readings, strict=True)
+        return tuple(usage(gpu, readings, ours) for gpu, readings in pairs)
 
 
-def usage(card: Card, readings: Sequence[GpuReading], ours: frozenset[int]) -> GpuUsage:
-    """What these readings, two or more, say of a phase."""
+def usage(gpu: Gpu, readings: Sequence[GpuReading], ours: frozenset[int]) -> GpuUsage:
+    """The usage of a GPU in a phase, from two or more readings; ``ours`` are the worker's process ids."""
     joules, source = energy(readings)
-    foreign = None if (told := _seen(readings, ours)) is None else len(told - ours)
+    foreign = None if (seen := _seen(readings, ours)) is None else len(seen - ours)
     return GpuUsage(
-        name=card.name,
-        uuid=card.uuid,
+        name=gpu.name,
+        uuid=gpu.uuid,
         utilisation=_mean(reading.utilisation for reading in readings),
         memory_peak_bytes=_peak(reading.memory_bytes for reading in readings),
         process_memory_peak_bytes=_peak(_process_bytes(reading, ours) for reading in readings),
@@ -95,12 +95,12 @@ def usage(card: Card, readings: Sequence[GpuReading], ours: frozenset[int]) -> G
         sm_clock_mean_mhz=_mean(reading.sm_mhz for reading in readings),
         slowed_by=tuple(sorted({reason for reading in readings for reason in reading.slowed_by})),
         foreign_processes=foreign,
-        absent=dict(card.absent),
+        absent=dict(gpu.absent),
     )
 
 
 def energy(readings: Sequence[GpuReading]) -> tuple[float | None, str]:
-    """Joules of a phase and where they come from: the card's counter, else power integrated by trapezoids."""
+    """Joules of a phase and their source: the GPU's counter, else power integrated by the trapezoidal rule."""
     first, last = readings[0], readings[-1]
     if first.joules is not None and last.joules is not None:
         return last.joules - first.joules, "counter"
@@ -111,7 +111,7 @@ def energy(readings: Sequence[GpuReading]) -> tuple[float | None, str]:
 
 
 def _seen(readings: Sequence[GpuReading], ours: frozenset[int]) -> frozenset[int] | None:
-    """All processes that were on the card; None where ours are not among them: then ids are of another namespace."""
+    """All processes seen on the GPU; None if ours are not among them, as with ids from another PID namespace."""
     seen = frozenset(pid for reading in readings for pid in reading.process_bytes or ())
     return seen if seen & ours else None
 

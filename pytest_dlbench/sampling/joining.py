@@ -1,4 +1,4 @@
-"""What a phase used that was interrupted: its parts, one after the other, as one."""
+"""Combines the usage of the parts of an interrupted phase."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -9,24 +9,27 @@ from pytest_dlbench.records import GpuUsage, Usage
 
 
 def joined(parts: Sequence[Usage]) -> Usage:
-    """The parts of one phase in their order, one or more: counts add up, means are by time, peaks are the highest."""
+    """The usage of one phase from its parts, one or more, in order.
+
+    Counts are summed, means are weighted by time, and the highest peak counts.
+    """
     if len(parts) == 1:
         return parts[0]
     seconds = [part.wall_seconds for part in parts]
     found = {field.name: _joined(field.name, [getattr(part, field.name) for part in parts], seconds) for field in _OWN}
-    cards = zip(*(part.gpus for part in parts), strict=True)
+    gpus = zip(*(part.gpus for part in parts), strict=True)
     names = {name: None for part in parts for name in part.readings}
     readings = {name: sum(part.readings.get(name, 0.0) for part in parts) for name in names}
-    return replace(parts[0], **found, gpus=tuple(_card(card, seconds) for card in cards), readings=readings)
+    return replace(parts[0], **found, gpus=tuple(_gpu(gpu, seconds) for gpu in gpus), readings=readings)
 
 
 _OWN = [field for field in fields(Usage) if field.name not in ("gpus", "readings")]
 
 
-def _card(parts: Sequence[GpuUsage], seconds: Sequence[float]) -> GpuUsage:
+def _gpu(parts: Sequence[GpuUsage], seconds: Sequence[float]) -> GpuUsage:
     reasons = tuple(sorted({reason for part in parts for reason in part.slowed_by}))
     others = [part.foreign_processes for part in parts]
-    # A neighbour on the card is one process, however often it is seen.
+    # Another process on the GPU is counted once, however many parts it is seen in.
     most = None if None in others else max(number or 0 for number in others)
     found = {
         field.name: _joined(field.name, [getattr(part, field.name) for part in parts], seconds)
@@ -37,7 +40,7 @@ def _card(parts: Sequence[GpuUsage], seconds: Sequence[float]) -> GpuUsage:
 
 
 def _joined(name: str, values: Sequence[Any], seconds: Sequence[float]) -> Any:
-    # What one part does not tell, all together do not.
+    # A figure that one part lacks cannot be combined.
     if None in values:
         return None
     if name.endswith(_MEANS):
@@ -53,7 +56,7 @@ def _mean(values: Sequence[Any], seconds: Sequence[float]) -> Any:
     return round(mean) if isinstance(values[0], int) else mean
 
 
-# By the ending of a field's name; all others are counts.
+# By the suffix of a field's name; all other fields are counts.
 _MEANS = ("mean_bytes", "mean_watts", "mean_mhz", "_cpus", "core_use", "utilisation")
 _RULES: dict[str, Callable[[Sequence[Any]], Any]] = {
     "began_seconds": itemgetter(0),

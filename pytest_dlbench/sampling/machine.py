@@ -14,7 +14,7 @@ from pytest_dlbench.sampling.cores import usable_cores
 
 @lru_cache(maxsize=1)
 def this_machine() -> Machine:
-    """Processor model, cores that may be used, memory, family of the operating system and graphics processors."""
+    """Processor model, usable cores, memory, operating system family and GPUs of this machine."""
     cpu_model, cores, os_family = _cpu_model(), usable_cores(), platform.system().lower()
     memory_gib = rounded_memory_gib(psutil.virtual_memory().total)
     gpus = gpu_models()
@@ -24,14 +24,14 @@ def this_machine() -> Machine:
 
 
 def gpu_models(root: Path = Path("/proc/driver/nvidia/gpus")) -> tuple[str, ...]:
-    """Models of the NVIDIA cards, as their kernel driver tells; empty where there is none."""
+    """Models of the NVIDIA GPUs, as their kernel driver reports them; empty where there is none."""
     texts = (file.read_text() for file in sorted(root.glob("*/information")))
     found = (re.search(r"^Model:\s*(.+)$", text, re.MULTILINE) for text in texts)
     return tuple(match[1].strip() for match in found if match)
 
 
 def rounded_memory_gib(total_bytes: int) -> float:
-    """The nearest of 1, 1.5, 2, 3, 4, 6, 8, 12 … GiB: what a kernel reports is a little less than what is built in."""
+    """The nearest of 1, 1.5, 2, 3, 4, 6, 8, 12 … GiB: a kernel reports slightly less than is installed."""
     gib = total_bytes / 2**30
     sizes = [base * 2.0**power for power in range(16) for base in (1, 1.5)]
     return min(sizes, key=lambda size: abs(size - gib) / size)

@@ -1,4 +1,4 @@
-"""Memory of processes: resident, proportional, and the peaks that the kernel itself keeps."""
+"""Memory of processes: resident, proportional, and the peaks that the kernel itself records."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ GROUPS = Path("/sys/fs/cgroup")
 
 
 def rss_bytes(process: psutil.Process) -> int:
-    """Resident memory now; nothing of a process that is gone."""
+    """Resident memory now; 0 if the process has ended."""
     try:
         return int(process.memory_info().rss)
     except psutil.Error:
@@ -18,12 +18,12 @@ def rss_bytes(process: psutil.Process) -> int:
 
 
 def pss_bytes(pid: int) -> int | None:
-    """Resident memory with shared pages divided among those who share them; None where it cannot be read."""
+    """Resident memory, shared pages divided among the processes that share them; None where it cannot be read."""
     return _kilobytes(PROC / str(pid) / "smaps_rollup", "Pss")
 
 
 def peak_bytes(pid: int) -> int:
-    """VmHWM: the highest resident memory since the program was started, or since ``reset_peak``.
+    """VmHWM: peak resident memory since the program started, or since ``reset_peak``.
 
     Not ru_maxrss, which a child inherits from its parent across exec. 0 where the kernel has no such file.
     """
@@ -31,9 +31,9 @@ def peak_bytes(pid: int) -> int:
 
 
 def reset_peak(pid: int) -> bool:
-    """Let the kernel's peak start again from what is resident now; whether it did."""
+    """Reset the kernel's peak to what is resident now; whether that worked."""
     try:
-        # 5 is this and nothing else: other numbers clear the marks of pages that are in use.
+        # 5 resets the peak and nothing else; other numbers clear the referenced bits of pages.
         (PROC / str(pid) / "clear_refs").write_text("5")
     except OSError:
         return False
@@ -41,7 +41,7 @@ def reset_peak(pid: int) -> bool:
 
 
 def group_peak_bytes(pid: int, proc: Path = PROC, groups: Path = GROUPS) -> int | None:
-    """The highest memory of the process's control group (version 2) since that was made; None without one."""
+    """Peak memory of the process's control group (cgroup v2) since the group was created; None without one."""
     try:
         lines = (proc / str(pid) / "cgroup").read_text().splitlines()
         path = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
@@ -51,7 +51,7 @@ def group_peak_bytes(pid: int, proc: Path = PROC, groups: Path = GROUPS) -> int 
 
 
 def group_folder(mount: Path, path: str) -> Path:
-    """The folder of a control group; inside a container the group that the kernel names is the mount itself."""
+    """The folder of a control group; inside a container, the mount itself is the group that the kernel names."""
     folder = mount / path.lstrip("/")
     return folder if folder.is_dir() else mount
 

@@ -1,4 +1,4 @@
-"""What makes this machine's figures noisy, read off the kernel's files, and what to do about each."""
+"""Sources of measurement noise on this machine, read from the kernel's files, and what to do about each."""
 
 import os
 import re
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.cores import usable_cores
-from pytest_dlbench.sampling.nvml import NoCardsError, open_cards
+from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
 from pytest_dlbench.sampling.rapl import CannotRead, Rapl
 
-# Below, it is the driver and the kernel themselves.
+# A lower load comes from the driver and the kernel themselves.
 QUIET_LOAD = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One condition: how it is here, and what to do about it; nothing where it is as it should be."""
+    """One condition, its state, and what to do about it; no advice if it is as it should be."""
 
     topic: str
     state: str
@@ -25,7 +25,7 @@ class Finding:
 
 
 def findings(root: Path = Path("/")) -> tuple[Finding, ...]:
-    """All conditions of this machine that can be read. ``root`` is where its /sys and /proc are."""
+    """All conditions of this machine that can be read. ``root`` contains its /sys and /proc."""
     cpu, kernel = root / "sys/devices/system/cpu", root / "sys/kernel/mm"
     return tuple(
         found
@@ -44,7 +44,7 @@ def findings(root: Path = Path("/")) -> tuple[Finding, ...]:
             if is_on_battery(root / "sys/class/power_supply")
             else None,
             _energy(root / "sys/class/powercap"),
-            *_cards(),
+            *_gpus(),
         )
         if found
     )
@@ -63,14 +63,14 @@ def _virtual(cpuinfo: Path) -> Finding | None:
         return None
     if "hypervisor" not in flags[1].split():
         return Finding(topic="virtual machine", state="no")
-    advice = "others share its processors and caches: compare two versions in one session, not with last week"
+    advice = "others share its processors and caches: compare versions in one session, not with last week's results"
     return Finding(topic="virtual machine", state="yes", advice=advice)
 
 
 def _governor(cpu: Path) -> Finding:
     names = sorted({_text(file) for file in cpu.glob("cpu[0-9]*/cpufreq/scaling_governor")})
     if not names:
-        return Finding(topic="frequency governor", state="not told (usual in virtual machines)")
+        return Finding(topic="frequency governor", state="not reported (usual in virtual machines)")
     advice = "" if names == ["performance"] else "sudo cpupower frequency-set -g performance"
     return Finding(topic="frequency governor", state=", ".join(names), advice=advice)
 
@@ -80,15 +80,15 @@ def _turbo(cpu: Path) -> Finding:
     if is_on is None:
         is_on = {"1": True, "0": False}.get(_text(cpu / "cpufreq/boost"))
     if is_on is None:
-        return Finding(topic="turbo", state="not told")
-    advice = "speed depends on heat and on what other cores do; switch it off to compare, in the firmware or"
+        return Finding(topic="turbo", state="not reported")
+    advice = "clock speed varies with heat and other cores' load; to compare, disable it in the firmware or with"
     files = "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo (Intel), echo 0 > …/cpufreq/boost (AMD)"
     return Finding(topic="turbo", state="on" if is_on else "off", advice=f"{advice} {files}" if is_on else "")
 
 
 def _siblings(cpu: Path) -> Finding:
     is_on = _text(cpu / "smt/active") == "1"
-    advice = "two threads share a core: --dlbench-threads of the number of cores, or echo off > …/cpu/smt/control"
+    advice = "two threads share a core: set --dlbench-threads to the number of cores, or echo off > …/cpu/smt/control"
     return Finding(topic="SMT", state="on" if is_on else "off", advice=advice if is_on else "")
 
 
@@ -97,7 +97,7 @@ def _load(loadavg: Path) -> Finding | None:
     if not words:
         return None
     load, cores = float(words[0]), usable_cores()
-    advice = "" if load < QUIET_LOAD * cores else "something else is running: top shows what"
+    advice = "" if load < QUIET_LOAD * cores else "other processes are running: see top"
     return Finding(topic="load", state=f"{load:.2f} on {cores} cores", advice=advice)
 
 
@@ -106,17 +106,15 @@ def _stolen(stat: Path) -> Finding | None:
     if len(words) < 9:
         return None
     share = int(words[8]) / max(1, sum(map(int, words[1:9])))
-    advice = "" if share < 0.01 else "the host of this virtual machine is overbooked: take another, or a reserved one"
-    return Finding(topic="stolen time", state=f"{share:.2%} since the start", advice=advice)
+    advice = "" if share < 0.01 else "the virtual machine's host is oversubscribed: use another or a dedicated one"
+    return Finding(topic="stolen time", state=f"{share:.2%} since boot", advice=advice)
 
 
 def _huge_pages(enabled: Path) -> Finding | None:
     chosen = re.search(r"\[(\w+)\]", _text(enabled))
     if not chosen:
         return None
-    advice = (
-        "large arrays may or may not get huge pages, from run to run: echo madvise > …/transparent_hugepage/enabled"
-    )
+    advice = "whether large arrays get huge pages varies between runs: echo madvise > …/transparent_hugepage/enabled"
     return Finding(topic="huge pages", state=chosen[1], advice=advice if chosen[1] == "always" else "")
 
 
@@ -127,20 +125,20 @@ def _swap(swaps: Path) -> Finding | None:
 
 
 def _quota(groups: Path) -> Finding:
-    """The limit of this container: version 2 keeps it in one file, version 1 in two."""
+    """The CPU limit of this container: cgroup v2 has it in one file, v1 in two."""
     quota, _, period = _text(groups / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_text(groups / f"cpu/cpu.cfs_{name}_us") for name in ("quota", "period"))
     if quota in ("", "max", "-1"):
         return Finding(topic="container's CPU limit", state="none")
     cpus = int(quota) / int(period or 100_000)
-    advice = f"threads beyond {cpus:g} are stopped for part of every 0.1 s: --dlbench-threads {max(1, int(cpus))}"
+    advice = f"more than {cpus:g} threads are paused for part of every 0.1 s: --dlbench-threads {max(1, int(cpus))}"
     return Finding(topic="container's CPU limit", state=f"{cpus:g} CPUs", advice=advice)
 
 
 def _affinity() -> Finding:
     total, usable = os.cpu_count() or 1, usable_cores()
-    return Finding(topic="cores", state=f"{usable} of {total} may be used")
+    return Finding(topic="cores", state=f"{usable} of {total} usable")
 
 
 def _energy(zones: Path) -> Finding:
@@ -151,15 +149,15 @@ def _energy(zones: Path) -> Finding:
     return Finding(topic="energy counters", state="readable")
 
 
-def _cards() -> Iterator[Finding]:
+def _gpus() -> Iterator[Finding]:
     try:
-        cards = open_cards()
-    except NoCardsError as error:
-        yield Finding(topic="cards", state=f"none: {error}")
+        gpus = open_gpus()
+    except NoGpuError as error:
+        yield Finding(topic="GPUs", state=f"none: {error}")
         return
-    for card in cards:
-        reading = card.read()
+    for gpu in gpus:
+        reading = gpu.read()
         users = len(reading.process_bytes or {})
-        state = f"{card.name}, {users} processes on it" + "".join(f", {reason}" for reason in reading.slowed_by)
-        advice = "nvidia-smi shows whose they are; a card that is measured must be alone" if users else ""
-        yield Finding(topic=f"card {card.uuid}", state=state, advice=advice)
+        state = f"{gpu.name}, {users} processes on it" + "".join(f", {reason}" for reason in reading.slowed_by)
+        advice = "nothing else may use a GPU while it is measured; nvidia-smi lists its processes" if users else ""
+        yield Finding(topic=f"GPU {gpu.uuid}", state=state, advice=advice)

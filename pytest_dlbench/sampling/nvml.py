@@ -1,4 +1,4 @@
-"""NVIDIA cards through NVML, the library of their driver (nvidia-ml-py, module ``pynvml``)."""
+"""NVIDIA GPUs through NVML, the library of their driver (nvidia-ml-py, module ``pynvml``)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -7,40 +7,40 @@ from typing import Any
 from pytest_dlbench.records import POWER_LIMIT
 from pytest_dlbench.sampling.gpu import GpuReading
 
-# Reasons that are trouble of the machine. Others are wanted or harmless: idle, a clock that somebody set.
+# Reasons that mean trouble with the machine. Others are intended or harmless: idle, a clock that somebody set.
 SLOWED = {
     "nvmlClocksThrottleReasonHwThermalSlowdown": "hot (hardware)",
     "nvmlClocksThrottleReasonSwThermalSlowdown": "hot (driver)",
     "nvmlClocksThrottleReasonHwPowerBrakeSlowdown": "power brake",
-    # All that old drivers tell of heat and power brakes, and with new ones of too steep a rise of power.
+    # The only reason that old drivers report for heat and power brakes; new ones also set it when power rises too fast.
     "nvmlClocksThrottleReasonHwSlowdown": "heat or power (hardware)",
     "nvmlClocksThrottleReasonSwPowerCap": POWER_LIMIT,
 }
 
 
-class NoCardsError(Exception):
-    """NVML cannot be asked; the text says why."""
+class NoGpuError(Exception):
+    """NVML finds no GPU; the message says why."""
 
 
-def open_cards(names: Sequence[str] = (), nvml: Any = None) -> list["NvmlCard"]:
-    """The cards of these names (indices or UUIDs), else all. Raises NoCardsError without driver, library or card."""
+def open_gpus(names: Sequence[str] = (), nvml: Any = None) -> list["NvmlGpu"]:
+    """The named GPUs (indices or UUIDs), else all. Raises NoGpuError without a driver, library or GPU."""
     nvml = nvml or _library()
     try:
         nvml.nvmlInit()
         names = names or [str(index) for index in range(nvml.nvmlDeviceGetCount())]
-        cards = [NvmlCard(nvml, _handle(nvml, name)) for name in names]
+        gpus = [NvmlGpu(nvml, _handle(nvml, name)) for name in names]
     except nvml.NVMLError as error:
-        raise NoCardsError(f"NVML, the library of NVIDIA's driver: {error}") from None
-    if not cards:
-        raise NoCardsError("NVIDIA's driver knows no card")
-    return cards
+        raise NoGpuError(f"NVML, the library of NVIDIA's driver: {error}") from None
+    if not gpus:
+        raise NoGpuError("NVIDIA's driver finds no GPU")
+    return gpus
 
 
 def _library() -> Any:
     try:
         import pynvml  # noqa: PLC0415 - a CPU case needs no driver
     except ImportError:
-        raise NoCardsError("the package nvidia-ml-py is not installed") from None
+        raise NoGpuError("the package nvidia-ml-py is not installed") from None
     return pynvml
 
 
@@ -48,8 +48,8 @@ def _handle(nvml: Any, name: str) -> Any:
     return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
 
 
-class NvmlCard:
-    """One card, or one slice of a card (MIG). What it does not tell is in ``absent``, with NVML's reason."""
+class NvmlGpu:
+    """One GPU, or one MIG slice of a GPU. ``absent`` has what it does not report, with NVML's reason."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml, self._handle = nvml, handle
@@ -57,13 +57,13 @@ class NvmlCard:
         self.uuid = str(nvml.nvmlDeviceGetUUID(handle))
         self.absent: dict[str, str] = {}
         mode = self._ask("slicing (MIG)", nvml.nvmlDeviceGetMigMode)
-        # What has no such mode is not sliced.
+        # A GPU without this mode is not sliced.
         self.absent.pop("slicing (MIG)", None)
-        # A slice itself is no card that could be sliced.
+        # A slice itself does not report a MIG mode.
         self._is_sliced = self.uuid.startswith("MIG-") or (mode is not None and mode[0] == 1)
 
     def read(self) -> GpuReading:
-        """Everything now; what fails once is asked again the next time."""
+        """Read all figures now; a query that fails is tried again next time."""
         nvml = self._nvml
         rates = self._ask("utilisation", nvml.nvmlDeviceGetUtilizationRates)
         memory = self._ask("memory", nvml.nvmlDeviceGetMemoryInfo)
@@ -93,6 +93,6 @@ class NvmlCard:
         try:
             return function(self._handle, *arguments)
         except self._nvml.NVMLError as error:
-            sliced = " (the card is sliced, MIG)" if getattr(self, "_is_sliced", False) else ""
+            sliced = " (MIG slice)" if getattr(self, "_is_sliced", False) else ""
             self.absent[what] = f"{error}{sliced}"
             return None

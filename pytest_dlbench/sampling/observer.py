@@ -1,21 +1,21 @@
-"""Everything that is read beside a run: the process tree, the cards, the energy, and what others want to know."""
+"""Everything that is sampled during a run: the process tree, the GPUs, the energy, and users' own samplers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_dlbench.records import Timeline, Usage
 from pytest_dlbench.sampling.gpu import GpuSampler
-from pytest_dlbench.sampling.nvml import NoCardsError, open_cards
+from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
 from pytest_dlbench.sampling.processes import ProcessTree
 from pytest_dlbench.sampling.rapl import CannotRead, Rapl
 from pytest_dlbench.sampling.sampler import MakeSampler, Sampler
-from pytest_dlbench.sampling.unavailable import untold
+from pytest_dlbench.sampling.unavailable import unavailable
 
 
 class Observer:
-    """Observes one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read here, and why.
+    """Samples one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read, and why.
 
-    ``origin`` is the start of the run on the monotonic clock, ``card`` the name of the card that the run has.
+    ``origin`` is the start of the run on the monotonic clock, ``gpu`` the index or UUID of its GPU, all if empty.
     """
 
     def __init__(
@@ -24,18 +24,18 @@ class Observer:
         origin: float,
         *,
         device: str,
-        card: str = "",
+        gpu: str = "",
         make: Sequence[MakeSampler] = (),
     ) -> None:
-        self.absent = untold(pid)
+        self.absent = unavailable(pid)
         self._tree = ProcessTree(pid, origin)
-        self._gpu = None if device == "cpu" else self._cards(card)
+        self._gpu = None if device == "cpu" else self._gpus(gpu)
         self._samplers: list[Sampler] = [*self._energy(), *(one(pid) for one in make)]
 
-    def _cards(self, card: str) -> GpuSampler | None:
+    def _gpus(self, gpu: str) -> GpuSampler | None:
         try:
-            return GpuSampler(open_cards([card] if card else []), self._tree.pids)
-        except NoCardsError as error:
+            return GpuSampler(open_gpus([gpu] if gpu else []), self._tree.pids)
+        except NoGpuError as error:
             self.absent["gpu"] = str(error)
             return None
 
@@ -55,7 +55,7 @@ class Observer:
         self._tree.begin()
 
     def sample(self) -> None:
-        """Look once."""
+        """Take one sample."""
         self._tree.sample()
         if self._gpu:
             self._gpu.sample()
@@ -63,12 +63,12 @@ class Observer:
             sampler.sample()
 
     def end(self) -> Usage:
-        """Stop the phase."""
+        """End the phase; what was used in it."""
         usage = self._tree.end()
         gpus = self._gpu.end() if self._gpu else ()
         readings = {name: float(value) for sampler in self._samplers for name, value in sampler.end().items()}
         return replace(usage, gpus=gpus, readings=readings)
 
     def timeline(self) -> Timeline:
-        """What was seen of the process tree in all phases, thinned."""
+        """The samples of the process tree in all phases, thinned."""
         return self._tree.timeline()

@@ -1,8 +1,8 @@
 """Processor time and memory of a process and its children, read from outside.
 
-There is no thread that samples: whoever waits for the worker calls ``sample`` while it waits, so that sampling ends
-when the waiting does. Costs here: 40 µs for one process, 0.4 to 4 ms for its proportional memory, by its size, and
-without the kernel's lists of children 1 to 2 ms to look for them, which is why these two are done once a second.
+There is no sampling thread: the code that waits for the worker calls ``sample`` while it waits, so that sampling ends
+when the wait does. Measured costs: 40 µs for one process, 0.4 to 4 ms for its proportional memory, depending on its
+size, and 1 to 2 ms to find its children without the kernel's lists; the latter two are therefore done once a second.
 """
 
 import os
@@ -25,13 +25,13 @@ from pytest_dlbench.sampling.descendants import descendants
 from pytest_dlbench.sampling.timeline import Sample, thinned
 
 CHILDREN_PERIOD_SECONDS = 1.0
-# Reading proportional memory walks through all pages of a process, which can map none meanwhile: at most 0.1 % of the
-# time goes there.
+# Reading proportional memory walks all pages of a process, which cannot map new ones meanwhile: spend at most 0.1 % of
+# the time on it.
 PSS_PAUSE = 1000
 
 
 class ProcessTree:
-    """The worker's processes. A phase lasts from ``begin`` to ``end``, which gives what was used in it.
+    """The worker's processes. A phase lasts from ``begin`` to ``end``, which returns what was used in it.
 
     ``origin`` is the start of the run on the monotonic clock.
     """
@@ -56,7 +56,7 @@ class ProcessTree:
         self.sample()
 
     def sample(self) -> None:
-        """Read memory and processor time of the tree; a process that is gone counts as nothing."""
+        """Read memory and processor time of the tree; a process that has ended counts as 0."""
         now = monotonic()
         if now - self._children_read >= CHILDREN_PERIOD_SECONDS:
             self._find_children()
@@ -70,9 +70,9 @@ class ProcessTree:
             self._samples.append(moment)
 
     def end(self) -> Usage:
-        """Stop the phase."""
+        """End the phase; what was used in it."""
         ended = self._counters()
-        # After the counters, which have just looked for children: none of them is left out.
+        # After the counters, which have just found all children.
         self._pss_due = 0.0
         self.sample()
         samples = self._rss_bytes or [0]
@@ -90,7 +90,7 @@ class ProcessTree:
         )
 
     def pids(self) -> tuple[int, ...]:
-        """The processes of the tree, as they were last looked for."""
+        """The processes of the tree, as last found."""
         return tuple(process.pid for process in self._processes)
 
     def timeline(self) -> Timeline:
@@ -117,7 +117,7 @@ class ProcessTree:
 def _processor(
     began: tuple[float, TreeCounters, MachineCounters], ended: tuple[float, TreeCounters, MachineCounters]
 ) -> dict[str, Any]:
-    """The fields of a Usage that are differences of counters."""
+    """The fields of a Usage that are differences between counters."""
     wall = ended[0] - began[0]
     before, after = began[1], ended[1]
     tree = {name: _difference(getattr(before, name), getattr(after, name)) for name in TreeCounters.__slots__}
@@ -143,7 +143,7 @@ def _machine(before: MachineCounters, after: MachineCounters, wall: float, tree:
 
 
 def _difference(before: Any, after: Any) -> Any:
-    # Less than before: what had counted is gone.
+    # A counter is lower than before if a process that it counted has ended.
     return None if before is None or after is None else max(after - before, type(after)(0))
 
 

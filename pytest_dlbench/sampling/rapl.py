@@ -1,6 +1,6 @@
-"""Energy of the processors and of their memory, from the counters that they keep (RAPL, by the kernel's powercap).
+"""Energy of the processors and their memory, from the processors' own counters (RAPL, through the kernel's powercap).
 
-They are of the whole machine: idle power and neighbours are in them. Nothing is estimated where they cannot be read.
+They count the whole machine, including idle power and other processes. Nothing is estimated if they cannot be read.
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ ZONES = Path("/sys/class/powercap")
 KINDS = ("package", "dram")
 
 
-class CannotRead(Exception):  # noqa: N818 - no fault: most virtual machines are like this
-    """There is no such thing here; the text says why."""
+class CannotRead(Exception):  # noqa: N818 - not an error: most virtual machines are like this
+    """No energy counter can be read on this machine; the message says why."""
 
 
 @dataclass(slots=True)
 class _Zone:
-    """One counter in microjoules, which starts again at 0 behind its range."""
+    """One counter in microjoules, which wraps to 0 after its range."""
 
     kind: str
     file: Path
@@ -36,7 +36,7 @@ class _Zone:
 
 @dataclass(slots=True)
 class Rapl:
-    """A sampler of ``package_joules`` and ``dram_joules``; raises CannotRead where there is nothing to read."""
+    """A sampler of ``package_joules`` and ``dram_joules``; raises CannotRead if there is no readable counter."""
 
     root: Path = ZONES
     _zones: list[_Zone] = field(default_factory=list)
@@ -48,21 +48,21 @@ class Rapl:
         try:
             self.begin()
         except OSError as error:
-            advice = "kernels since 5.10 let only root read it; chmod a+r, or a udev rule, lets others"
+            advice = "since Linux 5.10 only root may read it; allow others with chmod a+r or a udev rule"
             raise CannotRead(f"{error.filename}: {error.strerror}; {advice}") from None
 
     def begin(self) -> None:
-        """Start at 0."""
+        """Start counting from 0."""
         for zone in self._zones:
             zone.begin()
 
     def sample(self) -> None:
-        """Read every counter before it comes round."""
+        """Read every counter, which must happen at least once per wrap-around."""
         for zone in self._zones:
             zone.sample()
 
     def end(self) -> Mapping[str, float]:
-        """Joules of each kind since the begin, over all sockets."""
+        """Joules of each kind since ``begin``, summed over all sockets."""
         self.sample()
         found: dict[str, float] = {}
         for zone in self._zones:

@@ -1,4 +1,4 @@
-"""Processes that outlive the worker that started them: found by a variable that all of a run's processes inherit."""
+"""Processes that outlive their worker, found by an environment variable that all processes of a run inherit."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ END_SECONDS = 5.0
 
 @contextmanager
 def none_survives(run: str) -> Iterator[list[str]]:
-    """Behind this block no process of the run is left, however it ends; the list then has the names of those ended."""
+    """Kills the processes of the run that are still alive after the block; the list then has their names."""
     ended: list[str] = []
     try:
         yield ended
@@ -23,10 +23,10 @@ def none_survives(run: str) -> Iterator[list[str]]:
 
 
 def end_survivors(run: str, proc: Path = Path("/proc")) -> tuple[str, ...]:
-    """End every process whose VARIABLE is ``run``; their names.
+    """Kill every process whose VARIABLE is ``run``; returns their names.
 
-    A child that makes a session of its own leaves the worker's process group, and one whose parent has ended leaves the
-    worker's tree: neither loses its environment.
+    A child that starts its own session leaves the worker's process group, and one whose parent has ended leaves the
+    worker's tree, but neither loses its environment.
     """
     if not (proc / "self/environ").exists():
         return ()

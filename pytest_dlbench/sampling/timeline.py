@@ -1,4 +1,4 @@
-"""A series of samples, thinned to what a picture needs."""
+"""A series of samples, thinned to what a chart needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Sample:
 
 
 def thinned(samples: Sequence[Sample], limit: int = MAX_SAMPLES) -> Timeline:
-    """At most ``limit`` moments: of neighbours that become one the last moment is kept, and the highest memory."""
+    """At most ``limit`` moments: neighbours are merged, keeping the last moment and the highest memory."""
     size = max(1, -(-len(samples) // limit))
     groups = [samples[first : first + size] for first in range(0, len(samples), size)]
     return Timeline(

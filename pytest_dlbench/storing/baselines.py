@@ -1,4 +1,4 @@
-"""Accepted figures: ``<machine class>/<case>.json``, one small sorted text file a case, in it one line a session."""
+"""Baselines, ``<machine class>/<case>.json``: one small sorted text file per case, with one line per session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,22 +18,22 @@ FIRST_FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineStore:
-    """A folder of baselines, as it lies in a repository."""
+    """A folder of baselines, usually in a repository."""
 
     folder: Path
 
     def path(self, case: Case, machine: Machine) -> Path:
-        """Where the baseline of a case lies, whether or not there is one."""
+        """The file of a case's baseline, whether or not it exists."""
         return self.folder / machine.name / f"{case.id}.json"
 
     def read(self, case: Case, machine: Machine) -> Baseline | None:
-        """The baseline of a case on a machine class, or None; FileFormatError for a file that cannot be trusted."""
+        """The baseline of a case on a machine class, or None; raises FileFormatError for an invalid file."""
         path = self.path(case, machine)
         if not path.is_file():
             return None
         baseline = read_file(path)
         if baseline.case.id != case.id:
-            raise FileFormatError(f"{path}: is of the case {baseline.case.id!r} @ $.case.id\n  {ADVICE}")
+            raise FileFormatError(f"{path}: belongs to the case {baseline.case.id!r} @ $.case.id\n  {ADVICE}")
         return baseline
 
     def others(self, case: Case, machine: Machine) -> tuple[str, ...]:
@@ -49,14 +49,14 @@ class BaselineStore:
 
 
 def encode(baseline: Baseline) -> bytes:
-    """The text of a baseline. A session is one line, so that one more session is one more line."""
+    """The text of a baseline. Each session is one line, so that a new session adds one line to a diff."""
     head, _, tail = codec.encode_file(replace(baseline, sessions=())).rpartition(b"[]")
     lines = [b"    " + codec.encode_line(session).rstrip() for session in baseline.sessions]
     return head + b"[\n" + b",\n".join(lines) + b"\n  ]" + tail
 
 
 def read_file(path: Path) -> Baseline:
-    """The baseline in a file, in whichever format; FileFormatError for one that cannot be trusted."""
+    """The baseline in a file of any known format; raises FileFormatError for an invalid file."""
     try:
         text = path.read_bytes()
         found = codec.format_of(text, str(path))
@@ -104,7 +104,7 @@ def _upgraded(old: _OneSession, path: Path) -> Baseline:
 
 
 def session_name(saved: str, taken: Baseline | None = None) -> str:
-    """The id of a session that was saved at this time (ISO 8601), unlike those that a baseline has already."""
+    """The id of a session saved at this time (ISO 8601), distinct from those that ``taken`` already has."""
     name = saved.partition("+")[0].replace("-", "").replace(":", "")
     known = {session.id for session in taken.sessions} if taken else set()
     number = 1
@@ -114,12 +114,12 @@ def session_name(saved: str, taken: Baseline | None = None) -> str:
 
 
 def _check(baseline: Baseline, path: Path) -> None:
-    """What types do not say."""
+    """Check what the types do not cover."""
     names = [session.id for session in baseline.sessions]
     if not names:
         raise FileFormatError(f"{path}: there is no session @ $.sessions")
     if len(set(names)) != len(names):
-        raise FileFormatError(f"{path}: two sessions have one id @ $.sessions")
+        raise FileFormatError(f"{path}: two sessions have the same id @ $.sessions")
     if baseline.anchor not in names:
         raise FileFormatError(f"{path}: there is no session {baseline.anchor!r} @ $.anchor")
     for place, session in enumerate(baseline.sessions):
@@ -128,7 +128,7 @@ def _check(baseline: Baseline, path: Path) -> None:
 
 def _check_session(session: BaselineSession, where: str, path: Path) -> None:
     if len(set(session.seeds)) != len(session.seeds):
-        raise FileFormatError(f"{path}: a seed is there twice @ {where}.seeds")
+        raise FileFormatError(f"{path}: a seed is listed twice @ {where}.seeds")
     if not session.medians:
         raise FileFormatError(f"{path}: there are no figures @ {where}.medians")
     for name, values in session.values.items():
@@ -139,4 +139,6 @@ def _check_session(session: BaselineSession, where: str, path: Path) -> None:
     figures |= {f"medians.{name}": (value,) for name, value in session.medians.items()}
     for name, values in figures.items():
         if not all(isfinite(value) and value >= 0 for value in values):
-            raise FileFormatError(f"{path}: no figure is below 0, got {min(values)} @ {where}.{name}")
+            raise FileFormatError(
+                f"{path}: figures must be finite and not negative, got {min(values)} @ {where}.{name}"
+            )

@@ -1,4 +1,4 @@
-"""What ``dlbench calibrate`` found: ``<machine class>/calibrations/<case>.json`` beside the baselines."""
+"""Results of ``dlbench calibrate``: ``<machine class>/calibrations/<case>.json`` in the folder of baselines."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,28 +12,28 @@ FOLDER = "calibrations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationStore:
-    """The folder of baselines, in which calibrations have folders of their own."""
+    """The folder of baselines, which has a subfolder of calibrations per machine class."""
 
     folder: Path
 
     def path(self, case: Case, machine: Machine) -> Path:
-        """Where the calibration of a case lies, whether or not there is one."""
+        """The file of a case's calibration, whether or not it exists."""
         return self.folder / machine.name / FOLDER / f"{case.id}.json"
 
     def read(self, case: Case, machine: Machine) -> Calibration | None:
-        """What was found for a case on a machine class, or None; FileFormatError for a file that is damaged."""
+        """The calibration of a case on a machine class, or None; raises FileFormatError for a damaged file."""
         path = self.path(case, machine)
         if not path.is_file():
             return None
         found = codec.decode_versioned(path.read_bytes(), Calibration, str(path))
         if found.case.id != case.id:
-            raise FileFormatError(f"{path}: is of the case {found.case.id!r} @ $.case.id; calibrate again")
+            raise FileFormatError(f"{path}: belongs to the case {found.case.id!r} @ $.case.id; calibrate again")
         if not all(spread > 0 for spread in found.spreads.values()):
-            raise FileFormatError(f"{path}: every spread is above 0 @ $.spreads; calibrate again")
+            raise FileFormatError(f"{path}: every spread must be above 0 @ $.spreads; calibrate again")
         return found
 
     def nearest(self, case: Case, machine: Machine) -> Calibration | None:
-        """The same; where a version of a framework has none, that of the framework: of pytorch for pytorch==2.12.0."""
+        """Like ``read``; without a calibration, pytorch==2.12.0 falls back to that of pytorch."""
         plain = case.framework.partition("==")[0].partition("@")[0]
         unversioned = replace(case, id=case.id.replace(f"-{case.framework}-", f"-{plain}-", 1), framework=plain)
         return self.read(case, machine) or self.read(unversioned, machine)

@@ -1,4 +1,4 @@
-"""Certificates of equivalence: one small file for each framework, model, data set and device."""
+"""Certificates of equivalence: one small file per framework, model, data set and device."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +18,18 @@ class CertificateStore:
         return self.folder / framework / f"{model}-{dataset}-{device}.json"
 
     def write(self, certificate: Certificate) -> Path:
-        """Replace the certificate of its pair."""
+        """Replace the certificate of its framework, model, data set and device."""
         path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
         write_whole(path, codec.encode_file(certificate))
         return path
 
     def revoke(self, certificate: Certificate) -> None:
-        """Take away the certificate of a pair that is no longer equal."""
+        """Delete the certificate of a framework that is no longer equivalent."""
         path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
         path.unlink(missing_ok=True)
 
     def find(self, case: Case, network_digest: str) -> Certificate | None:
-        """The certificate of a case's network, if there is one that can be read."""
+        """The certificate of a case's network, or None without a readable one."""
         path = self._path(case.framework, case.model, case.dataset, case.device)
         try:
             found = codec.decode_versioned(path.read_bytes(), Certificate, str(path))
@@ -38,6 +38,6 @@ class CertificateStore:
         return found if found.network_digest == network_digest else None
 
     def all(self) -> list[Certificate]:
-        """All of them; raises FileFormatError for one that is damaged."""
+        """All certificates; raises FileFormatError for a damaged one."""
         paths = sorted(self.folder.glob("*/*.json"))
         return [codec.decode_versioned(path.read_bytes(), Certificate, str(path)) for path in paths]

@@ -1,4 +1,4 @@
-"""Runs of one case that a session made one behind the other: what tells how far two runs in a row lie apart."""
+"""Consecutive runs of one case in one session, from which the difference between two successive runs is estimated."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,19 +6,19 @@ from pathlib import Path
 from pytest_dlbench.records import Context, Run, RunOutcome
 from pytest_dlbench.storing.journal import Entry, read_journal
 
-# A reference of long ago is not of this machine as it is now.
+# Older journals do not describe the machine as it is now.
 NEWEST_JOURNALS = 20
 
 
 def consecutive(
-    folder: Path, case: str, is_alike: Callable[[Context], bool], *, least: int, besides: Path
+    folder: Path, case: str, is_alike: Callable[[Context], bool], *, minimum: int, exclude: Path
 ) -> tuple[Run, ...]:
-    """The runs of a case in the newest journal that has so many of them, under conditions that are alike; else none.
+    """The runs of a case in the newest journal with at least ``minimum`` runs under similar conditions; else none.
 
-    What did not finish, or measured the machine's troubles, is left out. ``besides`` is the journal of this session:
-    what is judged must not be its own reference.
+    Unfinished and invalid runs are skipped. ``exclude`` is the journal of this session, which must not be its own
+    reference.
     """
-    journals = sorted((path for path in folder.glob("*.jsonl") if path != besides), reverse=True)
+    journals = sorted((path for path in folder.glob("*.jsonl") if path != exclude), reverse=True)
     for path in journals[:NEWEST_JOURNALS]:
         entries = (entry for entry in read_journal(path) if isinstance(entry, Entry))
         runs = tuple(
@@ -26,7 +26,7 @@ def consecutive(
             for entry in entries
             if entry.run and _is_of(entry.run, case) and entry.context and is_alike(entry.context)
         )
-        if len(runs) >= least:
+        if len(runs) >= minimum:
             return runs
     return ()
 

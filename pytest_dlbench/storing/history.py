@@ -1,7 +1,7 @@
-"""The history: what all sessions have measured, as Parquet that only grows, in a folder or behind any fsspec address.
+"""The history: the measurements of all sessions as append-only Parquet files, in a folder or at an fsspec address.
 
-``machine_class=NAME/date=YYYY-MM-DD/SESSION.parquet``, one file a session and one row a run: pandas, Polars, DuckDB and
-Spark read the whole folder as one table. A session's name is its own, so that writers never meet; no file is changed.
+``machine_class=NAME/date=YYYY-MM-DD/SESSION.parquet``, one file per session and one row per run: pandas, Polars, DuckDB
+and Spark read the whole folder as one table. Session names are unique, so writers never conflict; files never change.
 """
 
 import re
@@ -38,7 +38,7 @@ class History:
     address: str
 
     def append(self, rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str], *, machine: str) -> str:
-        """Keep one session's rows, which must have ``kinds``' columns; gives where. The file is there whole or not."""
+        """Write one session's rows, with the columns of ``kinds``, atomically; returns the address of the file."""
         now = datetime.now(UTC)
         session = f"{now:%Y%m%dT%H%M%S}-{uuid4().hex[:12]}"
         content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds})
@@ -47,16 +47,16 @@ class History:
         if isinstance(system, _Local):
             write_whole(Path(root, name), content)
         else:
-            # An object is there when it was put whole.
+            # An object becomes visible only once it is complete.
             system.pipe_file(f"{root}/{name}", content)
         return f"{self.address.rstrip('/')}/{name}"
 
     def read(
         self, *, machine: str | None = None, since: date | None = None, columns: Iterable[str] | None = None
     ) -> Remembered:
-        """The rows of all sessions, of one machine class or since a day (in UTC); files of others are not opened.
+        """The rows of all sessions, or of one machine class or since a day (in UTC); other files are not opened.
 
-        ``columns`` beside ``session`` are read where a file has them. A damaged file is named and left out.
+        ``columns`` are read in addition to ``session``, if a file has them. Damaged files are skipped and named.
         """
         tables, damages = [], []
         system, paths = self._found(machine, since)
@@ -65,7 +65,7 @@ class History:
                 tables.append(_table(system.cat_file(where), columns))
             except (arrow().ArrowException, OSError, ValueError) as error:
                 reason = str(error).partition("\n")[0]
-                damages.append(f"{where}: no Parquet that can be read ({reason}); it is left out, the others are kept")
+                damages.append(f"{where}: not a readable Parquet file ({reason}); it is skipped, the others are kept")
         rows, odd = _joined(tables)
         return Remembered(rows=rows, damages=(*damages, *odd))
 
@@ -84,7 +84,7 @@ class History:
         return system, str(root).rstrip("/")
 
     def _found(self, machine: str | None, since: date | None) -> tuple[Any, list[str]]:
-        """The file system, and the sessions in it that were asked for, by machine class and time."""
+        """The file system, and the files of the requested machine class and time in it."""
         system, root = self._opened()
         every = {path: found for path in sorted(system.find(root)) if (found := PARTITION.search(path))}
         if not every:
@@ -97,7 +97,7 @@ class History:
 
 
 class _Local:
-    """The folders of this machine: what is needed of a file system, without fsspec."""
+    """Local folders: the file-system interface that is needed here, without fsspec."""
 
     def find(self, root: str) -> list[str]:
         return [path.as_posix() for path in Path(root).glob("machine_class=*/date=*/*.parquet")]
@@ -112,12 +112,12 @@ def _table(content: bytes, columns: Iterable[str] | None) -> Any:
     if "session" not in there:
         raise ValueError("it has no column 'session'")
     wanted = there if columns is None else ["session", *(name for name in columns if name in there)]
-    # A session is small: to hand its columns to threads takes longer than to read them.
+    # A session is small: distributing its columns to threads takes longer than reading them.
     return file.read(columns=wanted, use_threads=False)
 
 
 def _joined(tables: Sequence[Any]) -> tuple["pd.DataFrame", list[str]]:
-    """One table; metrics that came later are missing in the rows before. A table of other types is left out."""
+    """One table; metrics added later are missing in earlier rows. A table with conflicting types is skipped."""
     pa = arrow()
     schema, kept, odd = pa.schema([]), [], []
     for table in tables:
@@ -125,6 +125,6 @@ def _joined(tables: Sequence[Any]) -> tuple["pd.DataFrame", list[str]]:
             schema = pa.unify_schemas([schema, table.schema], promote_options="permissive")
             kept.append(table)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            odd.append(f"session {table['session'][0]}: its columns are of other types ({error}); it is left out")
+            odd.append(f"session {table['session'][0]}: its column types conflict ({error}); it is skipped")
     joined = pa.concat_tables(kept, promote_options="permissive") if kept else schema.empty_table()
     return joined.to_pandas(), odd

@@ -1,4 +1,4 @@
-"""Every finished run and case of a session, one JSON line each, on the disk before the next run starts."""
+"""Every finished run and case of a session, one JSON line each, written to disk before the next run starts."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run, cod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line: a run as it ended, with what it was run in, or a case as it was judged, with the recipe of its runs."""
+    """One line: a run with its context, or the result of a case with the recipe of its runs."""
 
     format: int = FORMAT_VERSION
     run: Run | None = None
@@ -29,13 +29,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A line of a journal that cannot be read."""
+    """An unreadable line of a journal."""
 
     message: str
 
 
 class Journal:
-    """A file that only grows. It is made with the first entry."""
+    """An append-only file, created with the first entry."""
 
     def __init__(self, folder: Path, name: str = "") -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
@@ -43,13 +43,13 @@ class Journal:
         self.path = folder / f"{stamp}-{os.getpid()}{suffix}.jsonl"
 
     def append(self, entry: Entry) -> None:
-        """One line, durable when this returns."""
+        """Append one line, which is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not self.path.exists()
         with self.path.open("ab+") as file:
-            # Whoever else writes to this file: one entry after the other.
+            # Serialises entries if other processes write to this file.
             fcntl.flock(file, fcntl.LOCK_EX)
-            # What a full disk cut short must not swallow the next entry.
+            # An entry truncated by a full disk must not swallow the next one.
             file.write(b"" if is_new or _ends_whole(file) else b"\n")
             file.write(codec.encode_line(entry))
             file.flush()
@@ -66,7 +66,7 @@ def _ends_whole(file: BinaryIO) -> bool:
 
 
 def _make_durable(folder: Path) -> None:
-    """The name of a new file is on the disk only when its folder is."""
+    """Sync the folder: a new file's name is on disk only once its folder is."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -75,7 +75,7 @@ def _make_durable(folder: Path) -> None:
 
 
 def read_journal(path: Path) -> Iterator[Entry | Damage]:
-    """All lines, in order; one that is damaged (a kill in the middle of a write) is told, and the others are kept."""
+    """All lines, in order; a damaged one (from a kill during a write) gives a Damage, and the others are kept."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -85,4 +85,4 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
         try:
             yield codec.decode_versioned(line, Entry, where)
         except FileFormatError as error:
-            yield Damage(message=f"{error}; the line is left out, the others are kept")
+            yield Damage(message=f"{error}; the line is skipped, the others are kept")

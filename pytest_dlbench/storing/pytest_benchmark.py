@@ -1,4 +1,4 @@
-"""Files that pytest-benchmark wrote, for comparing what is measured with both."""
+"""Reads pytest-benchmark's files, to compare benchmarks that both plugins measure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from pytest_dlbench.records import codec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """What is read of a benchmark: seconds of its rounds, which all ran in one process."""
+    """The figures of a benchmark: seconds of its rounds, which all ran in one process."""
 
     min: float
     median: float
@@ -34,18 +34,18 @@ class _File:
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file, or a folder such as .benchmarks, is pytest-benchmark's."""
+    """Whether a file, or a folder such as .benchmarks, was written by pytest-benchmark."""
     return any(_looks_like_one(file) for file in _files(path))
 
 
 def _looks_like_one(path: Path) -> bool:
-    # Their files tell of the machine near the start, in whatever order; ours have a format and no benchmarks.
+    # Their files have these two keys, in any order; ours have a format and no benchmarks.
     text = path.read_bytes()
     return b'"benchmarks"' in text and b'"machine_info"' in text
 
 
 def read_benchmarks(path: Path) -> Mapping[str, Stats]:
-    """The newest figures of each benchmark in a file or a folder; FileFormatError for a file that is damaged."""
+    """The newest figures of each benchmark in a file or folder; raises FileFormatError for a damaged file."""
     found: dict[str, Stats] = {}
     for file in _files(path):
         content = codec.decode(file.read_bytes(), _File, str(file))
@@ -56,5 +56,5 @@ def read_benchmarks(path: Path) -> Mapping[str, Stats]:
 
 
 def _files(path: Path) -> list[Path]:
-    """Numbered as they were written: the last is the newest."""
+    """The files in order of their numbers: the last one is the newest."""
     return sorted(path.glob("**/*.json"), key=lambda file: file.name) if path.is_dir() else [path]

@@ -1,4 +1,4 @@
-"""What sessions have recorded, read back: cases with their runs and what was concluded, from journals and documents."""
+"""Reads recorded sessions: cases with their runs and results, from journals and documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ from pytest_dlbench.storing.journal import Damage, Entry, read_journal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One case of one session: what was measured, and what was concluded from it.
+    """One case of one session: what was measured, and its result.
 
-    ``old`` is the other side of a case that was run in pairs.
+    ``old`` is the baseline side of a case that was run in pairs.
     """
 
     record: Record
@@ -34,7 +34,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What --dlbench-json writes: one session, whole. ``schema.json`` beside the exports describes it.
+    """What --dlbench-json writes: one complete session. ``schema.json``, next to the exports, describes it.
 
     ``version`` is pytest-dlbench's, ``written`` is in UTC.
     """
@@ -48,7 +48,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """All that could be read in a file or a folder, and what could not."""
+    """The cases that could be read from files and folders, and the damage found in them."""
 
     cases: tuple[Recorded, ...]
     damages: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Found:
 
 @dataclass(slots=True)
 class _Joiner:
-    """Puts runs and the result that was concluded from them together again."""
+    """Joins runs with the result that was concluded from them."""
 
     where: str
     cases: list[Recorded] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Joiner:
         if isinstance(entry, Damage):
             self.damages.append(entry.message)
         elif entry.run:
-            # What the machine spoiled was done again, and only the last repetition was judged.
+            # Invalid runs were repeated, and only the last repetition was judged.
             self._runs.setdefault(entry.run.case, {})[entry.run.index] = entry.run
             if entry.context:
                 self._contexts[entry.run.case] = entry.context
@@ -81,7 +81,9 @@ class _Joiner:
             self.cases.append(Recorded(record=record, result=result, old=old))
         else:
             name = result.case.id
-            self.damages.append(f"{self.where}: {name} was judged, but what it ran as is not there; it is left out")
+            self.damages.append(
+                f"{self.where}: {name} has a result, but its runs or context are missing; it is skipped"
+            )
 
     def _record(self, case: Case, recipe: Mapping[str, Any], certificate: Certificate | None) -> Record | None:
         runs, context = self._runs.pop(case.id, {}), self._contexts.get(case.id)
@@ -93,8 +95,8 @@ class _Joiner:
 def read(paths: Iterable[Path]) -> Found:
     """The cases of journals, documents and folders of them, in the order of the paths, a folder's by name.
 
-    Runs whose case was not judged, for the session ended before, are none. Raises FileFormatError for a path that is
-    not there, and for a document that cannot be read.
+    Runs of a case without a result, because the session ended early, are ignored. Raises FileFormatError for a path
+    that does not exist, and for an unreadable document.
     """
     found = [_read_one(path) for given in paths for path in files(given)]
     return Found(
@@ -104,12 +106,12 @@ def read(paths: Iterable[Path]) -> Found:
 
 
 def files_of(folder: Path) -> Sequence[Path]:
-    """The journals and documents that lie in a folder, by name: journals are named by when they began."""
+    """The journals and documents in a folder, sorted by name; the names of journals begin with their start time."""
     return sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".json"))
 
 
 def files(given: Path) -> Iterator[Path]:
-    """The file itself, or those of a folder; raises FileFormatError for a folder that has none."""
+    """The file itself, or the files of a folder; raises FileFormatError for a folder without any."""
     if not given.is_dir():
         yield given
         return
@@ -128,7 +130,7 @@ def _read_one(path: Path) -> Found:
 
 
 def read_document(path: Path) -> Document:
-    """What --dlbench-json wrote; FileFormatError says where it is wrong."""
+    """Reads a file of --dlbench-json; the FileFormatError of an invalid one says where it is wrong."""
     try:
         return codec.decode_versioned(path.read_bytes(), Document, str(path))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The repository that a folder lies in."""
+"""The repository that a folder is in."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ LONGEST_SECONDS = 10.0
 
 
 def commit_of(folder: Path) -> str:
-    """The commit that is checked out there, shortened; empty where there is no git, or no repository."""
+    """The abbreviated id of the commit that is checked out there; empty without git or a repository."""
     command = ["git", "-C", str(folder), "rev-parse", "--short=12", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGEST_SECONDS)

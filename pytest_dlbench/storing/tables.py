@@ -1,4 +1,4 @@
-"""Rows as Parquet files, in memory; the libraries for it are an extra and loaded when they are needed."""
+"""Encodes rows as Parquet, in memory; its library is an optional extra, imported on use."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -10,16 +10,18 @@ Cell = str | int | float | None
 
 
 def arrow() -> ModuleType:
-    """PyArrow; DlbenchError says how to get it."""
+    """PyArrow; raises DlbenchError, with the install command, if it is not installed."""
     try:
         import pyarrow.parquet  # noqa: PLC0415 - an extra, and slow to load
     except ModuleNotFoundError:
-        raise DlbenchError('Parquet needs pyarrow, which is not here: pip install "pytest-dlbench[history]"') from None
+        raise DlbenchError(
+            'Parquet needs pyarrow, which is not installed: pip install "pytest-dlbench[history]"'
+        ) from None
     return pyarrow  # type: ignore[no-any-return]
 
 
 def encode(rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str]) -> bytes:
-    """One Parquet file with a column for each of ``kinds``, which are names of Arrow's types."""
+    """One Parquet file with a column for each of ``kinds``, whose values are Arrow type names."""
     pa = arrow()
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in kinds.items()])
     target = BytesIO()

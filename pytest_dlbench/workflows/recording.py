@@ -37,7 +37,7 @@ def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
         return not judging.obstacles(other, context)
 
     folder, besides = session.storage.journals, session.journal.path
-    return consecutive(folder, spec.case.id, is_alike, least=REFERENCE_RUNS, besides=besides)
+    return consecutive(folder, spec.case.id, is_alike, minimum=REFERENCE_RUNS, exclude=besides)
 
 
 def calibrated_spreads(session: Session, *specs: RunSpec) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""The models of the field, written in the neutral vocabulary: one file for each source."""
+"""The model zoo, written in the neutral vocabulary: one file per source."""
 
 from pytest_dlbench.model import Model, Recipe
 from pytest_dlbench.zoo import gatech, hkbu, rosetta, tartu, thesis
@@ -7,5 +7,5 @@ MODELS: dict[str, Model] = {
     model.name: model for source in (tartu, hkbu, gatech, rosetta, thesis) for model in source.MODELS
 }
 
-# Recipes of a framework's own, by which any other can be trained.
+# Frameworks' own default recipes, with which other models can be trained, too.
 RECIPES: dict[str, Recipe] = gatech.RECIPES

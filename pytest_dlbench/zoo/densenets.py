@@ -18,7 +18,7 @@ _BLOCKS = (6, 12, 24, 16)
 
 
 def densenet121(outputs: int) -> Branch:
-    """DenseNet-121 for 3×224×224: growth 32, bottlenecks of 128, transitions that halve the channels."""
+    """DenseNet-121 for 3×224×224: growth rate 32, bottlenecks of 128, transitions that halve the channels."""
     stem = (Conv2D(64, 7, stride=2, padding=3, bias=False), BatchNorm(), ReLU(), MaxPool(3, stride=2, padding=1))
     layers: list[Branch] = [stem]
     channels = 64

@@ -1,13 +1,13 @@
 """Wu, Liu, Pu et al.: "A Comparative Measurement Study of Deep Learning as a Service Framework".
 
-Its eight networks are the defaults of four frameworks for MNIST and CIFAR-10 (tables 4 and 5), with the recipes that
-came with them (tables 2 and 3; table 2 is lost as a picture and rebuilt from the prose and tables 15 to 21). TensorFlow
-and Caffe count steps, which are no whole number of epochs; Torch and Theano count epochs. By the study's second finding
-a framework's recipe suits its own network best, so that each can be trained with any other's.
+Its eight networks are the defaults of four frameworks for MNIST and CIFAR-10 (tables 4 and 5), with their default
+recipes (tables 2 and 3; table 2 is a picture that is lost and was reconstructed from the text and tables 15 to 21).
+TensorFlow and Caffe count steps, which are not a whole number of epochs; Torch and Theano count epochs. The study's
+second finding is that a framework's recipe suits its own network best, so each network can be trained with any recipe.
 
-Not in them are what the programs did to the examples (crops, flips, mean images), and of TensorFlow's for CIFAR-10 the
-average of weights and the decay of two layers alone. What its two response normalisations are set to is in no table of
-the study; here are the settings of the program that came with TensorFlow.
+Data augmentation (crops, flips, mean images) is omitted, and so are TensorFlow's weight averaging and its weight decay
+of only two layers for CIFAR-10. The study has no settings of TensorFlow's two local response normalisations; these are
+from the program that came with TensorFlow.
 """
 
 from pytest_dlbench.model import (
@@ -40,7 +40,7 @@ _CAFFE_MNIST = Recipe(
     optimizer=SGD(0.01, momentum=0.9, weight_decay=5e-4),
     schedule=InverseTime(1e-4, 0.75),
 )
-# 0.05 in table 21; the prose of section 4.4.3 says 0.1.
+# 0.05 in table 21; the text of section 4.4.3 says 0.1.
 _TORCH_MNIST = Recipe(batch_size=10, epochs=12, optimizer=SGD(0.05))
 _THEANO_MNIST = Recipe(batch_size=500, epochs=200, optimizer=SGD(0.1))
 _TENSORFLOW_CIFAR10 = Recipe(
@@ -55,7 +55,7 @@ _CAFFE_CIFAR10 = Recipe(
     optimizer=SGD(0.001, momentum=0.9, weight_decay=0.004),
     schedule=StepDecay(0.1, steps=(4_000,)),
 )
-# The batch size is blank in table 3; 2,250,000 iterations in 45 epochs of 50,000 images make it 1.
+# The batch size is blank in table 3; 2,250,000 iterations in 45 epochs of 50,000 images imply 1.
 _TORCH_CIFAR10 = Recipe(batch_size=1, epochs=45, optimizer=SGD(0.001))
 _THEANO_CIFAR10 = Recipe(batch_size=50, epochs=50, optimizer=SGD(0.01))
 
@@ -70,7 +70,7 @@ RECIPES = {
     "gatech-theano-cifar10": _THEANO_CIFAR10,
 }
 
-# Ours that are a framework of the study, in whatever version. PyTorch is not Torch, nor Caffe2 Caffe.
+# Our frameworks that the study has, in any version. PyTorch is not Torch, nor is Caffe2 Caffe.
 _IN_THE_STUDY = {
     "tensorflow": "tensorflow",
     "tensorflow-xla": "tensorflow",
@@ -82,9 +82,9 @@ _LARGEST_SIDE = 32
 
 
 def default_recipe(framework: str, image: Shape) -> str:
-    """The name of a framework's own default recipe for images of MNIST's or CIFAR-10's kind; empty where it has none.
+    """The name of a framework's own default recipe for images like MNIST's or CIFAR-10's; empty if it has none.
 
-    MNIST's kind has one channel, CIFAR-10's three, and neither more than 32 rows.
+    Images like MNIST's have one channel, images like CIFAR-10's have three; both have at most 32 rows.
     """
     studied = _IN_THE_STUDY.get(framework.partition("==")[0])
     data = {1: "mnist", 3: "cifar10"}.get(image[0]) if len(image) == 3 and image[1] <= _LARGEST_SIDE else None
@@ -121,7 +121,7 @@ TENSORFLOW_MNIST = _model(
         Dense(10),
     ),
 )
-# Caffe's network for MNIST, which the thesis of 2018 trains too: no activation behind the convolutions.
+# Caffe's network for MNIST, which the thesis of 2018 trains, too: no activation after the convolutions.
 LENET = _model(
     "gatech-lenet",
     (1, 28, 28),
@@ -129,7 +129,7 @@ LENET = _model(
     (Conv2D(20, 5), MaxPool(2), Conv2D(50, 5), MaxPool(2), Flatten(), Dense(500), ReLU(), Dense(10)),
     "thesis",
 )
-# Table 4 prints 3×3 poolings twice; only these give its 3×3×64 values before the dense layer.
+# Table 4 has 3×3 pooling twice; only these sizes give its 3×3×64 values before the dense layer.
 TORCH_MNIST = _model(
     "gatech-torch-mnist",
     (1, 32, 32),
@@ -165,7 +165,7 @@ THEANO_MNIST = _model(
         Dense(10),
     ),
 )
-# Four neighbours on either side, alpha 0.001/9 for each: TensorFlow does not divide it by their number.
+# Four neighbours on either side, alpha 0.001/9 each: TensorFlow does not divide alpha by the size.
 _TENSORFLOW_NORM = LocalResponseNorm(9, alpha=0.001, beta=0.75, k=1.0)
 TENSORFLOW_CIFAR10 = _model(
     "gatech-tensorflow-cifar10",
@@ -207,7 +207,7 @@ CAFFE_CIFAR10 = _model(
         Dense(10),
     ),
 )
-# The connections of the second convolution are full, as on a GPU; on a CPU Torch's program drew a sparse table.
+# The second convolution is fully connected, as on a GPU; on a CPU, Torch's program used a random sparse table.
 TORCH_CIFAR10 = _model(
     "gatech-torch-cifar10",
     (3, 32, 32),
@@ -232,7 +232,7 @@ THEANO_CIFAR10 = _model(
     _THEANO_CIFAR10,
     (Conv2D(4, 3), MaxPool(3), Conv2D(8, 3), MaxPool(2), Flatten(), Dense(100), ReLU(), Dense(10)),
 )
-# Trained on 1, 2 and 4 GPUs (table 8), 32 images on each.
+# Trained on 1, 2 and 4 GPUs (table 8), with 32 images per GPU.
 INCEPTION_V3 = Model(
     name="gatech-inception-v3",
     family="cnn",

@@ -1,7 +1,7 @@
 """Shi, Wang, Xu, Chu: "Benchmarking State-of-the-Art Deep Learning Software Tools" (v7, 2017), and its repository.
 
-Networks whose names end in -s were trained on made-up data of ImageNet's shape, those in -r on real data. Layers are
-Torch's form where the frameworks differ; what differs is in the notes of each.
+Networks whose names end in -s were trained on synthetic data of ImageNet's shape, those in -r on real data. Where the
+frameworks' networks differ, the layers follow Torch; comments list the differences.
 """
 
 from pytest_dlbench.model import (
@@ -34,7 +34,7 @@ FCN_S = Model(
     recipe=Recipe(batch_size=64, epochs=1, optimizer=SGD(0.01)),
 )
 
-# Ragged on purpose: 2048, 4096 and 1024. (In the repository CNTK orders them 4096, 2048, 1024: 13,714,442 parameters.)
+# This order is intended: 2048, 4096, 1024. (In the repository CNTK has 4096, 2048, 1024: 13,714,442 parameters.)
 FCN_R = Model(
     name="hkbu-fcn-r",
     family="fcn",
@@ -42,11 +42,11 @@ FCN_R = Model(
     input_shape=(1, 28, 28),
     layers=(Flatten(), Dense(2048), Sigmoid(), Dense(4096), Sigmoid(), Dense(1024), Sigmoid(), Dense(10)),
     head=SoftmaxCrossEntropy(classes=10),
-    # Batch sizes in the paper: 342, 512, 1024, 2048 and 4096; 1024 is its table 7 row.
+    # Batch sizes in the paper: 342, 512, 1024, 2048 and 4096; table 7 uses 1024.
     recipe=Recipe(batch_size=1024, epochs=40, optimizer=SGD(0.05, momentum=0.9)),
 )
 
-# One column, no normalisation, no dropout. (In the repository MXNet's graph leaves conv4, conv5, fc6 and fc7 unused.)
+# One column, no normalisation, no dropout. (In the repository MXNet's graph does not use conv4, conv5, fc6 and fc7.)
 ALEXNET_S = Model(
     name="hkbu-alexnet-s",
     family="cnn",
@@ -78,7 +78,7 @@ ALEXNET_S = Model(
     recipe=Recipe(batch_size=16, epochs=1, optimizer=SGD(0.01)),
 )
 
-# cuda-convnet's "18 %" network: the first ReLU stands behind the pooling. (Caffe pools with ceil: 89,578 parameters.)
+# cuda-convnet's "18 %" network: the first ReLU comes after the pooling. (Caffe pools with ceil: 89,578 parameters.)
 ALEXNET_R = Model(
     name="hkbu-alexnet-r",
     family="cnn",
@@ -98,11 +98,11 @@ ALEXNET_R = Model(
         Dense(10),
     ),
     head=SoftmaxCrossEntropy(classes=10),
-    # Rates of 0.001 and 0.01 stand in the files; the paper's text says 0.01.
+    # The files have rates of 0.001 and 0.01; the paper's text says 0.01.
     recipe=Recipe(batch_size=128, epochs=40, optimizer=SGD(0.01, momentum=0.9)),
 )
 
-# fb.resnet.torch strides in the 3×3 convolution (v1.5); Caffe's file in the first 1×1 (v1), MXNet's is pre-activated.
+# fb.resnet.torch strides in the 3×3 convolution (v1.5), Caffe's file in the first 1×1 (v1); MXNet's is pre-activation.
 RESNET_50 = Model(
     name="hkbu-resnet-50",
     family="cnn",
@@ -137,7 +137,7 @@ LSTM_32 = Model(
         Dense(10_000),
     ),
     head=SequenceCrossEntropy(classes=10_000),
-    # The documents say a rate of 1.0, the settings 0.1.
+    # The documentation says a rate of 1.0, the settings say 0.1.
     recipe=Recipe(batch_size=128, epochs=20, optimizer=SGD(0.1), clip_norm=5.0),
 )
 

@@ -1,4 +1,4 @@
-"""Inception networks: GoogLeNet (Szegedy et al. 2014) and Inception-v3 (Szegedy et al. 2015), without side heads."""
+"""GoogLeNet (Szegedy et al. 2014) and Inception-v3 (Szegedy et al. 2015), without auxiliary heads."""
 
 from pytest_dlbench.model import (
     AvgPool,
@@ -17,7 +17,7 @@ from pytest_dlbench.model import (
 from pytest_dlbench.model.layers.window import Padding
 from pytest_dlbench.model.shapes import Pair
 
-# GoogLeNet, table 1: 1×1; 3×3 reduce and 3×3; 5×5 reduce and 5×5; behind the pooling. None is a pooling between stages.
+# GoogLeNet, table 1: 1×1; 3×3 reduce and 3×3; 5×5 reduce and 5×5; pool projection. None is a pooling between stages.
 _GOOGLENET = (
     (64, 96, 128, 16, 32, 32),
     (128, 128, 192, 32, 96, 64),

@@ -17,7 +17,7 @@ from pytest_dlbench.model import (
 )
 
 Variant = Literal["v1", "v1.5"]
-# Table 1, column 50-layer: blocks of each stage, and the channels inside of a block; outside are four times as many.
+# Table 1, column 50-layer: blocks per stage, and the channels inside a block; its output has four times as many.
 _STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))
 STEM_224: Branch = (
     Conv2D(64, 7, stride=2, padding=3, bias=False),
@@ -29,9 +29,9 @@ STEM_32: Branch = (Conv2D(64, 3, padding=1, bias=False), BatchNorm(), ReLU())
 
 
 def resnet50(classes: int | None, variant: Variant, stem: Branch = STEM_224) -> Branch:
-    """ResNet-50. Where a stage begins, v1 strides in the first 1×1 convolution (Caffe), v1.5 in the 3×3 one (Torch).
+    """ResNet-50. At the start of a stage, v1 strides in the first 1×1 convolution (Caffe), v1.5 in the 3×3 one (Torch).
 
-    Without ``classes`` it ends with the 2,048 features behind the global pooling.
+    Without ``classes`` it ends with the 2,048 features after the global pooling.
     """
     blocks = tuple(
         layer
@@ -44,7 +44,7 @@ def resnet50(classes: int | None, variant: Variant, stem: Branch = STEM_224) -> 
 
 
 def resnet56() -> Branch:
-    """The CIFAR-10 network of section 4.2 with n = 9; shortcuts without parameters (option A, here a 2×2 mean)."""
+    """The CIFAR-10 network of section 4.2 with n = 9; parameter-free shortcuts (option A, here a 2×2 mean)."""
     first = (Conv2D(16, 3, padding=1, bias=False), BatchNorm(), ReLU())
     blocks = tuple(
         layer

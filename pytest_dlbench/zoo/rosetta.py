@@ -37,7 +37,7 @@ CIFAR10_CNN = Model(
     recipe=Recipe(batch_size=64, epochs=10, optimizer=SGD(0.01, momentum=0.9)),
 )
 
-# The last 150 tokens, whose padding is computed with as if it were text: no program masks it.
+# The last 150 tokens. The padding is treated as text, because none of the programs masks it.
 IMDB_GRU = Model(
     name="rosetta-imdb-gru",
     family="rnn",
@@ -49,7 +49,7 @@ IMDB_GRU = Model(
     recipe=Recipe(batch_size=64, epochs=3, optimizer=Adam(1e-3)),
 )
 
-# Fourteen findings in chest X-rays; 64 images on each GPU.
+# Fourteen findings in chest X-rays; 64 images per GPU.
 DENSENET121 = Model(
     name="rosetta-densenet121",
     family="cnn",
@@ -61,7 +61,7 @@ DENSENET121 = Model(
     recipe=Recipe(batch_size=64, epochs=5, optimizer=Adam(1e-4)),
 )
 
-# Applied to images and never trained: its 2,048 features are what its programs want. Where they load v1.5, v1 is meant.
+# Applied to images, never trained: the programs use its 2,048 features. Some load v1.5, but v1 is meant.
 RESNET50_FEATURES = Model(
     name="rosetta-resnet50-features",
     family="cnn",

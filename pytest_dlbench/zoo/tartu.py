@@ -1,7 +1,7 @@
 """Elshawi, Wahab, Barnawi, Sakr: "DLBench", Cluster Computing 24 (2021), and its repository.
 
 Layers are the canonical form of the six implementations: Keras = TensorFlow = PyTorch. (In the repository MXNet and
-Theano leave out the padding of cifar10-cnn, and Chainer pads its first convolution only.)
+Theano omit the padding of cifar10-cnn, and Chainer pads only its first convolution.)
 """
 
 from pytest_dlbench.model import (
@@ -27,8 +27,8 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
 )
 
-# Section 4: batch 128, learning rate 0.01, momentum 0.5. The sources' "weight decay" of 1e-6 means six things in six
-# frameworks (a learning-rate decay in Keras), so that the canonical recipe has none.
+# Section 4: batch 128, learning rate 0.01, momentum 0.5. The sources' "weight decay" of 1e-6 means something different
+# in each of the six frameworks (a learning-rate decay in Keras), so the canonical recipe has none.
 _OPTIMIZER = SGD(0.01, momentum=0.5)
 
 MNIST_CNN = Model(
@@ -83,7 +83,7 @@ CIFAR10_CNN = Model(
 
 
 def _pair(filters: int, dropout: float) -> Branch:
-    """Two convolutions, the first of which keeps rows and columns, and a pooling."""
+    """Two convolutions, of which the first keeps the image size, and a pooling."""
     first, second = Conv2D(filters, 3, padding="same"), Conv2D(filters, 3)
     return (first, ReLU(), second, ReLU(), MaxPool(2), Dropout(dropout))
 
@@ -170,7 +170,7 @@ def _ptb(name: str, size: int, units: int) -> Model:
     )
 
 
-# All six programs have 200 units, the paper says 1024.
+# All six programs have 200 units; the paper says 1024.
 PTB_LSTM = _ptb("tartu-ptb-lstm", 200, 200)
 PTB_LSTM_PAPER = _ptb("tartu-ptb-lstm-paper", 128, 1024)
 
@@ -178,7 +178,7 @@ PTB_LSTM_PAPER = _ptb("tartu-ptb-lstm-paper", 128, 1024)
 def seq2seq(name: str, *, steps: tuple[int, int], vocabularies: tuple[int, int]) -> Model:
     """The encoder and decoder for pairs of sentences: (source, target) steps and vocabularies.
 
-    A pair is one row: the source's tokens, then those that the decoder is given (teacher forcing); 0 is padding.
+    A pair is one row: the source's tokens, then the decoder's input tokens (teacher forcing); 0 is padding.
     """
     source, target = steps
     encoder = (Cut(0, source), Embedding(vocabularies[0], 256, padding=0), LSTM(256))
@@ -195,7 +195,7 @@ def seq2seq(name: str, *, steps: tuple[int, int], vocabularies: tuple[int, int])
     )
 
 
-# The sizes of the data set manythings; those of the sources follow from which lines they read.
+# The sizes of the data set manythings; the sources' own sizes depend on which lines they read.
 MANYTHINGS = seq2seq("tartu-manythings-seq2seq", steps=(20, 16), vocabularies=(20_000, 10_000))
 
 MODELS = (

@@ -1,10 +1,10 @@
 """A holistic thesis of 2018 on Caffe, TensorFlow, PyTorch, MXNet and CNTK.
 
-Its LeNet is ``gatech-lenet``. The networks were each framework's own files; here are the published forms. What they
-were for CIFAR-10 the text does not say, so that the variants whose names end in -cifar10 are ours: the same blocks
-behind a stem that keeps 32×32 images large enough, and smaller dense layers. Batch sizes and rates stood in a picture
-that is lost: 32 and 0.01, the usual ones of the time, are ours, too. So are VGG16's initial weights, by He's rule:
-from Glorot's its 16 layers without normalisation do not begin to learn (docs/reference/zoo.md).
+Its LeNet is ``gatech-lenet``. The networks were each framework's own files; these are the published forms. The text
+does not describe those for CIFAR-10, so the variants whose names end in -cifar10 are ours: the same blocks after a stem
+that keeps 32×32 images large enough, and smaller dense layers. Batch sizes and learning rates were in a picture that is
+lost: 32 and 0.01, usual at the time, are ours, too. So are VGG16's initial weights, by He's rule: from Glorot's, its 16
+layers without normalisation do not start to learn (docs/reference/zoo.md).
 """
 
 from dataclasses import replace
@@ -50,7 +50,7 @@ def _dense(*widths: int, classes: int) -> Branch:
 
 
 def _alexnet(first: Branch, groups: int) -> Branch:
-    """Krizhevsky et al. 2012 behind its first convolution, in Caffe's order."""
+    """Krizhevsky et al. 2012 after its first convolution, in Caffe's order."""
     pool = MaxPool(3, stride=2)
     second = (Conv2D(256, 5, padding=2, groups=groups), ReLU(), LocalResponseNorm(), pool)
     third = (Conv2D(384, 3, padding=1), ReLU(), Conv2D(384, 3, padding=1, groups=groups), ReLU())

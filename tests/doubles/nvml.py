@@ -1,4 +1,4 @@
-"""NVML without a card: the functions of the real module, with its signatures and its errors, that answer as told."""
+"""NVML without a GPU: the functions of the real module, with its signatures and errors, returning what is set."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from typing import Any
 
 import pynvml
 
-CARD = {
+GPU = {
     "name": "NVIDIA A100-SXM4-40GB",
     "uuid": "GPU-5f3c",
     "utilisation": 90,
@@ -23,9 +23,9 @@ CARD = {
 
 @dataclass
 class FakeNvml:
-    """``cards`` are dictionaries such as CARD; a value that is an error is raised. ``init`` may be one, too."""
+    """``gpus`` are dictionaries such as GPU; a value that is an error is raised. ``init`` may be one, too."""
 
-    cards: list[dict[str, Any]] = field(default_factory=lambda: [dict(CARD)])
+    gpus: list[dict[str, Any]] = field(default_factory=lambda: [dict(GPU)])
     init: Exception | None = None
     NVMLError = pynvml.NVMLError
     NVML_TEMPERATURE_GPU = pynvml.NVML_TEMPERATURE_GPU
@@ -41,55 +41,55 @@ class FakeNvml:
             raise self.init
 
     def nvmlDeviceGetCount(self):  # noqa: N802
-        return len(self.cards)
+        return len(self.gpus)
 
     def nvmlDeviceGetHandleByIndex(self, index):  # noqa: N802
-        if not 0 <= index < len(self.cards):
+        if not 0 <= index < len(self.gpus):
             raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
-        return self.cards[index]
+        return self.gpus[index]
 
     def nvmlDeviceGetHandleByUUID(self, uuid):  # noqa: N802
-        for card in self.cards:
-            if card["uuid"] == uuid:
-                return card
+        for gpu in self.gpus:
+            if gpu["uuid"] == uuid:
+                return gpu
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
 
     def nvmlDeviceGetName(self, handle):  # noqa: N802
-        return _told(handle["name"])
+        return _value(handle["name"])
 
     def nvmlDeviceGetUUID(self, handle):  # noqa: N802
-        return _told(handle["uuid"])
+        return _value(handle["uuid"])
 
     def nvmlDeviceGetMigMode(self, device):  # noqa: N802
-        return _told(device["mig"])
+        return _value(device["mig"])
 
     def nvmlDeviceGetUtilizationRates(self, handle):  # noqa: N802
-        return SimpleNamespace(gpu=_told(handle["utilisation"]), memory=40)
+        return SimpleNamespace(gpu=_value(handle["utilisation"]), memory=40)
 
     def nvmlDeviceGetMemoryInfo(self, handle, version=None):  # noqa: ARG002, N802
-        return SimpleNamespace(total=40 * 2**30, used=_told(handle["memory"]), free=0)
+        return SimpleNamespace(total=40 * 2**30, used=_value(handle["memory"]), free=0)
 
     def nvmlDeviceGetPowerUsage(self, handle):  # noqa: N802
-        return _told(handle["milliwatts"])
+        return _value(handle["milliwatts"])
 
     def nvmlDeviceGetTotalEnergyConsumption(self, handle):  # noqa: N802
-        return _told(handle["millijoules"])
+        return _value(handle["millijoules"])
 
     def nvmlDeviceGetTemperature(self, handle, sensor):  # noqa: ARG002, N802
-        return _told(handle["celsius"])
+        return _value(handle["celsius"])
 
     def nvmlDeviceGetClockInfo(self, handle, type):  # noqa: A002, ARG002, N802
-        return _told(handle["mhz"])
+        return _value(handle["mhz"])
 
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle):  # noqa: N802
-        return _told(handle["reasons"])
+        return _value(handle["reasons"])
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle):  # noqa: N802
-        told = _told(handle["processes"])
-        return [SimpleNamespace(pid=pid, usedGpuMemory=size) for pid, size in told.items()]
+        processes = _value(handle["processes"])
+        return [SimpleNamespace(pid=pid, usedGpuMemory=size) for pid, size in processes.items()]
 
 
-def _told(value: Any) -> Any:
+def _value(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     return value

@@ -1,4 +1,4 @@
-"""Environments of our own, built from our own wheels, in a folder of the test."""
+"""Small environments, built from wheels that the tests write, in a folder of the test."""
 
 import sys
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.environments.wheels import write_wheel
 HERE = "{}.{}".format(*sys.version_info)
 
 
-class Told:
-    """Progress that is remembered."""
+class RecordedProgress:
+    """Records the progress of builds."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -23,13 +23,13 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def progress() -> RecordedProgress:
+    return RecordedProgress()
 
 
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only place that installers look at, for pip and, through pip's settings, for uv."""
+    """The only source of packages, for pip and, through pip's settings, for uv."""
     folder = tmp_path / "wheels"
     write_wheel(folder, "small", "1.0")
     write_wheel(folder, "small", "2.0")

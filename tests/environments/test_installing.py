@@ -1,4 +1,4 @@
-"""People's pip settings, as pip tells them and as uv takes them."""
+"""The user's pip settings, as pip lists them and as uv accepts them."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +31,7 @@ def command(python: str = "3.11.7", **changes):
     return {tool: commands[-1] for tool, commands in ways}
 
 
-def test_settings_are_read_by_key_and_variables_are_the_strongest():
+def test_settings_are_read_by_key_and_variables_take_precedence():
     assert installing.parse_pip_settings(LINES) == {
         "index-url": ("https://nearer.example/simple",),
         "timeout": ("60",),
@@ -40,11 +40,11 @@ def test_settings_are_read_by_key_and_variables_are_the_strongest():
     }
 
 
-def test_settings_of_other_commands_do_not_count():
+def test_settings_of_other_commands_are_ignored():
     assert installing.parse_pip_settings(["list.format='json'", "freeze.timeout='10'"]) == {}
 
 
-def test_uv_gets_what_pip_is_set_to(settings):
+def test_uv_gets_pips_settings(settings):
     settings(LINES)
     given = command()["uv"]
     pairs = list(pairwise(given))
@@ -55,12 +55,12 @@ def test_uv_gets_what_pip_is_set_to(settings):
     assert "60" not in given
 
 
-def test_uv_looks_in_no_index_where_pip_does_not(settings):
+def test_uv_uses_no_index_if_pip_uses_none(settings):
     settings([":env:.no-index='1'"])
     assert "--no-index" in command()["uv"]
 
 
-def test_a_local_index_that_is_not_there_is_passed_over_as_pip_does(settings):
+def test_a_missing_local_index_is_skipped_as_by_pip(settings):
     settings(["global.extra-index-url='file:///not/there'"])
     assert "file:///not/there" not in command()["uv"]
 
@@ -71,19 +71,19 @@ def test_uv_comes_first_and_pip_is_the_fallback(settings):
 
 
 @pytest.mark.parametrize("python", ["3.6.15", "3.7.16"])
-def test_a_python_that_uv_does_not_serve_is_served_by_pip(settings, python):
+def test_a_python_that_uv_does_not_support_uses_pip(settings, python):
     settings([])
     assert list(command(python)) == ["pip"]
 
 
-def test_python_3_6_gets_a_pip_that_sees_its_wheels(settings):
+def test_python_3_6_gets_a_pip_that_finds_its_wheels(settings):
     environment = Environment(name="x", python="3.6", requirements=("x==1",))
     interpreter = Interpreter(release="3.6.15", executable="/python")
     ((_, commands),) = installing.ways(environment, interpreter, Path("/folder"))
     assert "pip==21.3.1" in commands[1]
 
 
-def test_what_source_distributions_are_built_with_is_pinned_for_both(settings, tmp_path):
+def test_build_constraints_of_source_distributions_apply_to_uv_and_pip(settings, tmp_path):
     settings([])
     environment = Environment(name="x", python="3.11", requirements=("x==1",), build_constraints=("setuptools<66",))
     assert "--build-constraints" in command(build_constraints=("setuptools<66",))["uv"]

@@ -13,7 +13,7 @@ GONE = [framework for framework in FRAMEWORKS.values() if framework.unsupported]
 ENVIRONMENTS = {environment.name: environment for framework in TRAINED for environment in framework.environments}
 
 
-def test_frameworks_are_known_by_their_names():
+def test_frameworks_are_registered_under_their_names():
     assert all(name == framework.name for name, framework in FRAMEWORKS.items())
 
 
@@ -26,7 +26,7 @@ def test_a_framework_has_a_builder_needs_and_an_environment(framework):
 
 
 @pytest.mark.parametrize("framework", GONE, ids=lambda framework: framework.name)
-def test_what_is_gone_says_why_and_has_nothing(framework):
+def test_an_unavailable_framework_has_a_reason_and_nothing_else(framework):
     assert (framework.builder, framework.environments, framework.needs) == ("", (), ())
     assert "legacy" in framework.marks
 

@@ -1,4 +1,4 @@
-"""Lock files of four kinds, and what is read of them."""
+"""Lock files of four kinds, and what is read from them."""
 
 import pytest
 
@@ -82,7 +82,7 @@ lock-version = "2.1"
 
 @pytest.fixture
 def lock(tmp_path):
-    """A lock file of this name and text, read."""
+    """The lock read from a file of this name and text."""
 
     def write(name, text):
         (tmp_path / name).write_text(text)
@@ -91,7 +91,7 @@ def lock(tmp_path):
     return write
 
 
-def test_compiled_requirements_tell_versions_without_hashes(lock):
+def test_compiled_requirements_give_versions_without_hashes(lock):
     assert [pin.requirement for pin in lock("requirements.txt", COMPILED).pins] == [
         "numpy==2.4.6",
         "sympy==1.14.0",
@@ -100,20 +100,20 @@ def test_compiled_requirements_tell_versions_without_hashes(lock):
     ]
 
 
-def test_a_marker_decides_by_the_python_of_the_framework(lock):
+def test_markers_are_evaluated_for_the_frameworks_python(lock):
     found = lock("requirements.txt", COMPILED)
     assert found.versions("3.9")["torch"] == "2.2.2"
     assert found.versions("3.11")["torch"] == "2.13.0+cpu"
 
 
-def test_comments_behind_a_pin_tell_who_needs_it(lock):
+def test_comments_after_a_pin_list_what_needs_it(lock):
     needs = {pin.name: pin.needs for pin in lock("requirements.txt", COMPILED).pins}
     assert needs["torch"] == {"numpy", "sympy"}
     assert needs["numpy"] == set()
 
 
-def test_requirements_without_such_comments_tell_no_needs(lock):
-    assert not lock("requirements.txt", "torch==2.13.0\nnumpy==2.4.6\n").tells_needs
+def test_requirements_without_such_comments_list_no_needs(lock):
+    assert not lock("requirements.txt", "torch==2.13.0\nnumpy==2.4.6\n").lists_dependencies
 
 
 def test_options_of_requirements_are_kept(lock):
@@ -141,31 +141,31 @@ def test_versions_and_needs_of_a_lock_file(lock, name, text, versions, needs):
     assert needs in [(pin.name, pin.needs) for pin in found.pins]
 
 
-def test_an_index_that_few_packages_come_from_is_an_option(lock):
+def test_an_index_of_few_packages_becomes_an_option(lock):
     assert lock("pylock.toml", PYLOCK).options == ("--extra-index-url=https://wheels.example/simple",)
 
 
-def test_what_a_lock_becomes_as_requirements_reads_the_same(lock):
+def test_a_lock_survives_a_round_trip_through_requirements(lock):
     found = lock("uv.lock", UV)
     again = lock("again.txt", found.as_requirements())
     assert again.versions("3.11") == found.versions("3.11")
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "complaint"),
     [
-        ("empty.txt", "# nothing\n", "pins no version"),
-        ("loose.txt", "torch>=2\n", "pins no version"),
+        ("empty.txt", "# nothing\n", "pins no versions"),
+        ("loose.txt", "torch>=2\n", "pins no versions"),
         ("broken.toml", "[[package", "cannot be read as"),
-        ("other.toml", "[project]\nname = 'x'\n", "is no lock file that is known"),
+        ("other.toml", "[project]\nname = 'x'\n", "is not a supported lock file"),
         ("uv.lock", "version = 1\npackage = [{version = '1'}]\n", "cannot be read as"),
     ],
 )
-def test_what_is_no_lock_is_refused_with_what_would_be_one(lock, name, text, told):
-    with pytest.raises(OptionError, match=f"{told}.*expected|{told} a requirements file"):
+def test_a_file_that_is_not_a_lock_is_refused_with_the_supported_formats(lock, name, text, complaint):
+    with pytest.raises(OptionError, match=f"{complaint}.*expected|{complaint} a requirements file"):
         lock(name, text)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(OptionError, match=r"there is no file .*uv\.lock"):
         read(tmp_path / "uv.lock", "dlbench bump")

@@ -1,4 +1,4 @@
-"""Registries that are dead, and versions that were taken back: what building says of them."""
+"""What a build reports about unreachable registries and yanked versions."""
 
 import http.server
 import socket
@@ -15,7 +15,7 @@ from pytest_dlbench.errors import EnvironmentBuildError
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
-        """Tests do not tell of requests."""
+        """Requests are not logged."""
 
 
 @pytest.fixture(params=["uv", "pip"])
@@ -27,7 +27,7 @@ def tool(request, monkeypatch):
 
 @pytest.fixture
 def use_index(monkeypatch, wheels):
-    """Let an index be the only source of packages."""
+    """Make an index the only source of packages."""
 
     def use_index(address: str) -> None:
         for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
@@ -58,13 +58,13 @@ def index(wheels, use_index):
         server.shutdown()
 
 
-def test_a_dead_registry_is_told_with_environment_requirement_and_log(store, small, told, use_index):
-    with socket.socket() as nobody:
-        # Taken, so that no other process may serve here meanwhile, and not listened to.
-        nobody.bind(("127.0.0.1", 0))
-        use_index(f"http://127.0.0.1:{nobody.getsockname()[1]}/simple")
+def test_an_unreachable_registry_is_reported_with_environment_requirements_and_log(store, small, progress, use_index):
+    with socket.socket() as unanswered:
+        # Bound, so that no other process can serve on this port, but without listening.
+        unanswered.bind(("127.0.0.1", 0))
+        use_index(f"http://127.0.0.1:{unanswered.getsockname()[1]}/simple")
         with pytest.raises(EnvironmentBuildError) as raised:
-            store.build(small, told)
+            store.build(small, progress)
     text = str(raised.value)
     assert "environment 'small'" in text
     assert "requirements: small==1.0" in text
@@ -73,8 +73,8 @@ def test_a_dead_registry_is_told_with_environment_requirement_and_log(store, sma
     assert store.find(small) is None
 
 
-def test_a_yanked_version_that_is_pinned_is_installed_as_ever(store, small, told, tool, index):
-    built = store.build(small, told)
+def test_a_pinned_version_that_was_yanked_is_still_installed(store, small, progress, tool, index):
+    built = store.build(small, progress)
     command = [str(built.python), "-c", "import small; print(small.VERSION)"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "1.0"
     log = next(store.root.glob("*.log")).read_text()
@@ -82,6 +82,6 @@ def test_a_yanked_version_that_is_pinned_is_installed_as_ever(store, small, told
     assert "it was broken" in log
 
 
-def test_where_only_a_yanked_version_would_do_the_requirement_is_told(store, small, told, index):
+def test_a_requirement_that_only_a_yanked_version_meets_is_reported(store, small, progress, index):
     with pytest.raises(EnvironmentBuildError, match="small<2"):
-        store.build(replace(small, requirements=("small<2",)), told)
+        store.build(replace(small, requirements=("small<2",)), progress)

@@ -1,4 +1,4 @@
-"""Frameworks in an environment that is named on the spot."""
+"""Frameworks in an environment that is part of the name."""
 
 import pytest
 
@@ -32,13 +32,13 @@ def test_another_version_changes_its_own_pin_only():
         ("keras-jax==3.14.0", {"keras==3.14.0", "jax==0.10.2", "jaxlib==0.10.2"}),
     ],
 )
-def test_what_is_released_together_gets_one_version(text, pins):
+def test_packages_released_together_get_the_same_version(text, pins):
     (environment,) = specified(text, FRAMEWORKS, WHERE).environments
     assert pins <= set(environment.requirements)
 
 
 @pytest.mark.parametrize("version", ["1.11.0", "1.12.1", "2.2.2"])
-def test_versions_between_get_a_python_that_has_wheels_for_them(version):
+def test_versions_in_between_get_a_python_that_has_wheels_for_them(version):
     (environment,) = specified(f"pytorch=={version}", FRAMEWORKS, WHERE).environments
     assert (environment.name, environment.python) == ("pytorch-1.11", "3.10")
 
@@ -48,29 +48,29 @@ def test_an_old_version_gets_the_python_and_the_pins_of_its_time():
     assert environment == declared.PYTORCH_1_0
 
 
-def test_a_version_of_a_variant_is_one_of_its_framework():
+def test_a_version_of_a_variant_is_that_of_its_framework():
     named = specified("pytorch-compile==2.12.0", FRAMEWORKS, WHERE)
     assert "torch==2.12.0" in named.environments[0].requirements
     assert named.marks == ("pytorch-compile", "pytorch")
 
 
-def test_a_version_that_no_pins_serve_is_refused_with_the_oldest_that_is_served():
-    with pytest.raises(OptionError, match=r"pytorch is built from version 1\.0 on, not 0\.4\.1"):
+def test_a_version_too_old_is_refused_with_the_oldest_supported_one():
+    with pytest.raises(OptionError, match=r"pytorch is supported from version 1\.0 on, not 0\.4\.1"):
         specified("pytorch==0.4.1", FRAMEWORKS, WHERE)
 
 
-def test_what_is_no_version_is_refused():
-    with pytest.raises(OptionError, match=r"'newest' is no version; expected something like pytorch==2\.1"):
+def test_an_invalid_version_is_refused():
+    with pytest.raises(OptionError, match=r"'newest' is not a version; expected something like pytorch==2\.1"):
         specified("pytorch==newest", FRAMEWORKS, WHERE)
 
 
-def test_an_unknown_framework_is_told_with_the_nearest():
+def test_an_unknown_framework_is_refused_with_a_suggestion():
     with pytest.raises(OptionError, match="did you mean 'pytorch'"):
         specified("pytorhc==2.12.0", FRAMEWORKS, WHERE)
 
 
-def test_a_version_of_a_framework_that_is_gone_is_refused():
-    with pytest.raises(OptionError, match="no version of 'torch7' can be asked for"):
+def test_a_version_of_an_unavailable_framework_is_refused():
+    with pytest.raises(OptionError, match="'torch7' has no package whose version could be chosen"):
         specified("torch7==7.0", FRAMEWORKS, WHERE)
 
 
@@ -108,7 +108,7 @@ def test_a_requirements_file_that_refers_to_others_is_refused(tmp_path, line):
         specified(f"pytorch@{file}", FRAMEWORKS, WHERE)
 
 
-def test_an_existing_python_is_taken_as_it_is(tmp_path):
+def test_an_existing_python_is_used_as_it_is(tmp_path):
     python = tmp_path / "nightly" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch(0o755)
@@ -118,12 +118,12 @@ def test_an_existing_python_is_taken_as_it_is(tmp_path):
     assert not named.environments
 
 
-def test_a_file_that_is_not_there_is_refused_with_the_forms_that_there_are(tmp_path):
+def test_a_missing_file_is_refused_with_the_supported_forms(tmp_path):
     with pytest.raises(OptionError, match=r"there is no file .*; an environment is NAME, NAME==VERSION"):
         specified(f"pytorch@{tmp_path}/nothing.txt", FRAMEWORKS, WHERE)
 
 
-def test_a_file_for_a_framework_without_a_known_python_is_refused(tmp_path):
+def test_a_file_for_a_framework_without_an_environment_is_refused(tmp_path):
     (tmp_path / "pins.txt").touch()
-    with pytest.raises(OptionError, match="no Python is known for 'mine'"):
+    with pytest.raises(OptionError, match="'mine' has no environment"):
         specified(f"mine@{tmp_path}/pins.txt", {"mine": Framework(name="mine", builder="mine")}, WHERE)

@@ -1,11 +1,11 @@
-"""Small wheels that are written here, so that real installers install real distributions without any index."""
+"""Writes small wheels, so that real installers install real distributions without an index."""
 
 import zipfile
 from pathlib import Path
 
 
 def write_wheel(folder: Path, name: str, version: str) -> Path:
-    """``<name>-<version>`` with one module of that name, which knows its version."""
+    """``<name>-<version>`` with one module of that name, which has its version as VERSION."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"

@@ -5,9 +5,9 @@ import os
 import pytest
 
 from pytest_dlbench.sampling.gpu import GpuSampler
-from pytest_dlbench.sampling.nvml import open_cards
+from pytest_dlbench.sampling.nvml import open_gpus
 
-CARDS = open_cards()
+CARDS = open_gpus()
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.uuid)
@@ -38,5 +38,5 @@ class TestCard:
             )
 
     def test_is_found_by_its_own_name(self, card):
-        (found,) = open_cards([card.uuid])
+        (found,) = open_gpus([card.uuid])
         assert found.uuid == card.uuid

@@ -1,4 +1,4 @@
-"""A model before it is inferred: its marks, and the models made from it."""
+"""A model before inference of its shapes: its marks, and the models derived from it."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ def test_a_model_without_layers_is_refused():
 
 
 @pytest.mark.parametrize("shape", [(), (8, 8), (1, 1, 8, 8), (0,), (-4,), (1, 0, 8), (1, 8, -8)])
-def test_an_input_that_is_neither_image_nor_vector_is_refused_with_what_was_given(shape):
+def test_an_input_that_is_neither_image_nor_vector_is_refused_with_its_shape(shape):
     with pytest.raises(ModelError, match=f"'small': input_shape must be .* got {re.escape(str(shape))}$"):
         replace(SMALL, input_shape=shape)
 
@@ -36,7 +36,7 @@ def test_a_model_for_an_input_that_is_neither_image_nor_vector_is_refused():
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1, 1)])
-def test_the_smallest_vector_and_image_are_inputs(shape):
+def test_the_smallest_vector_and_image_are_accepted(shape):
     assert replace(SMALL, input_shape=shape).input_shape == shape
 
 
@@ -44,7 +44,7 @@ def test_a_model_is_marked_with_its_family_and_its_sources():
     assert SMALL.marks == ("cnn", "somewhere", "elsewhere")
 
 
-def test_a_model_for_another_input_says_so_in_its_name():
+def test_a_model_for_another_input_has_its_shape_in_the_name():
     assert SMALL.for_input((3, 9, 10)).name == "small-3x9x10"
 
 
@@ -52,7 +52,7 @@ def test_a_model_for_another_input_has_the_same_layers():
     assert SMALL.for_input((3, 9, 10)).layers == SMALL.layers
 
 
-def test_a_model_for_another_input_is_inferred_for_it():
+def test_a_model_for_another_input_is_inferred_for_that_input():
     assert infer(SMALL.for_input((3, 9, 10))).layers[0].inferred.output == (4, 7, 8)
 
 
@@ -60,11 +60,11 @@ def test_a_model_without_dropout_keeps_all_other_layers_in_order():
     assert SMALL.without_dropout().layers == (Conv2D(4, 3), Flatten(), Dense(6), ReLU(), Dense(3))
 
 
-def test_a_model_without_dropout_is_another_network():
+def test_a_model_without_dropout_has_another_digest():
     assert infer(SMALL.without_dropout()).digest != infer(SMALL).digest
 
 
-def test_a_model_is_not_changed_by_what_is_made_from_it():
+def test_deriving_a_model_does_not_change_the_original():
     before = replace(SMALL)
     SMALL.without_dropout()
     SMALL.for_input((3, 9, 10))

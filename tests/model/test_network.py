@@ -1,4 +1,4 @@
-"""A model inferred layer by layer: names, what the worker gets, and what does not fit."""
+"""Inferring a model layer by layer: names, the worker's JSON, and what does not fit."""
 
 import pytest
 
@@ -37,12 +37,12 @@ def digest_of(layer):
     return infer(model_of(layer, Flatten(), Dense(3))).digest
 
 
-def test_layers_are_named_by_their_kind_and_counted_from_1():
+def test_layers_are_named_by_their_kind_and_numbered_from_1():
     network = infer(model_of(Conv2D(4, 3), ReLU(), Conv2D(4, 3), ReLU(), Flatten(), Dense(3)))
     assert [placed.name for placed in network.layers] == ["conv1", "relu1", "conv2", "relu2", "flatten1", "fc1"]
 
 
-def test_both_kinds_of_pooling_are_counted_together():
+def test_both_kinds_of_pooling_are_numbered_together():
     network = infer(model_of(MaxPool(2), AvgPool(2), Flatten(), Dense(3)))
     assert [placed.name for placed in network.layers[:2]] == ["pool1", "pool2"]
 
@@ -52,12 +52,12 @@ def test_parameters_are_named_by_layer_and_role_in_the_order_of_the_layers():
     assert list(network.parameters) == ["conv1.weight", "bn1.scale", "bn1.shift", "fc1.weight", "fc1.bias"]
 
 
-def test_parameters_are_counted_with_biases_scales_and_shifts():
+def test_the_parameter_count_includes_biases_scales_and_shifts():
     network = infer(model_of(Conv2D(4, 3), BatchNorm(), Flatten(), Dense(3)))
     assert network.parameter_count == (4 * 9 + 4) + (4 + 4) + (4 * 36 * 3 + 3)
 
 
-def test_multiply_adds_are_those_of_all_layers():
+def test_multiply_adds_are_summed_over_all_layers():
     network = infer(model_of(Conv2D(4, 3), ReLU(), Flatten(), Dense(3)))
     assert network.multiply_adds == 36 * 4 * 9 + 4 * 36 * 3
 
@@ -126,7 +126,7 @@ def test_the_digest_changes_with_the_input_shape():
     ],
     ids=str,
 )
-def test_two_ways_to_write_the_same_layer_have_one_digest(written, otherwise):
+def test_two_ways_to_write_the_same_layer_have_the_same_digest(written, otherwise):
     assert digest_of(written) == digest_of(otherwise)
 
 
@@ -161,7 +161,7 @@ def test_two_ways_to_write_the_same_layer_have_one_digest(written, otherwise):
     ],
     ids=["conv on a vector", "pool on a vector", "window too big", "third pool too big", "dense without flatten"],
 )
-def test_a_layer_that_does_not_fit_is_named_with_its_model_place_and_reason(layers, where, why):
+def test_a_layer_that_does_not_fit_is_named_with_its_model_position_and_reason(layers, where, why):
     with pytest.raises(ModelError) as caught:
         infer(model_of(*layers))
     text = str(caught.value)
@@ -170,17 +170,17 @@ def test_a_layer_that_does_not_fit_is_named_with_its_model_place_and_reason(laye
 
 
 @pytest.mark.parametrize("classes", [2, 7])
-def test_a_head_of_other_classes_than_the_last_layer_is_refused_with_the_remedy(classes):
+def test_a_head_that_does_not_match_the_last_layer_is_refused_with_the_remedy(classes):
     with pytest.raises(ModelError) as caught:
         infer(model_of(Flatten(), Dense(3), classes=classes))
     assert str(caught.value) == (
-        f"model 'small': the last layer gives 3, which is not what its head, SoftmaxCrossEntropy, takes;"
+        f"model 'small': the output of the last layer, 3, does not fit its head, SoftmaxCrossEntropy;"
         f" end with Dense({classes})"
     )
 
 
 def test_a_network_that_ends_with_an_image_is_refused():
     with pytest.raises(
-        ModelError, match=r"the last layer gives 3×6×6, which is not what its head, .*; end with Dense\(3\)"
+        ModelError, match=r"the output of the last layer, 3×6×6, does not fit its head, .*; end with Dense\(3\)"
     ):
         infer(model_of(Conv2D(3, 3)))

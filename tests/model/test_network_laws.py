@@ -57,7 +57,7 @@ def models(draw):
 
 @law
 @given(models())
-def test_every_layer_takes_what_the_one_before_it_gives(drawn):
+def test_every_layer_takes_the_output_of_the_one_before(drawn):
     network = infer(drawn)
     assert network.layers[0].input == drawn.input_shape
     assert all(after.input == before.inferred.output for before, after in pairwise(network.layers))
@@ -65,7 +65,7 @@ def test_every_layer_takes_what_the_one_before_it_gives(drawn):
 
 @law
 @given(models())
-def test_the_network_gives_one_number_a_class(drawn):
+def test_the_network_gives_one_number_per_class(drawn):
     assert infer(drawn).layers[-1].inferred.output == (drawn.head.classes,)
 
 
@@ -124,6 +124,6 @@ def test_the_digest_changes_with_one_more_layer_anywhere(drawn, data):
 
 @law
 @given(models())
-def test_dropout_has_no_share_in_parameters_and_cost(drawn):
+def test_dropout_adds_no_parameters_and_no_cost(drawn):
     network, without = infer(drawn), infer(drawn.without_dropout())
     assert (without.parameters, without.multiply_adds) == (network.parameters, network.multiply_adds)

@@ -1,4 +1,4 @@
-"""Training settings: what is taken and what is refused."""
+"""Training settings: which are accepted and which are refused."""
 
 from math import inf, nan
 
@@ -15,13 +15,13 @@ def test_a_learning_rate_that_is_not_a_number_above_0_is_refused(rate):
 
 
 @pytest.mark.parametrize("decay", [-1e-4, nan, inf])
-def test_a_weight_decay_that_is_not_a_number_from_0_is_refused(decay):
+def test_a_weight_decay_that_is_not_a_number_of_at_least_0_is_refused(decay):
     with pytest.raises(ModelError, match=f"no negative weight decay, got .*weight_decay={decay}"):
         SGD(0.1, weight_decay=decay)
 
 
 @pytest.mark.parametrize("momentum", [1.0, -0.1, nan])
-def test_a_momentum_outside_0_to_below_1_is_refused(momentum):
+def test_a_momentum_below_0_or_of_at_least_1_is_refused(momentum):
     with pytest.raises(ModelError, match=f"SGD momentum must be at least 0 and below 1, got {momentum}"):
         SGD(0.1, momentum=momentum)
 
@@ -31,7 +31,7 @@ def test_nesterov_without_momentum_is_refused():
         SGD(0.1, nesterov=True)
 
 
-def test_nesterov_with_momentum_is_taken():
+def test_nesterov_with_momentum_is_accepted():
     assert SGD(0.1, momentum=0.9, nesterov=True).nesterov
 
 
@@ -39,13 +39,13 @@ def test_plain_sgd_has_no_momentum_and_no_decay():
     assert SGD(0.1) == SGD(0.1, momentum=0.0, nesterov=False, weight_decay=0.0)
 
 
-def test_momentum_is_given_by_name_only():
+def test_momentum_is_keyword_only():
     with pytest.raises(TypeError, match="positional"):
         SGD(0.1, 0.9)
 
 
 @pytest.mark.parametrize(
-    ("size", "told"),
+    ("size", "name"),
     [
         ({"batch_size": 0}, "the batch size"),
         ({"batch_size": -8}, "the batch size"),
@@ -54,21 +54,21 @@ def test_momentum_is_given_by_name_only():
         ({"epochs": None, "steps": 0}, "steps"),
     ],
 )
-def test_a_recipe_without_a_batch_or_a_step_is_refused(size, told):
-    with pytest.raises(ModelError, match=f"{told} must be 1 or more, got"):
+def test_a_recipe_without_a_batch_or_a_step_is_refused(size, name):
+    with pytest.raises(ModelError, match=f"{name} must be 1 or more, got"):
         Recipe(**{"batch_size": 8, "epochs": 1, **size}, optimizer=SGD(0.1))
 
 
-@pytest.mark.parametrize(("lengths", "told"), [({}, "neither"), ({"epochs": 2, "steps": 9}, "epochs=2 and steps=9")])
-def test_a_recipe_is_as_long_as_its_epochs_or_its_steps_and_not_both(lengths, told):
-    with pytest.raises(ModelError, match=f"a recipe has epochs or steps, one of the two; got {told}"):
+@pytest.mark.parametrize(("lengths", "found"), [({}, "neither"), ({"epochs": 2, "steps": 9}, "epochs=2 and steps=9")])
+def test_a_recipe_needs_either_epochs_or_steps(lengths, found):
+    with pytest.raises(ModelError, match=f"a recipe needs either epochs or steps, got {found}"):
         Recipe(batch_size=8, optimizer=SGD(0.1), **lengths)
 
 
-def test_a_recipe_is_float32_from_weights_by_glorots_rule_unless_it_says_so():
+def test_a_recipe_defaults_to_float32_and_glorots_rule():
     recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
     assert (recipe.precision, recipe.init) == ("float32", "glorot")
 
 
-def test_equal_recipes_are_interchangeable():
+def test_recipes_with_equal_settings_are_equal():
     assert len({Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1)) for _ in range(2)}) == 1

@@ -1,4 +1,4 @@
-"""Learning rates from step to step, and optimisers that make no sense."""
+"""Learning-rate schedules, and settings of optimisers that are refused."""
 
 from math import cos, inf, nan, pi
 
@@ -13,44 +13,44 @@ def rates(schedule, steps=8, per_epoch=2, rate=0.4):
     return list(recipe.learning_rates(steps=steps, steps_per_epoch=per_epoch))
 
 
-def test_without_a_schedule_the_rate_stays():
+def test_without_a_schedule_the_rate_is_constant():
     assert rates(None) == [0.4] * 8
 
 
-def test_a_rate_drops_where_an_epoch_ends():
+def test_a_rate_drops_after_an_epoch():
     assert rates(StepDecay(0.5, (1.0, 3.0))) == [0.4, 0.4, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1]
 
 
-def test_a_rate_drops_behind_a_step_whatever_an_epoch_is():
+def test_a_rate_can_drop_after_a_step_within_an_epoch():
     schedule = StepDecay(0.5, steps=(2, 6))
     assert rates(schedule, per_epoch=3) == rates(schedule, per_epoch=50) == [0.4, 0.4, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1]
 
 
 def test_a_decay_in_epochs_and_steps_is_refused():
     with pytest.raises(
-        ModelError, match=r"rising epochs, or steps, above 0, got StepDecay.*epochs=\(1.0,\), steps=\(2,\)"
+        ModelError, match=r"increasing epochs or steps above 0, got StepDecay.*epochs=\(1.0,\), steps=\(2,\)"
     ):
         StepDecay(0.1, (1.0,), (2,))
 
 
-def test_a_cosine_goes_from_the_rate_towards_the_last_share_of_it():
+def test_a_cosine_falls_from_the_rate_towards_its_last_factor():
     assert rates(Cosine(0.5)) == pytest.approx([0.4 * (0.5 + 0.25 * (1 + cos(pi * step / 8))) for step in range(8)])
 
 
-def test_an_inverse_time_is_caffes_policy():
+def test_inverse_time_is_caffes_inv_policy():
     found = rates(InverseTime(1e-4, 0.75), rate=0.01)
     assert found[5] == pytest.approx(0.01 * (1 + 1e-4 * 5) ** -0.75)
 
 
 @pytest.mark.parametrize("epochs", [(), (0.0,), (2.0, 1.0), (1.0, 1.0), (-1.0,)])
-def test_epochs_that_do_not_rise_from_above_0_are_refused(epochs):
-    with pytest.raises(ModelError, match="StepDecay needs a factor above 0 and rising epochs, or steps, above 0"):
+def test_epochs_that_are_not_increasing_and_above_0_are_refused(epochs):
+    with pytest.raises(ModelError, match="StepDecay needs a factor above 0 and increasing epochs or steps above 0"):
         StepDecay(0.1, epochs)
 
 
 @pytest.mark.parametrize("last", [-0.1, 1.0, nan])
 def test_a_cosine_that_does_not_fall_is_refused(last):
-    with pytest.raises(ModelError, match="Cosine needs a last factor from 0 to below 1"):
+    with pytest.raises(ModelError, match="Cosine needs a last factor of at least 0 and below 1"):
         Cosine(last)
 
 
@@ -61,7 +61,7 @@ def test_an_inverse_time_without_decay_is_refused(gamma, power):
 
 
 @pytest.mark.parametrize("norm", [0.0, -1.0, inf, nan])
-def test_a_norm_that_nothing_can_be_clipped_to_is_refused(norm):
+def test_an_invalid_clip_norm_is_refused(norm):
     with pytest.raises(ModelError, match="clip_norm must be above 0 and finite"):
         Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1), clip_norm=norm)
 

@@ -1,4 +1,4 @@
-"""Layer settings that mean nothing are refused when the layer is written, with what was given."""
+"""Invalid layer settings are refused when the layer is created, with the value that was given."""
 
 from math import inf, nan
 
@@ -34,7 +34,7 @@ def padded_pooling(padding):
 
 @pytest.mark.parametrize("layer", [padded_convolution, padded_pooling])
 @pytest.mark.parametrize("padding", [-1, (0, -2), (-1, 1)])
-def test_negative_padding_is_refused_with_what_was_given(layer, padding):
+def test_negative_padding_is_refused_with_its_value(layer, padding):
     with pytest.raises(ModelError) as caught:
         layer(padding)
     assert str(caught.value) == f"padding must not be negative, got {padding!r}"
@@ -42,7 +42,7 @@ def test_negative_padding_is_refused_with_what_was_given(layer, padding):
 
 @pytest.mark.parametrize("layer", [padded_convolution, padded_pooling])
 @pytest.mark.parametrize("padding", ["SAME", "full", ""])
-def test_a_padding_of_an_unknown_name_is_refused_with_what_there_is(layer, padding):
+def test_an_unknown_padding_is_refused_with_the_valid_ones(layer, padding):
     with pytest.raises(ModelError) as caught:
         layer(padding)
     assert str(caught.value) == f"padding must be 'valid', 'same', a number or a pair of numbers, got {padding!r}"
@@ -57,7 +57,7 @@ def test_pooling_padding_of_more_than_half_the_window_is_refused(pool, window, p
 
 
 @pytest.mark.parametrize(("window", "padding"), [(2, 1), (3, 1), ((4, 2), (2, 1)), (2, "same"), (1, "valid")])
-def test_pooling_padding_of_up_to_half_the_window_is_taken(window, padding):
+def test_pooling_padding_of_up_to_half_the_window_is_accepted(window, padding):
     assert MaxPool(window, padding=padding).padding == padding
 
 
@@ -68,18 +68,18 @@ def test_a_dense_layer_without_units_is_refused(units):
 
 
 @pytest.mark.parametrize("rate", [1.0, 1.5, -0.1, nan])
-def test_a_dropout_rate_outside_0_to_below_1_is_refused(rate):
+def test_a_dropout_rate_below_0_or_of_at_least_1_is_refused(rate):
     with pytest.raises(ModelError, match=f"Dropout rate must be at least 0 and below 1, got {rate}"):
         Dropout(rate)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.999])
-def test_a_dropout_rate_from_0_to_below_1_is_taken(rate):
+def test_a_dropout_rate_of_at_least_0_and_below_1_is_accepted(rate):
     assert Dropout(rate).rate == rate
 
 
 @pytest.mark.parametrize("decay", [1.0, -0.1, nan])
-def test_a_batch_norm_decay_outside_0_to_below_1_is_refused(decay):
+def test_a_batch_norm_decay_below_0_or_of_at_least_1_is_refused(decay):
     with pytest.raises(ModelError, match=f"BatchNorm decay must be at least 0 and below 1, got {decay}"):
         BatchNorm(decay=decay)
 

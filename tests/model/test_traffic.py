@@ -1,4 +1,4 @@
-"""Bytes of a step, against figures worked by hand."""
+"""Bytes of a step, checked against figures calculated by hand."""
 
 import pytest
 from hypothesis import given
@@ -25,8 +25,8 @@ from pytest_dlbench.model.traffic import step_bytes
 from pytest_dlbench.zoo import MODELS
 
 PLAIN = SGD(0.1)
-# Convolution: 4 filters of 9 numbers and 4 biases, 4×6×6 numbers made. Dense: 144×3 and 3 biases, 3 made.
-PARAMETERS, MADE = 4 * 9 + 4 + 144 * 3 + 3, 144 + 3
+# Convolution: 4 filters of 9 numbers and 4 biases, 4×6×6 outputs. Dense: 144×3 and 3 biases, 3 outputs.
+PARAMETERS, OUTPUTS = 4 * 9 + 4 + 144 * 3 + 3, 144 + 3
 LAYERS = (Conv2D(4, 3), ReLU(), Flatten(), Dense(3))
 
 
@@ -39,13 +39,13 @@ def bytes_of(optimizer=PLAIN, *, layers=LAYERS, shape=(1, 8, 8), vocabulary=None
     return step_bytes(infer(model), asked)
 
 
-def test_weights_move_twice_what_is_made_four_times_and_inputs_once():
-    assert bytes_of() == 4 * (2 * PARAMETERS + 4 * 8 * MADE + 8 * 64) == 24_664
+def test_weights_move_twice_activations_four_times_and_inputs_once():
+    assert bytes_of() == 4 * (2 * PARAMETERS + 4 * 8 * OUTPUTS + 8 * 64) == 24_664
 
 
-def test_a_batch_of_one_and_what_every_further_example_adds():
-    assert bytes_of(batch=1) == 4 * (2 * PARAMETERS + 4 * MADE + 64)
-    assert bytes_of(batch=2) - bytes_of(batch=1) == 4 * (4 * MADE + 64)
+def test_every_further_example_moves_its_activations_and_inputs():
+    assert bytes_of(batch=1) == 4 * (2 * PARAMETERS + 4 * OUTPUTS + 64)
+    assert bytes_of(batch=2) - bytes_of(batch=1) == 4 * (4 * OUTPUTS + 64)
 
 
 @pytest.mark.parametrize(
@@ -55,28 +55,28 @@ def test_every_slot_of_the_optimiser_is_read_and_written(optimizer, slots):
     assert bytes_of(optimizer) - bytes_of() == 4 * 2 * slots * PARAMETERS
 
 
-def test_numbers_of_eight_bytes_move_twice_as_much():
+def test_float64_moves_twice_the_bytes_of_float32():
     assert bytes_of(precision="float64") == 2 * bytes_of()
 
 
-def test_mixed_precision_halves_what_is_made_and_no_weights():
-    assert bytes_of(precision="bfloat16") == 4 * 2 * PARAMETERS + 2 * (4 * 8 * MADE + 8 * 64)
+def test_mixed_precision_halves_activations_but_not_weights():
+    assert bytes_of(precision="bfloat16") == 4 * 2 * PARAMETERS + 2 * (4 * 8 * OUTPUTS + 8 * 64)
 
 
 @pytest.mark.parametrize("sequence", [True, False])
-def test_a_recurrent_layer_makes_the_states_of_all_steps(sequence):
+def test_a_recurrent_layer_moves_the_states_of_all_steps(sequence):
     layers = (Embedding(10, 2), LSTM(5, sequence=sequence), *((Flatten(),) if sequence else ()), Dense(3))
     dense = (35 if sequence else 5) * 3 + 3
     weights = 4 * 5 * (2 + 5 + 1) + dense
-    made = 7 * 5 + 3
+    outputs = 7 * 5 + 3
     found = bytes_of(layers=layers, shape=(7,), vocabulary=10, batch=1)
-    assert found == 4 * (2 * weights + 4 * made + 7)
+    assert found == 4 * (2 * weights + 4 * outputs + 7)
 
 
 @pytest.mark.parametrize(
     ("optimizer", "times"), [(PLAIN, 0), (SGD(0.1, weight_decay=1e-4), 2), (SGD(0.1, momentum=0.9), 4), (Adam(), 6)]
 )
-def test_a_table_of_vectors_counts_where_the_update_touches_all_of_it(optimizer, times):
+def test_an_embedding_table_counts_if_the_update_touches_all_of_it(optimizer, times):
     small, large = (
         bytes_of(optimizer, layers=(Embedding(tokens, 2), GRU(5), Dense(3)), shape=(7,), vocabulary=10)
         for tokens in (10, 1010)
@@ -85,7 +85,7 @@ def test_a_table_of_vectors_counts_where_the_update_touches_all_of_it(optimizer,
 
 
 @given(st.sampled_from(sorted(MODELS)), st.integers(1, 512))
-def test_of_every_model_more_examples_move_more_and_less_than_in_proportion(name, batch):
+def test_doubling_the_batch_moves_more_bytes_but_less_than_twice_as_many(name, batch):
     model = MODELS[name]
     network, recipe = infer(model), model.recipe
     one, many = (

@@ -1,4 +1,4 @@
-"""How many positions a window takes, and what padding adds."""
+"""The number of window positions, and what padding adds."""
 
 from math import ceil
 
@@ -53,7 +53,7 @@ def test_same_padding_adds_no_more_than_the_last_window_needs(image, kernel, str
 
 @law
 @given(images, pairs, pairs, paddings)
-def test_slide_counts_as_many_positions_as_brute_force(image, kernel, stride, padding):
+def test_slide_counts_the_same_positions_as_brute_force(image, kernel, stride, padding):
     pads = resolve_pads(padding, image, kernel, stride)
     sizes = padded(image, pads)
     counted = tuple(map(count_positions, sizes, kernel, stride))
@@ -82,11 +82,11 @@ def test_an_even_window_with_same_padding_pads_the_end_only():
     assert resolve_pads("same", (1, 8, 8), (2, 2), (1, 1)) == ((0, 1), (0, 1))
 
 
-def test_what_fills_no_window_is_left_out():
+def test_rows_and_columns_that_do_not_fill_a_window_are_dropped():
     assert slide((1, 5, 7), (2, 2), (2, 2), NO_PADS) == (2, 3)
 
 
-def test_a_window_bigger_than_the_padded_image_says_all_three_sizes():
+def test_a_window_larger_than_the_padded_image_is_refused_with_all_three_sizes():
     with pytest.raises(DoesNotFit, match=r"a window of 5×5 does not fit into 1×2×3 \(padded 4×5\)"):
         slide((1, 2, 3), (5, 5), (1, 1), ((1, 1), (1, 1)))
 

@@ -165,7 +165,7 @@ def test_steps_are_set_in_place_of_epochs_and_epochs_in_place_of_steps():
 
 
 def test_steps_and_epochs_together_are_refused():
-    with pytest.raises(ModelError, match="epochs or steps, one of the two; got epochs=2 and steps=700"):
+    with pytest.raises(ModelError, match="either epochs or steps, got epochs=2 and steps=700"):
         changed(RECIPE, change(epochs=2, steps=700))
 
 

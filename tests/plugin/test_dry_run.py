@@ -128,7 +128,7 @@ def test_what_is_not_here_says_what_brings_it(suite, monkeypatch):
     suite.run(*named, "--dlbench-build").stdout.fnmatch_lines(["caffe2-* runs, once its environment is built"])
 
 
-@pytest.mark.skipif(DEVICES["gpu"].is_here, reason="there is a GPU here")
+@pytest.mark.skipif(DEVICES["gpu"].is_available, reason="there is a GPU here")
 def test_a_device_that_was_named_and_is_not_here_says_so(suite):
     result = suite.run("--dlbench-plan", "--dlbench-devices=gpu")
     result.stdout.fnmatch_lines(["numpy-softmax-digits-gpu * unsupported: no gpu on this machine"])

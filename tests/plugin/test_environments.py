@@ -53,7 +53,7 @@ def test_what_is_not_here_is_left_out_with_what_brings_it(suite):
 def test_what_was_named_and_is_not_built_is_skipped_with_both_ways_to_build_it(suite):
     result = suite.run("--dlbench-frameworks=numpy,broken", "-rs")
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines(["*dlbench env build broken", "*as it is needed: --dlbench-build"])
+    result.stdout.fnmatch_lines(["*dlbench env build broken", "*to build environments on demand: --dlbench-build"])
 
 
 def test_a_gate_fails_on_what_is_not_built(suite):
@@ -68,7 +68,7 @@ def test_a_missing_python_is_a_skip_that_says_which_and_three_ways_to_get_it(sui
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(
         [
-            "*'old' wants Python 3.99, and there is none here*",
+            "*'old' needs Python 3.99, which is not installed*",
             "*pyenv install 3.99",
             "*uv python install 3.99",
             "*--dlbench-python old=/path/to/python3.99",
@@ -105,7 +105,7 @@ def test_a_framework_is_trained_in_a_python_that_is_named(suite):
 def test_a_chosen_python_that_is_none_is_refused(suite):
     result = suite.run("--dlbench-frameworks=broken", "--dlbench-build", f"--dlbench-python=broken={__file__}")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*--dlbench-python broken: *test_environments.py' is no Python that can make*"])
+    result.stdout.fnmatch_lines(["*--dlbench-python broken: *test_environments.py' is not a Python that can create*"])
 
 
 def test_numbers_of_threads_are_an_axis_and_the_end_shows_frameworks_side_by_side(suite):

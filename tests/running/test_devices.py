@@ -174,9 +174,9 @@ def test_without_a_library_there_is_one_card_without_a_name(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def no_cards(names):
-        raise devices.NoCardsError("no driver")
+        raise devices.NoGpuError("no driver")
 
-    monkeypatch.setattr(devices, "open_cards", no_cards)
+    monkeypatch.setattr(devices, "open_gpus", no_cards)
     assert devices.cards() == ("",)
 
 

@@ -1,4 +1,4 @@
-"""A process that does what it is told, and the tree that watches it."""
+"""A process that runs scripted commands, and the process tree that samples it."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ import pytest
 
 from pytest_dlbench.sampling.processes import ProcessTree
 
-# Reads one line of Python after another, and answers each when it is done.
-OBEDIENT = """
+# Runs one line of Python after another, and answers after each.
+SCRIPT = """
 import mmap, subprocess, sys, time
 
 def allocate(mebibytes):
@@ -19,11 +19,11 @@ def allocate(mebibytes):
 def burn(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
-        # Asking for the time is the kernel's work; this is our own.
+        # Reading the time spends system time; this spends user time.
         sum(range(20000))
 
 def spike(mebibytes):
-    # A mapping of its own, which goes back to the kernel at once.
+    # A separate mapping, which returns to the kernel at once.
     with mmap.mmap(-1, mebibytes * 2**20) as memory:
         for page in range(0, len(memory), 4096):
             memory[page] = 1
@@ -31,7 +31,7 @@ def spike(mebibytes):
 def child():
     return subprocess.Popen([sys.executable, "-S", "-c", SOURCE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-def tell(process, line):
+def send(process, line):
     process.stdin.write(line.encode() + b"\\n")
     process.stdin.flush()
     return process.stdout.readline()
@@ -40,12 +40,12 @@ for line in sys.stdin:
     exec(line)
     print("done", flush=True)
 """
-SOURCE = f"SOURCE = {OBEDIENT!r}\n{OBEDIENT}"
+SOURCE = f"SOURCE = {SCRIPT!r}\n{SCRIPT}"
 
 
 @pytest.fixture
-def obedient() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-S", "-c", f"SOURCE = {SOURCE!r}\n{OBEDIENT}"]
+def scripted() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-S", "-c", f"SOURCE = {SOURCE!r}\n{SCRIPT}"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -57,18 +57,18 @@ def obedient() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def do(obedient: subprocess.Popen[str]) -> Callable[[str], None]:
-    """Have a line of Python done in the process."""
+def do(scripted: subprocess.Popen[str]) -> Callable[[str], None]:
+    """Run a line of Python in the process."""
 
     def do(line: str) -> None:
-        obedient.stdin.write(f"{line}\n")
-        obedient.stdin.flush()
-        assert obedient.stdout.readline() == "done\n"
+        scripted.stdin.write(f"{line}\n")
+        scripted.stdin.flush()
+        assert scripted.stdout.readline() == "done\n"
 
     do("pass")
     return do
 
 
 @pytest.fixture
-def tree(obedient: subprocess.Popen[str], do: Callable[[str], None]) -> ProcessTree:
-    return ProcessTree(obedient.pid)
+def tree(scripted: subprocess.Popen[str], do: Callable[[str], None]) -> ProcessTree:
+    return ProcessTree(scripted.pid)

@@ -1,11 +1,11 @@
-"""A battery is what the kernel's list of power supplies says it is."""
+"""Detection of battery power from the kernel's list of power supplies."""
 
 import pytest
 
 from pytest_dlbench.sampling.battery import is_on_battery
 
 CHARGING = {"type": "Battery", "status": "Charging"}
-EMPTYING = {"type": "Battery", "status": "Discharging"}
+DISCHARGING = {"type": "Battery", "status": "Discharging"}
 MAINS = {"type": "Mains", "online": "1"}
 UNPLUGGED = {"type": "Mains", "online": "0"}
 MOUSE = {"type": "Battery", "status": "Discharging", "scope": "Device"}
@@ -17,14 +17,14 @@ MOUSE = {"type": "Battery", "status": "Discharging", "scope": "Device"}
         ([], False),
         ([MAINS], False),
         ([MAINS, CHARGING], False),
-        # A laptop under load may take more than its charger gives.
-        ([MAINS, EMPTYING], False),
-        ([UNPLUGGED, EMPTYING], True),
-        ([EMPTYING], True),
+        # A laptop under load may draw more than its charger delivers.
+        ([MAINS, DISCHARGING], False),
+        ([UNPLUGGED, DISCHARGING], True),
+        ([DISCHARGING], True),
         ([MOUSE], False),
     ],
 )
-def test_is_told_by_the_supplies(tmp_path, supplies, expected):
+def test_battery_power_is_read_from_the_power_supplies(tmp_path, supplies, expected):
     for number, supply in enumerate(supplies):
         (tmp_path / str(number)).mkdir()
         for name, text in supply.items():

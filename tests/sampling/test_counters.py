@@ -1,4 +1,4 @@
-"""What the machine did during a phase, from files as the kernel has them."""
+"""What the machine did during a phase, from files in the kernel's format."""
 
 import os
 
@@ -8,7 +8,7 @@ import pytest
 from pytest_dlbench.sampling import memory
 from pytest_dlbench.sampling.counters import read_machine, read_tree
 from pytest_dlbench.sampling.processes import ProcessTree, _machine
-from pytest_dlbench.sampling.unavailable import untold
+from pytest_dlbench.sampling.unavailable import unavailable
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Ticks of user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
@@ -19,7 +19,7 @@ OURS = {"user_seconds": 4.0, "system_seconds": 1.0}
 
 @pytest.fixture
 def used(tmp_path, monkeypatch):
-    """What a phase of ten seconds used of two cores that did this meanwhile, each a share of a second per second."""
+    """The usage of a ten-second phase from the two cores' times, each given as a share of a second per second."""
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
 
     def read(cores, pages, slowed):
@@ -43,14 +43,14 @@ def used(tmp_path, monkeypatch):
     return used
 
 
-def test_waiting_for_a_disk_is_told_apart_from_idling_and_from_work(used):
+def test_waiting_for_a_disk_is_neither_idle_time_nor_work(used):
     found = used((0.2, 0, 0, 0.5, 0.3, 0, 0, 0, 0, 0), (0.3, 0, 0, 0.6, 0.1, 0, 0, 0, 0, 0))
     assert found["iowait_cpus"] == pytest.approx(0.4)
     assert found["foreign_cpus"] == pytest.approx(0.5 - 0.5)
     assert found["core_use"] == pytest.approx((0.2, 0.3))
 
 
-def test_what_a_hypervisor_took_is_told_and_is_not_ours(used):
+def test_stolen_time_is_reported_and_counts_as_foreign(used):
     found = used((0.6, 0, 0.1, 0, 0, 0, 0, 0.3, 0, 0), (0, 0, 0, 1, 0, 0, 0, 0, 0, 0))
     assert found["steal_cpus"] == pytest.approx(0.3)
     assert found["foreign_cpus"] == pytest.approx(1.0 - 0.5)
@@ -62,47 +62,47 @@ def test_work_of_every_kind_counts_as_use_of_its_core(used):
     assert found["foreign_cpus"] == pytest.approx(1.4 - 0.5)
 
 
-def test_what_came_back_from_swap_is_counted_in_bytes(used):
+def test_swapped_in_memory_is_counted_in_bytes(used):
     assert used(pages=3)["swapped_in_bytes"] == 3 * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_slowing_by_heat_is_counted_over_all_cores(used):
+def test_thermal_throttling_is_summed_over_all_cores(used):
     assert used(slowed=4)["throttlings"] == 8
 
 
-def test_a_machine_that_counts_no_slowing_tells_none(tmp_path):
+def test_throttling_is_none_on_a_machine_that_does_not_count_it(tmp_path):
     assert read_machine(processors=tmp_path).throttlings is None
 
 
-def test_a_kernel_that_counts_no_waiting_tells_none(tmp_path):
+def test_waiting_is_none_on_a_kernel_that_does_not_count_it(tmp_path):
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "stat").write_text("")
     assert read_tree((), tmp_path).waited_seconds is None
 
 
-def test_every_figure_of_memory_and_of_the_machine_that_is_none_has_its_reason(do, obedient):
-    reasons = untold(obedient.pid)
-    tree = ProcessTree(obedient.pid)
+def test_every_missing_figure_of_memory_and_of_the_machine_has_a_reason(do, scripted):
+    reasons = unavailable(scripted.pid)
+    tree = ProcessTree(scripted.pid)
     tree.begin()
     do("pass")
     usage = tree.end()
-    told = {
+    figures = {
         "proportional memory": usage.pss_peak_bytes,
         "peak memory of the control group": usage.group_peak_bytes,
         "waiting for a processor": usage.waited_seconds,
         "slowing by heat": usage.throttlings,
     }
-    assert {name for name, value in told.items() if value is None} == set(reasons) - {"peak memory of a phase"}
+    assert {name for name, value in figures.items() if value is None} == set(reasons) - {"peak memory of a phase"}
 
 
-def test_of_a_process_that_is_gone_no_kernel_is_blamed(obedient):
-    obedient.kill()
-    os.waitid(os.P_PID, obedient.pid, os.WEXITED | os.WNOWAIT)
-    assert untold(obedient.pid) == {}
-    obedient.wait()
-    assert untold(obedient.pid) == {}
+def test_a_process_that_has_ended_is_not_blamed_on_the_kernel(scripted):
+    scripted.kill()
+    os.waitid(os.P_PID, scripted.pid, os.WEXITED | os.WNOWAIT)
+    assert unavailable(scripted.pid) == {}
+    scripted.wait()
+    assert unavailable(scripted.pid) == {}
 
 
-def test_where_the_kernel_has_no_such_files_each_figure_has_its_reason(obedient, tmp_path, monkeypatch):
+def test_each_figure_has_a_reason_where_the_kernel_lacks_its_file(scripted, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "PROC", tmp_path)
-    assert {"proportional memory", "peak memory of a phase"} <= set(untold(obedient.pid))
+    assert {"proportional memory", "peak memory of a phase"} <= set(unavailable(scripted.pid))

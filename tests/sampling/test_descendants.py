@@ -1,4 +1,4 @@
-"""Who is below a process, by the kernel's lists and by all of /proc."""
+"""The descendants of a process, found by the kernel's lists and by reading all of /proc."""
 
 from pathlib import Path
 
@@ -8,22 +8,22 @@ import pytest
 from pytest_dlbench.sampling.descendants import PROC, descendants
 
 
-# A kernel's own lists, and one that keeps none.
+# The kernel's own lists, and a kernel without them.
 @pytest.fixture(params=[PROC, Path("/a/kernel/without")], ids=["lists", "no lists"])
-def found(request, obedient, do):
-    """The process ids that are found below the obedient process, in one way and in the other."""
-    root = psutil.Process(obedient.pid)
+def found(request, scripted, do):
+    """The ids of the scripted process's descendants, found in either way."""
+    root = psutil.Process(scripted.pid)
     return lambda: sorted(process.pid for process in descendants(root, request.param))
 
 
-def test_are_children_and_theirs(found, do, obedient):
+def test_children_and_grandchildren_are_descendants(found, do, scripted):
     do("one = child(); other = child()")
-    do("tell(other, 'grandchild = child()')")
+    do("send(other, 'grandchild = child()')")
     assert len(found()) == 3
-    assert found() == sorted(process.pid for process in psutil.Process(obedient.pid).children(recursive=True))
+    assert found() == sorted(process.pid for process in psutil.Process(scripted.pid).children(recursive=True))
 
 
-def test_are_those_too_that_another_thread_started(found, do):
+def test_children_started_by_another_thread_are_found(found, do):
     do("import threading; started = []")
     do("thread = threading.Thread(target=lambda: (started.append(child()), time.sleep(600)), daemon=True)")
     do("thread.start()")
@@ -31,11 +31,11 @@ def test_are_those_too_that_another_thread_started(found, do):
     assert len(found()) == 1
 
 
-def test_are_none_of_a_process_without_children(found):
+def test_a_process_without_children_has_no_descendants(found):
     assert found() == []
 
 
-def test_are_none_of_a_process_that_is_gone(found, obedient):
-    obedient.kill()
-    obedient.wait()
+def test_a_process_that_has_ended_has_no_descendants(found, scripted):
+    scripted.kill()
+    scripted.wait()
     assert found() == []

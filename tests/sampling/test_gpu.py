@@ -1,4 +1,4 @@
-"""Energy of a card: laws of the integral."""
+"""Energy of a GPU: laws of the integral."""
 
 import pytest
 from hypothesis import given
@@ -15,22 +15,22 @@ def readings(seconds, watts, joules=None):
 
 
 @given(times, st.floats(0, 1000))
-def test_constant_power_is_power_by_time_whenever_it_is_read(seconds, watts):
+def test_constant_power_integrates_to_power_times_time(seconds, watts):
     found, source = energy(readings(seconds, [watts] * len(seconds)))
     assert found == pytest.approx(watts * (seconds[-1] - seconds[0]))
     assert source == "integrated power"
 
 
 @given(times)
-def test_power_that_rises_evenly_is_integrated_exactly(seconds):
+def test_linearly_rising_power_is_integrated_exactly(seconds):
     found, _ = energy(readings(seconds, seconds))
     assert found == pytest.approx((seconds[-1] ** 2 - seconds[0] ** 2) / 2, abs=1e-6)
 
 
 @given(times, st.floats(0, 1000))
-def test_a_counter_goes_before_power(seconds, joules):
+def test_an_energy_counter_takes_precedence_over_power(seconds, joules):
     assert energy(readings(seconds, [500.0] * len(seconds), joules)) == (0.0, "counter")
 
 
-def test_a_card_that_tells_neither_has_no_energy():
+def test_a_gpu_that_reports_neither_has_no_energy():
     assert energy([GpuReading(seconds=0.0), GpuReading(seconds=1.0)]) == (None, "")

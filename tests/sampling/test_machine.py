@@ -23,11 +23,11 @@ class TestRoundedMemory:
     @pytest.mark.parametrize(
         ("gib", "rounded"), [(0.97, 1), (1.9, 2), (3.7, 4), (7.6, 8), (15.4, 16), (23.4, 24), (31.2, 32), (503.5, 512)]
     )
-    def test_is_what_is_built_in(self, gib, rounded):
+    def test_equals_the_installed_memory(self, gib, rounded):
         assert rounded_memory_gib(round(gib * GIB)) == rounded
 
     @given(st.sampled_from(SIZES), st.floats(min_value=0.9, max_value=1.05))
-    def test_is_the_same_for_whatever_a_kernel_keeps_for_itself(self, size, share):
+    def test_does_not_depend_on_how_much_the_kernel_reserves(self, size, share):
         assert rounded_memory_gib(round(size * share * GIB)) == size
 
     @given(amounts)
@@ -37,34 +37,34 @@ class TestRoundedMemory:
         assert rounded >= 1
 
     @given(amounts)
-    def test_of_a_rounded_size_is_that_size(self, amount):
+    def test_rounding_is_idempotent(self, amount):
         rounded = rounded_memory_gib(amount)
         assert rounded_memory_gib(round(rounded * GIB)) == rounded
 
     @given(amounts, amounts)
-    def test_of_more_is_no_less(self, one, other):
+    def test_rounding_is_monotonic(self, one, other):
         less, more = sorted((one, other))
         assert rounded_memory_gib(less) <= rounded_memory_gib(more)
 
     @given(st.integers(min_value=GIB, max_value=2**45))
-    def test_is_at_most_a_third_away(self, amount):
+    def test_is_off_by_at_most_a_third(self, amount):
         assert abs(rounded_memory_gib(amount) * GIB / amount - 1) <= 1 / 3
 
 
 class TestName:
     @given(st.text())
-    def test_holds_what_a_file_name_may(self, text):
+    def test_has_only_characters_that_a_file_name_may_have(self, text):
         assert re.fullmatch(r"[a-z0-9.-]*", machine._slug(text))
 
     @given(st.text())
-    def test_is_its_own_slug(self, text):
+    def test_slugging_is_idempotent(self, text):
         assert machine._slug(machine._slug(text)) == machine._slug(text)
 
-    def test_can_be_read(self):
+    def test_is_readable(self):
         text = "linux Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz 2cores 24gib"
         assert machine._slug(text) == "linux-intel-xeon-platinum-8375c-cpu-2.90ghz-2cores-24gib"
 
-    def test_of_this_machine_tells_its_parts(self):
+    def test_this_machines_name_has_its_parts(self):
         here = this_machine()
         assert re.fullmatch(r"[a-z0-9.-]+", here.name)
         assert here.name.startswith(f"{here.os_family}-")
@@ -74,7 +74,7 @@ class TestName:
 
 
 class TestCores:
-    def test_are_those_that_may_be_used(self):
+    def test_only_usable_cores_count(self):
         program = (
             "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
             "from pytest_dlbench.sampling.cores import usable_cores; print(usable_cores())"
@@ -82,5 +82,5 @@ class TestCores:
         done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
         assert done.stdout == "1\n"
 
-    def test_are_at_least_one(self):
+    def test_there_is_at_least_one(self):
         assert usable_cores() >= 1

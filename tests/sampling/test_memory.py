@@ -1,4 +1,4 @@
-"""The peak of a control group, from files as kernels have them."""
+"""The peak memory of a control group, from files in the kernel's format."""
 
 import pytest
 
@@ -9,7 +9,7 @@ PID = 7
 
 @pytest.fixture
 def machine(tmp_path):
-    """The peak that is read where the process is of these groups, and the mount has this file."""
+    """The peak that is read when the process is in these groups and the mount has this file."""
 
     def machine(membership, file="memory.peak", peak="123456789\n"):
         (tmp_path / "proc" / str(PID)).mkdir(parents=True)
@@ -21,22 +21,22 @@ def machine(tmp_path):
     return machine
 
 
-def test_is_that_of_the_processs_own_group(machine):
+def test_the_peak_is_that_of_the_processs_own_group(machine):
     assert machine("0::/user.slice/bench.scope\n", "user.slice/bench.scope/memory.peak") == 123456789
 
 
-def test_is_found_in_a_container_that_sees_only_its_own_group(machine):
+def test_the_peak_is_found_in_a_container_that_sees_only_its_own_group(machine):
     assert machine("0::/docker/4f1c\n") == 123456789
 
 
 @pytest.mark.parametrize("membership", ["4:memory:/docker/4f1c\n", ""])
-def test_of_version_1_or_of_no_group_is_not_told(machine, membership):
+def test_cgroup_v1_and_no_group_have_no_peak(machine, membership):
     assert machine(membership) is None
 
 
-def test_of_a_kernel_that_keeps_no_peak_is_not_told(machine):
+def test_a_kernel_without_memory_peak_has_no_peak(machine):
     assert machine("0::/\n", "memory.current") is None
 
 
-def test_of_a_process_that_is_gone_is_not_told(tmp_path):
+def test_a_process_that_has_ended_has_no_peak(tmp_path):
     assert group_peak_bytes(PID, tmp_path, tmp_path) is None

@@ -1,4 +1,4 @@
-"""The machine report, from files as kernels have them."""
+"""The report of noise sources, from files in the kernel's format."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from pytest_dlbench.sampling.noise import findings
 
 @pytest.fixture
 def found(tmp_path):
-    """The finding of a topic on a machine with these files."""
+    """The finding about a topic on a machine with these files."""
 
     def found(topic, files):
         for path, text in files.items():
@@ -46,7 +46,7 @@ NOISY = [
 QUIET = [
     ("virtual machine", {"proc/cpuinfo": "flags\t\t: fpu vme avx2"}, "no"),
     ("frequency governor", {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance"}, "performance"),
-    ("frequency governor", {}, "not told"),
+    ("frequency governor", {}, "not reported"),
     ("turbo", {f"{CPU}/intel_pstate/no_turbo": "1"}, "off"),
     ("turbo", {f"{CPU}/cpufreq/boost": "0"}, "off"),
     ("SMT", {f"{CPU}/smt/active": "0"}, "off"),
@@ -60,25 +60,25 @@ QUIET = [
 
 
 @pytest.mark.parametrize(("topic", "files", "state"), NOISY)
-def test_what_makes_noise_is_told_with_what_to_do(found, topic, files, state):
+def test_a_source_of_noise_is_reported_with_advice(found, topic, files, state):
     finding = found(topic, files)
     assert finding.state.startswith(state)
     assert finding.advice
 
 
 @pytest.mark.parametrize(("topic", "files", "state"), QUIET)
-def test_what_makes_none_has_no_advice(found, topic, files, state):
+def test_a_quiet_condition_has_no_advice(found, topic, files, state):
     finding = found(topic, files)
     assert finding.state.startswith(state)
     assert not finding.advice
 
 
 @pytest.mark.parametrize("topic", ["virtual machine", "load", "stolen time", "huge pages", "power supply"])
-def test_what_a_kernel_does_not_tell_is_left_out(found, topic):
+def test_a_condition_that_the_kernel_does_not_report_is_skipped(found, topic):
     assert found(topic, {}) is None
 
 
-def test_a_machine_without_a_card_says_why(found):
-    cards = [finding for finding in findings() if finding.topic.startswith("card")]
-    assert cards
-    assert all(finding.state for finding in cards)
+def test_a_machine_without_a_gpu_says_why(found):
+    gpus = [finding for finding in findings() if finding.topic.startswith("GPU")]
+    assert gpus
+    assert all(finding.state for finding in gpus)

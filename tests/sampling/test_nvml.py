@@ -1,4 +1,4 @@
-"""NVIDIA's cards through a library that answers as told; a real one was not at hand (docs/reference/gpu-check.md)."""
+"""NVIDIA GPUs through a fake NVML; docs/reference/gpu-check.md has the check on a real GPU."""
 
 import inspect
 
@@ -6,23 +6,23 @@ import pynvml
 import pytest
 
 from pytest_dlbench.sampling.gpu import GpuSampler
-from pytest_dlbench.sampling.nvml import SLOWED, NoCardsError, open_cards
-from tests.doubles.nvml import CARD, FakeNvml
+from pytest_dlbench.sampling.nvml import SLOWED, NoGpuError, open_gpus
+from tests.doubles.nvml import GPU, FakeNvml
 
 NOT_SUPPORTED = pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
 FUNCTIONS = [name for name in vars(FakeNvml) if name.startswith("nvml")]
 
 
-def card(**changes):
-    return {**CARD, **changes}
+def gpu(**changes):
+    return {**GPU, **changes}
 
 
 def phase(fake, pids=(1,), *, during=None):
-    """The figures of a phase with one sample in the middle, before which the cards may change."""
-    sampler = GpuSampler(open_cards(nvml=fake), lambda: pids)
+    """The usage in a phase with one sample in the middle, before which ``during`` may change the GPUs."""
+    sampler = GpuSampler(open_gpus(nvml=fake), lambda: pids)
     sampler.begin()
     if during:
-        during(fake.cards)
+        during(fake.gpus)
     sampler.sample()
     return sampler.end()
 
@@ -47,64 +47,64 @@ class TestAbsence:
             (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "RM has detected an NVML/RM version mismatch"),
         ],
     )
-    def test_of_the_driver_has_its_reason(self, code, reason):
-        with pytest.raises(NoCardsError, match=reason):
-            open_cards(nvml=FakeNvml(init=pynvml.NVMLError(code)))
+    def test_a_missing_driver_is_reported_with_the_reason(self, code, reason):
+        with pytest.raises(NoGpuError, match=reason):
+            open_gpus(nvml=FakeNvml(init=pynvml.NVMLError(code)))
 
-    def test_of_any_card_has_its_reason(self):
-        with pytest.raises(NoCardsError, match="knows no card"):
-            open_cards(nvml=FakeNvml(cards=[]))
+    def test_a_driver_without_gpus_is_reported(self):
+        with pytest.raises(NoGpuError, match="finds no GPU"):
+            open_gpus(nvml=FakeNvml(gpus=[]))
 
-    def test_of_one_figure_leaves_the_others(self):
+    def test_a_missing_figure_does_not_affect_the_others(self):
         old_driver = pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-        (usage,) = phase(FakeNvml([card(celsius=old_driver)]))
+        (usage,) = phase(FakeNvml([gpu(celsius=old_driver)]))
         assert usage.temperature_peak_celsius is None
         assert usage.absent == {"temperature": "Function Not Found"}
         assert usage.utilisation == 0.9
 
-    def test_on_a_slice_says_that_it_is_one(self):
-        (usage,) = phase(FakeNvml([card(mig=[1, 1], utilisation=NOT_SUPPORTED)]))
+    def test_a_missing_figure_of_a_slice_mentions_the_slice(self):
+        (usage,) = phase(FakeNvml([gpu(mig=[1, 1], utilisation=NOT_SUPPORTED)]))
         assert usage.utilisation is None
-        assert usage.absent == {"utilisation": "Not Supported (the card is sliced, MIG)"}
+        assert usage.absent == {"utilisation": "Not Supported (MIG slice)"}
 
-    def test_on_a_slice_that_is_named_says_so_too(self):
-        whole = card(uuid="GPU-a", mig=[1, 1])
-        one = card(uuid="MIG-b", mig=pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT), milliwatts=NOT_SUPPORTED)
-        (found,) = open_cards(["MIG-b"], FakeNvml([whole, one]))
+    def test_a_missing_figure_of_a_slice_opened_by_name_mentions_the_slice(self):
+        whole = gpu(uuid="GPU-a", mig=[1, 1])
+        one = gpu(uuid="MIG-b", mig=pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT), milliwatts=NOT_SUPPORTED)
+        (found,) = open_gpus(["MIG-b"], FakeNvml([whole, one]))
         found.read()
-        assert found.absent == {"power": "Not Supported (the card is sliced, MIG)"}
+        assert found.absent == {"power": "Not Supported (MIG slice)"}
 
-    def test_of_slicing_itself_is_nothing_to_tell(self):
+    def test_a_gpu_that_cannot_be_sliced_misses_nothing(self):
         assert phase(FakeNvml())[0].absent == {}
 
 
-class TestCards:
-    def test_are_all_without_names(self):
-        fake = FakeNvml([card(uuid="GPU-a"), card(uuid="GPU-b")])
-        assert [found.uuid for found in open_cards(nvml=fake)] == ["GPU-a", "GPU-b"]
+class TestOpenGpus:
+    def test_without_names_all_are_opened(self):
+        fake = FakeNvml([gpu(uuid="GPU-a"), gpu(uuid="GPU-b")])
+        assert [found.uuid for found in open_gpus(nvml=fake)] == ["GPU-a", "GPU-b"]
 
-    def test_are_found_by_index_and_by_uuid(self):
-        fake = FakeNvml([card(uuid="GPU-a"), card(uuid="GPU-b")])
-        assert [found.uuid for found in open_cards(["1", "GPU-a"], fake)] == ["GPU-b", "GPU-a"]
+    def test_gpus_are_found_by_index_and_by_uuid(self):
+        fake = FakeNvml([gpu(uuid="GPU-a"), gpu(uuid="GPU-b")])
+        assert [found.uuid for found in open_gpus(["1", "GPU-a"], fake)] == ["GPU-b", "GPU-a"]
 
-    def test_that_are_not_there_are_told(self):
-        with pytest.raises(NoCardsError, match="Invalid Argument"):
-            open_cards(["7"], FakeNvml())
+    def test_an_unknown_gpu_is_an_error(self):
+        with pytest.raises(NoGpuError, match="Invalid Argument"):
+            open_gpus(["7"], FakeNvml())
 
 
 class TestFigures:
-    def test_energy_is_the_counters_difference(self):
-        (usage,) = phase(FakeNvml(), during=lambda cards: cards[0].update(millijoules=5_090_000))
+    def test_energy_is_the_difference_of_the_counter(self):
+        (usage,) = phase(FakeNvml(), during=lambda gpus: gpus[0].update(millijoules=5_090_000))
         assert (usage.energy_joules, usage.energy_source) == (90.0, "counter")
 
-    def test_energy_of_a_card_without_a_counter_is_integrated_and_says_so(self):
-        (usage,) = phase(FakeNvml([card(millijoules=NOT_SUPPORTED)]))
+    def test_energy_without_a_counter_is_integrated_and_marked_so(self):
+        (usage,) = phase(FakeNvml([gpu(millijoules=NOT_SUPPORTED)]))
         assert usage.energy_source == "integrated power"
         assert usage.energy_joules > 0
 
-    def test_power_and_utilisation_are_means_and_memory_and_heat_peaks(self):
-        def change(cards):
-            cards[0].update(milliwatts=0, utilisation=0, memory=20 * 2**30, celsius=40)
+    def test_power_and_utilisation_are_means_memory_and_temperature_are_peaks(self):
+        def change(gpus):
+            gpus[0].update(milliwatts=0, utilisation=0, memory=20 * 2**30, celsius=40)
 
         (usage,) = phase(FakeNvml(), during=change)
         # One reading before, two after.
@@ -112,29 +112,29 @@ class TestFigures:
         assert usage.utilisation == pytest.approx(0.3)
         assert (usage.memory_peak_bytes, usage.temperature_peak_celsius) == (20 * 2**30, 61)
 
-    def test_memory_of_the_worker_is_that_of_its_processes(self):
-        (usage,) = phase(FakeNvml([card(processes={10: 100, 11: 20, 99: 5000})]), pids=(10, 11))
+    def test_the_workers_memory_is_the_sum_over_its_processes(self):
+        (usage,) = phase(FakeNvml([gpu(processes={10: 100, 11: 20, 99: 5000})]), pids=(10, 11))
         assert usage.process_memory_peak_bytes == 120
 
-    def test_processes_of_others_are_counted(self):
-        (usage,) = phase(FakeNvml([card(processes={10: 100, 98: None, 99: 5000})]), pids=(10,))
+    def test_foreign_processes_are_counted(self):
+        (usage,) = phase(FakeNvml([gpu(processes={10: 100, 98: None, 99: 5000})]), pids=(10,))
         assert usage.foreign_processes == 2
 
-    def test_processes_of_another_namespace_cannot_be_told_apart(self):
-        (usage,) = phase(FakeNvml([card(processes={4711: 100})]), pids=(10,))
+    def test_processes_of_another_pid_namespace_are_not_counted_as_foreign(self):
+        (usage,) = phase(FakeNvml([gpu(processes={4711: 100})]), pids=(10,))
         assert usage.foreign_processes is None
 
-    def test_reasons_for_slowing_are_kept_if_they_were_there_once(self):
+    def test_a_throttle_reason_seen_once_is_kept(self):
         hot = pynvml.nvmlClocksThrottleReasonHwThermalSlowdown | pynvml.nvmlClocksThrottleReasonGpuIdle
 
-        (usage,) = phase(FakeNvml([card(reasons=hot)]), during=lambda cards: cards[0].update(reasons=0))
+        (usage,) = phase(FakeNvml([gpu(reasons=hot)]), during=lambda gpus: gpus[0].update(reasons=0))
         assert usage.slowed_by == ("hot (hardware)",)
 
     @pytest.mark.parametrize("name", SLOWED)
-    def test_every_reason_that_is_trouble_is_told(self, name):
-        (usage,) = phase(FakeNvml([card(reasons=getattr(pynvml, name))]))
+    def test_every_throttle_reason_that_means_trouble_is_reported(self, name):
+        (usage,) = phase(FakeNvml([gpu(reasons=getattr(pynvml, name))]))
         assert usage.slowed_by == (SLOWED[name],)
 
-    def test_of_several_cards_are_apart(self):
-        one, other = phase(FakeNvml([card(mhz=1000), card(mhz=2000)]))
+    def test_several_gpus_have_separate_figures(self):
+        one, other = phase(FakeNvml([gpu(mhz=1000), gpu(mhz=2000)]))
         assert (one.sm_clock_mean_mhz, other.sm_clock_mean_mhz) == (1000, 2000)

@@ -1,4 +1,4 @@
-"""What is read of a process from outside, against processes that do what they are told."""
+"""What is read of a process from outside, checked on scripted processes."""
 
 import os
 import subprocess
@@ -16,12 +16,12 @@ MIB = 2**20
 
 
 def cpu_seconds(usage: Usage) -> float:
-    """In user and kernel mode: which of them, the kernel only guesses at its ticks."""
+    """User and system time together: the kernel only estimates the split, from its ticks."""
     return usage.user_seconds + usage.system_seconds
 
 
 class TestMemory:
-    def test_that_is_kept_is_in_the_samples_and_in_the_peak(self, tree, do):
+    def test_kept_memory_is_in_the_samples_and_in_the_peak(self, tree, do):
         tree.begin()
         do("kept = allocate(200)")
         tree.sample()
@@ -31,42 +31,42 @@ class TestMemory:
         assert usage.samples == 3
         assert usage.rss_mean_bytes > 2 / 3 * 200 * MIB
 
-    @pytest.mark.skipif(not memory.peak_bytes(psutil.Process().pid), reason="this kernel tells no VmHWM")
-    def test_that_was_had_between_two_samples_only_is_in_the_peak(self, tree, do):
+    @pytest.mark.skipif(not memory.peak_bytes(psutil.Process().pid), reason="this kernel has no VmHWM")
+    def test_a_spike_between_two_samples_is_in_the_peak(self, tree, do):
         tree.begin()
         do("spike(200)")
         usage = tree.end()
         assert usage.rss_peak_bytes > 200 * MIB
         assert usage.rss_mean_bytes < 100 * MIB
 
-    def test_of_a_child_counts(self, tree, do):
+    def test_memory_of_a_child_counts(self, tree, do):
         do("other = child()")
-        do("tell(other, 'kept = allocate(200)')")
+        do("send(other, 'kept = allocate(200)')")
         tree.begin()
         assert tree.end().rss_mean_bytes > 200 * MIB
 
-    def test_of_a_child_that_came_during_the_phase_counts_at_its_end(self, tree, do):
+    def test_memory_of_a_child_started_during_the_phase_counts_at_its_end(self, tree, do):
         tree.begin()
         do("other = child()")
-        do("tell(other, 'kept = allocate(200)')")
+        do("send(other, 'kept = allocate(200)')")
         assert tree.end().rss_peak_bytes > 200 * MIB
 
-    def test_of_a_child_that_is_gone_does_not_count(self, tree, do):
+    def test_memory_of_a_child_that_has_ended_does_not_count(self, tree, do):
         do("other = child()")
-        do("tell(other, 'kept = allocate(200)')")
+        do("send(other, 'kept = allocate(200)')")
         tree.begin()
         do("other.kill(); other.wait()")
         tree.sample()
         assert tree.end().rss_mean_bytes < 200 * MIB
 
-    def test_of_the_driver_does_not_count(self, tree):
+    def test_memory_of_the_driver_does_not_count(self, tree):
         kept = bytearray(200 * MIB)
         tree.begin()
         assert tree.end().rss_peak_bytes < len(kept)
 
 
 class TestSeconds:
-    def test_of_a_busy_process_count(self, tree, do):
+    def test_time_of_a_busy_process_counts(self, tree, do):
         tree.begin()
         do("burn(0.4)")
         usage = tree.end()
@@ -74,31 +74,31 @@ class TestSeconds:
         assert 0.35 < cpu_seconds(usage) < 0.9
         assert usage.wall_seconds > 0.4
 
-    def test_in_the_kernel_count(self, tree, do):
+    def test_time_in_the_kernel_counts(self, tree, do):
         tree.begin()
         do("for _ in range(30): spike(16)")
         assert tree.end().system_seconds > 0
 
-    def test_of_a_child_that_lives_count(self, tree, do):
+    def test_time_of_a_live_child_counts(self, tree, do):
         tree.begin()
         do("other = child()")
-        do("tell(other, 'burn(0.3)')")
+        do("send(other, 'burn(0.3)')")
         assert 0.25 < cpu_seconds(tree.end()) < 0.8
 
-    def test_of_a_child_that_was_waited_for_count(self, tree, do):
+    def test_time_of_a_child_that_was_waited_for_counts(self, tree, do):
         tree.begin()
         do("other = child()")
-        do("tell(other, 'burn(0.3)')")
+        do("send(other, 'burn(0.3)')")
         do("other.kill(); other.wait()")
         assert 0.25 < cpu_seconds(tree.end()) < 0.8
 
-    def test_of_a_childs_child_count(self, tree, do):
+    def test_time_of_a_grandchild_counts(self, tree, do):
         tree.begin()
         do("other = child()")
-        do("""tell(other, "grandchild = child(); tell(grandchild, 'burn(0.3)')")""")
+        do("""send(other, "grandchild = child(); send(grandchild, 'burn(0.3)')")""")
         assert 0.25 < cpu_seconds(tree.end()) < 0.8
 
-    def test_before_the_phase_do_not_count(self, tree, do):
+    def test_time_before_the_phase_does_not_count(self, tree, do):
         do("burn(0.3)")
         tree.begin()
         usage = tree.end()
@@ -106,7 +106,7 @@ class TestSeconds:
 
 
 class TestPhases:
-    def test_are_apart(self, tree, do):
+    def test_phases_are_separate(self, tree, do):
         tree.begin()
         do("kept = allocate(200); burn(0.3)")
         busy = tree.end()
@@ -118,30 +118,30 @@ class TestPhases:
         assert (busy.samples, idle.samples) == (2, 3)
         assert idle.rss_mean_bytes < 100 * MIB < busy.rss_mean_bytes
 
-    def test_look_for_new_children_once_a_period(self, tree, do, monkeypatch):
+    def test_new_children_are_found_once_a_period(self, tree, do, monkeypatch):
         monkeypatch.setattr(processes, "CHILDREN_PERIOD_SECONDS", 0.0)
         tree.begin()
         do("other = child()")
-        do("tell(other, 'kept = allocate(200)')")
+        do("send(other, 'kept = allocate(200)')")
         tree.sample()
         do("other.kill(); other.wait()")
         assert tree.end().rss_peak_bytes > 200 * MIB
 
-    def test_look_for_children_no_oftener_than_that(self, obedient, monkeypatch):
-        tree = processes.ProcessTree(obedient.pid)
-        now, looked = monotonic(), []
+    def test_children_are_searched_no_more_than_once_a_period(self, scripted, monkeypatch):
+        tree = processes.ProcessTree(scripted.pid)
+        now, searches = monotonic(), []
         find = tree._find_children
         monkeypatch.setattr(processes, "monotonic", lambda: now)
-        monkeypatch.setattr(tree, "_find_children", lambda: looked.append(now) or find())
+        monkeypatch.setattr(tree, "_find_children", lambda: searches.append(now) or find())
         tree.begin()
-        looked.clear()
+        searches.clear()
         for _ in range(12):
             now += processes.CHILDREN_PERIOD_SECONDS / 4
             tree.sample()
-        assert len(looked) == 3
+        assert len(searches) == 3
 
-    def test_read_proportional_memory_in_a_thousandth_of_the_time(self, obedient, monkeypatch):
-        tree = processes.ProcessTree(obedient.pid)
+    def test_reading_proportional_memory_takes_at_most_a_thousandth_of_the_time(self, scripted, monkeypatch):
+        tree = processes.ProcessTree(scripted.pid)
         now = [monotonic()]
 
         def read(pid):
@@ -158,41 +158,41 @@ class TestPhases:
         assert len(tree._pss_bytes) == pytest.approx(11, abs=1.2)
 
 
-class TestGone:
-    def test_before_the_phase_counts_as_nothing(self, tree, obedient):
-        obedient.kill()
-        obedient.wait()
+class TestEndedProcess:
+    def test_a_process_that_ended_before_the_phase_counts_as_0(self, tree, scripted):
+        scripted.kill()
+        scripted.wait()
         tree.begin()
         tree.sample()
         usage = tree.end()
         assert (usage.samples, usage.rss_mean_bytes, usage.rss_peak_bytes) == (0, 0, 0)
         assert (usage.user_seconds, usage.system_seconds) == (0, 0)
 
-    def test_during_the_phase_keeps_what_was_seen(self, tree, do, obedient):
+    def test_a_process_that_ends_during_the_phase_keeps_its_samples(self, tree, do, scripted):
         do("kept = allocate(200)")
         tree.begin()
-        obedient.kill()
-        obedient.wait()
+        scripted.kill()
+        scripted.wait()
         usage = tree.end()
         assert usage.samples == 1
         assert usage.rss_peak_bytes == usage.rss_mean_bytes > 200 * MIB
         assert (usage.user_seconds, usage.system_seconds) == (0, 0)
 
-    def test_and_not_waited_for_has_its_seconds_but_no_memory(self, tree, do, obedient):
+    def test_a_zombie_has_its_seconds_but_no_memory(self, tree, do, scripted):
         tree.begin()
         do("burn(0.3)")
-        obedient.kill()
-        os.waitid(os.P_PID, obedient.pid, os.WEXITED | os.WNOWAIT)
+        scripted.kill()
+        os.waitid(os.P_PID, scripted.pid, os.WEXITED | os.WNOWAIT)
         usage = tree.end()
         assert 0.25 < cpu_seconds(usage) < 0.8
         assert usage.samples == 1
 
 
-def test_the_kernels_peak_of_no_process_is_0():
+def test_the_peak_of_a_process_that_does_not_exist_is_0():
     assert memory.peak_bytes(2**31 - 1) == 0
 
 
-def test_the_kernels_peak_is_that_of_the_program_not_of_who_started_it():
+def test_the_peak_is_that_of_the_program_not_of_its_parent():
     kept = bytearray(b"x") * (200 * MIB)
     command = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
@@ -203,9 +203,9 @@ def test_the_kernels_peak_is_that_of_the_program_not_of_who_started_it():
 
 
 class TestForeignLoad:
-    def test_is_what_others_use_meanwhile(self, tree):
+    def test_is_what_other_processes_use_meanwhile(self, tree):
         tree.begin()
-        # This process is not of the tree.
+        # This process is not in the tree.
         end = process_time() + 0.5
         while process_time() < end:
             pass

@@ -1,4 +1,4 @@
-"""Energy counters of processors, from files as the kernel has them."""
+"""Energy counters of processors, from files in the kernel's format."""
 
 import pytest
 
@@ -9,7 +9,7 @@ RANGE = 1000_000
 
 @pytest.fixture
 def zones(tmp_path):
-    """Two sockets; the first has memory and cores of its own counters."""
+    """Two sockets; the first also has counters for its memory and its cores."""
     for folder, name in (
         ("intel-rapl:0", "package-0"),
         ("intel-rapl:1", "package-1"),
@@ -27,7 +27,7 @@ def count(zones, zone, microjoules):
     (zones / zone / "energy_uj").write_text(f"{microjoules}\n")
 
 
-def test_joules_are_differences_summed_over_the_sockets(zones):
+def test_joules_are_counter_differences_summed_over_sockets(zones):
     rapl = Rapl(zones)
     rapl.begin()
     count(zones, "intel-rapl:0", 950_000)
@@ -35,7 +35,7 @@ def test_joules_are_differences_summed_over_the_sockets(zones):
     assert rapl.end() == pytest.approx({"package_joules": 0.07, "dram_joules": 0.0})
 
 
-def test_a_counter_that_comes_round_goes_on(zones):
+def test_a_counter_that_wraps_around_keeps_counting(zones):
     rapl = Rapl(zones)
     rapl.begin()
     for reached in (100_000, 800_000, 50_000):
@@ -51,14 +51,14 @@ def test_cores_are_part_of_their_package_and_not_counted_twice(zones):
     assert rapl.end()["package_joules"] == 0
 
 
-def test_a_machine_without_counters_is_told(tmp_path):
+def test_a_machine_without_counters_is_reported(tmp_path):
     with pytest.raises(CannotRead, match=r"no energy counter of the processor \(RAPL\)"):
         Rapl(tmp_path)
 
 
-def test_a_counter_that_cannot_be_read_is_told(zones):
-    # Root, as which tests may run, reads every file; a folder is none.
+def test_an_unreadable_counter_is_reported(zones):
+    # A folder instead of a file, because tests may run as root, which can read every file.
     (zones / "intel-rapl:0" / "energy_uj").unlink()
     (zones / "intel-rapl:0" / "energy_uj").mkdir()
-    with pytest.raises(CannotRead, match=r"energy_uj: Is a directory; kernels since 5\.10 let only root read it"):
+    with pytest.raises(CannotRead, match=r"energy_uj: Is a directory; since Linux 5\.10 only root may read it"):
         Rapl(zones)

@@ -16,7 +16,7 @@ series = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**12)), max_
 
 
 @given(series, st.integers(1, 50))
-def test_is_never_longer_than_asked(samples, limit):
+def test_a_thinned_series_has_at_most_the_limit(samples, limit):
     line = thinned(samples, limit)
     lengths = {len(getattr(line, field.name)) for field in fields(line)}
     assert lengths == {len(line.seconds)}
@@ -24,18 +24,18 @@ def test_is_never_longer_than_asked(samples, limit):
 
 
 @given(series, st.integers(1, 50))
-def test_keeps_the_peak_and_the_last_moment(samples, limit):
+def test_thinning_keeps_the_peak_and_the_last_moment(samples, limit):
     line = thinned(samples, limit)
     assert max(line.rss_bytes, default=None) == max((sample.rss_bytes for sample in samples), default=None)
     assert line.seconds[-1:] == tuple(sample.seconds for sample in samples[-1:])
 
 
 @given(series)
-def test_keeps_a_short_series_whole(samples):
+def test_a_short_series_is_unchanged(samples):
     line = thinned(samples, 300)
     assert line.rss_bytes == tuple(sample.rss_bytes for sample in samples)
 
 
 @given(series, st.integers(1, 50))
-def test_keeps_the_order(samples, limit):
+def test_thinning_keeps_the_order(samples, limit):
     assert list(thinned(samples, limit).seconds) == sorted(thinned(samples, limit).seconds)

@@ -1,4 +1,4 @@
-"""Figures against the kernel that owns the number, of real processes."""
+"""Figures of real processes, checked against the kernel's own accounting."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
 
 MIB = 2**20
 
-# Burns with two threads and a child that is waited for, then says what the kernel's own account of it is.
+# Burns CPU in two threads and a child that is waited for, then prints the kernel's own accounting of it.
 BURNS = """
 import resource, subprocess, sys, threading, time
 CHILD = "import time\\nwhile time.process_time() < 0.5: sum(range(10000))"
@@ -41,7 +41,7 @@ def started(program: str) -> subprocess.Popen[str]:
     )
 
 
-def test_cpu_seconds_are_those_of_the_childs_own_rusage_within_1_percent():
+def test_cpu_seconds_match_the_processs_own_rusage_within_1_percent():
     with started(BURNS) as process:
         tree = ProcessTree(process.pid)
         tree.begin()
@@ -50,13 +50,13 @@ def test_cpu_seconds_are_those_of_the_childs_own_rusage_within_1_percent():
         own = float(process.stdout.readline())
         usage = tree.end()
         process.communicate("end\n")
-    # The kernel tells seconds in ticks of 10 ms.
+    # The kernel counts time in ticks of 10 ms.
     assert usage.user_seconds + usage.system_seconds == pytest.approx(own, rel=0.01, abs=0.02)
 
 
-@pytest.mark.skipif(not memory.peak_bytes(psutil.Process().pid), reason="this kernel tells no VmHWM")
+@pytest.mark.skipif(not memory.peak_bytes(psutil.Process().pid), reason="this kernel has no VmHWM")
 class TestPeak:
-    def test_shows_what_was_had_for_50_ms_between_two_samples_within_1_percent(self, tree, do):
+    def test_memory_held_for_50_ms_between_two_samples_is_shown_within_1_percent(self, tree, do):
         do("allocate(1)")
         tree.begin()
         resident = tree.end().rss_peak_bytes
@@ -64,7 +64,7 @@ class TestPeak:
         do("kept = allocate(300); time.sleep(0.05); del kept")
         assert tree.end().rss_peak_bytes == pytest.approx(resident + 300 * MIB, rel=0.01)
 
-    def test_of_one_phase_is_not_that_of_the_next(self, tree, do):
+    def test_the_peak_of_one_phase_is_not_that_of_the_next(self, tree, do):
         tree.begin()
         do("kept = allocate(200); del kept")
         assert tree.end().rss_peak_bytes > 200 * MIB
@@ -74,7 +74,7 @@ class TestPeak:
 
 
 class TestTimeLine:
-    def test_shows_a_sleep_of_the_worker_where_the_worker_says_it_was(self, tree, do):
+    def test_a_sleep_of_the_worker_is_shown_when_it_happened(self, tree, do):
         tree.begin()
         for _ in range(3):
             do("burn(0.1)")
@@ -87,12 +87,12 @@ class TestTimeLine:
         tree.end()
         line = tree.timeline()
         moments = list(zip(line.seconds, line.cpu_seconds, strict=True))
-        # Sampled around each order: the sleep is the one interval in which nothing was computed, however busy we are.
+        # Sampled around each command: the sleep is the only interval without computation, however busy the machine is.
         spans = [(one, two) for one, two in pairwise(moments) if two[1] - one[1] < 0.05]
         assert any(one[0] <= asleep - tree._origin and awake - tree._origin <= two[0] + 0.1 for one, two in spans)
         assert sum(two[1] - one[1] >= 0.05 for one, two in pairwise(moments)) == 4
 
-    def test_shows_what_others_used_where_they_used_it(self, tree):
+    def test_foreign_load_is_shown_when_it_happened(self, tree):
         tree.begin()
         until = process_time() + 0.3
         while process_time() < until:
@@ -101,10 +101,10 @@ class TestTimeLine:
         tree.end()
         line = tree.timeline()
         others = [machine - ours for machine, ours in zip(line.machine_seconds, line.cpu_seconds, strict=True)]
-        # The first sample is before, the second behind it; the kernel's ticks are of 10 ms.
+        # The first sample is before the load, the second after it; the kernel's ticks are 10 ms.
         assert others[1] - others[0] > 0.3 - 0.05
 
-    def test_goes_on_from_phase_to_phase(self, tree):
+    def test_continues_across_phases(self, tree):
         for _ in range(3):
             tree.begin()
             tree.end()
@@ -114,37 +114,37 @@ class TestTimeLine:
 
 
 class TestCounters:
-    def test_of_faults_count_every_page_that_is_touched(self, tree, do):
+    def test_faults_count_every_page_that_is_touched(self, tree, do):
         tree.begin()
         do("spike(64)")
         assert tree.end().minor_faults >= 64 * MIB // 2**16
 
-    def test_of_waiting_count_what_a_neighbour_on_the_same_core_takes(self, tree, do, obedient):
+    def test_waiting_counts_the_time_that_another_process_takes_on_the_same_core(self, tree, do, scripted):
         core = min(psutil.Process().cpu_affinity())
-        psutil.Process(obedient.pid).cpu_affinity([core])
+        psutil.Process(scripted.pid).cpu_affinity([core])
         tree.begin()
         do("other = child(); import threading")
-        do("threading.Thread(target=tell, args=(other, 'burn(0.4)')).start(); burn(0.4)")
+        do("threading.Thread(target=send, args=(other, 'burn(0.4)')).start(); burn(0.4)")
         usage = tree.end()
-        # Two that want one processor: each waits about as long as the other runs.
+        # Two processes share one core: each waits about as long as the other runs.
         assert usage.waited_seconds > 0.2
         assert usage.involuntary_switches > 0
 
-    def test_of_the_machines_cores_have_the_share_of_the_one_that_works(self, tree, do, obedient):
+    def test_core_use_shows_the_busy_core(self, tree, do, scripted):
         core = max(psutil.Process().cpu_affinity())
-        psutil.Process(obedient.pid).cpu_affinity([core])
+        psutil.Process(scripted.pid).cpu_affinity([core])
         tree.begin()
         do("burn(0.3)")
         usage = tree.end()
         assert len(usage.core_use) == psutil.cpu_count()
         assert all(0 <= share <= 1 for share in usage.core_use)
-        # Others may be on it, too; the kernel counts in ticks of 10 ms.
+        # Other processes may run on it too; the kernel counts in ticks of 10 ms.
         ours = usage.user_seconds + usage.system_seconds
         assert usage.core_use[core] * usage.wall_seconds > ours - 0.05
 
 
 class TestSurvivors:
-    def test_that_left_the_workers_group_and_tree_are_found_and_ended(self):
+    def test_survivors_outside_the_workers_group_and_tree_are_killed(self):
         program = "import os, sys, time\nif os.fork(): os._exit(0)\nos.setsid()\nprint(os.getpid(), flush=True)\n"
         command = [sys.executable, "-S", "-c", f"{program}time.sleep(600)"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={VARIABLE: "this-run"}) as process:
@@ -155,5 +155,5 @@ class TestSurvivors:
             assert len(end_survivors("this-run")) == 1
         assert not survivor.is_running() or survivor.status() == psutil.STATUS_ZOMBIE
 
-    def test_are_none_where_nothing_was_left(self):
+    def test_there_are_none_if_nothing_survived(self):
         assert end_survivors("a-run-that-never-was") == ()

@@ -29,24 +29,24 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def complaint(store):
+def error_of(store):
     with pytest.raises(FileFormatError) as caught:
         store.read(CASE, MACHINE)
     return str(caught.value)
 
 
-def spoiled(store, **changes):
-    """What is said of a baseline whose fields were edited by hand."""
+def error_with(store, **changes):
+    """The error for a baseline whose fields were edited by hand."""
     path = written(store)
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-    return complaint(store)
+    return error_of(store)
 
 
 def with_session(store, **changes):
-    """What is said of one whose session was."""
+    """The error for a baseline whose session was edited by hand."""
     path = written(store)
     (session,) = json.loads(path.read_text())["sessions"]
-    return spoiled(store, sessions=[session | changes])
+    return error_with(store, sessions=[session | changes])
 
 
 # Writing
@@ -61,7 +61,7 @@ def test_a_case_without_a_baseline_has_none(store):
     assert store.read(CASE, MACHINE) is None
 
 
-def test_a_baseline_lies_under_its_machine_and_its_case(store):
+def test_a_baselines_path_has_its_machine_and_its_case(store):
     assert written(store) == store.folder / MACHINE.name / f"{CASE.id}.json"
 
 
@@ -82,7 +82,7 @@ def test_writing_twice_gives_the_same_bytes(store):
     assert written(store).read_bytes() == first
 
 
-def test_the_order_of_the_fields_does_not_show(store):
+def test_the_order_of_the_fields_does_not_matter(store):
     shuffled = records.baseline(recipe=dict(reversed(records.RECIPE.items())))
     first = written(store).read_bytes()
     assert written(store, shuffled).read_bytes() == first
@@ -98,15 +98,15 @@ def test_the_file_ends_with_one_line_feed(store):
     assert content.endswith(b"}\n")
 
 
-def test_nothing_but_the_file_is_left(store):
+def test_no_temporary_files_remain(store):
     assert names(written(store).parent) == [f"{CASE.id}.json"]
 
 
-def test_the_file_can_be_read_by_others(store):
+def test_other_users_can_read_the_file(store):
     assert written(store).stat().st_mode & 0o777 == 0o644
 
 
-def test_every_session_is_one_line_so_that_one_more_is_one_line_more(store):
+def test_every_session_is_one_line(store):
     one = records.baseline_of(records.runs())
     two = records.baseline_of(records.runs(), records.runs(steps=(0.02,) * 3))
     before, after = (written(store, baseline).read_text().splitlines() for baseline in (one, two))
@@ -143,7 +143,7 @@ def test_a_baseline_of_the_first_format_is_read_as_one_session(store):
     assert session.values["accuracy"] == (0.95, 0.96, 0.94)
 
 
-def test_a_baseline_of_the_first_format_is_written_in_the_present_one(store):
+def test_a_baseline_of_the_first_format_is_written_in_the_current_one(store):
     of_first_format(store)
     store.write(store.read(CASE, MACHINE))
     assert json.loads(store.path(CASE, MACHINE).read_text())["format"] == 2
@@ -152,22 +152,22 @@ def test_a_baseline_of_the_first_format_is_written_in_the_present_one(store):
 @pytest.mark.parametrize("changes", [{"metrics": {"step_time": []}}, {"seeds": [1, 1, 2]}, {"metrics": {}}])
 def test_a_damaged_baseline_of_the_first_format_is_refused(store, changes):
     of_first_format(store, **changes)
-    assert "restore it from version control" in complaint(store)
+    assert "restore it from version control" in error_of(store)
 
 
 # Names of sessions
 
 
-def test_a_session_is_named_by_when_it_was_saved():
+def test_a_session_is_named_after_its_time_of_saving():
     assert session_name("2026-11-20T10:00:00+00:00") == "20261120T100000"
 
 
-def test_sessions_of_one_second_have_names_of_their_own():
+def test_sessions_saved_in_the_same_second_have_different_names():
     taken = records.baseline()
     assert session_name("2026-11-20T10:00:00+00:00", taken) == "20261120T100000-2"
 
 
-# Whole or not at all
+# Atomic writes
 
 FULL_DISK = """
 import resource, sys
@@ -181,41 +181,41 @@ except OSError as error:
 """
 
 
-def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_litter(tmp_path):
+def test_a_write_that_fails_halfway_leaves_the_old_file_and_no_temporary_file(tmp_path):
     (tmp_path / "case.json").write_bytes(b"old")
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "case.json")]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     assert (said, names(tmp_path), (tmp_path / "case.json").read_bytes()) == ("OSError\n", ["case.json"], b"old")
 
 
-def test_a_write_of_something_else_than_bytes_leaves_the_old_file_and_no_litter(tmp_path):
+def test_writing_something_other_than_bytes_leaves_the_old_file_and_no_temporary_file(tmp_path):
     (tmp_path / "case.json").write_bytes(b"old")
     with pytest.raises(TypeError):
         write_whole(tmp_path / "case.json", "text")
     assert (names(tmp_path), (tmp_path / "case.json").read_bytes()) == (["case.json"], b"old")
 
 
-def test_a_target_that_cannot_be_replaced_leaves_no_litter(tmp_path):
+def test_a_target_that_cannot_be_replaced_leaves_no_temporary_file(tmp_path):
     (tmp_path / "case.json").mkdir()
     with pytest.raises(OSError, match="directory"):
         write_whole(tmp_path / "case.json", b"new")
     assert names(tmp_path) == ["case.json"]
 
 
-def test_whoever_has_the_old_file_open_keeps_it(store):
+def test_a_reader_with_the_old_file_open_keeps_it(store):
     path = written(store)
     with path.open("rb") as before:
         written(store, records.baseline_of(records.runs(), records.runs()))
         assert codec.decode(before.read(), type(records.baseline()), "here") == records.baseline()
 
 
-# Files that cannot be trusted
+# Invalid files
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"{", b"not json", b"\xff\xfe{}"])
-def test_what_is_no_json_is_refused(store, content):
+def test_a_file_that_is_not_json_is_refused(store, content):
     written(store).write_bytes(content)
-    assert "not complete JSON" in complaint(store)
+    assert "not complete JSON" in error_of(store)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -223,19 +223,19 @@ def test_a_truncated_file_is_refused(store, share):
     path = written(store)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    assert "not complete JSON" in complaint(store)
+    assert "not complete JSON" in error_of(store)
 
 
 def test_a_file_that_is_not_utf8_is_refused(store):
     path = written(store, records.baseline(sessions=(records.baseline_session(reason="größer"),)))
     path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
-    assert str(path) in complaint(store)
+    assert str(path) in error_of(store)
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '"text"', "3"])
-def test_json_of_another_kind_is_refused(store, content):
+def test_json_that_is_not_an_object_is_refused(store, content):
     written(store).write_text(content)
-    assert "Expected `object`" in complaint(store)
+    assert "Expected `object`" in error_of(store)
 
 
 @pytest.mark.parametrize(
@@ -247,29 +247,29 @@ def test_json_of_another_kind_is_refused(store, content):
         ({"saved": 20261120}, "$.sessions[0].saved"),
     ],
 )
-def test_a_wrong_type_of_a_session_is_told_with_its_place(store, changes, place):
+def test_a_wrong_type_in_a_session_is_reported_with_its_path(store, changes, place):
     assert place in with_session(store, **changes)
 
 
-def test_a_wrong_type_is_told_with_its_place(store):
-    assert "$.case" in spoiled(store, case="training")
+def test_a_wrong_type_is_reported_with_its_path(store):
+    assert "$.case" in error_with(store, case="training")
 
 
-def test_another_case_is_refused(store):
+def test_a_baseline_of_another_case_is_refused(store):
     path = written(store)
     other = replace(records.baseline(), case=records.case("training-jax-mnist-cnn"))
     path.write_bytes(codec.encode_file(other))
-    assert re.search(r"is of the case 'training-jax-mnist-cnn' @ \$\.case\.id", complaint(store))
+    assert re.search(r"belongs to the case 'training-jax-mnist-cnn' @ \$\.case\.id", error_of(store))
 
 
 @pytest.mark.parametrize("number", [0, 3, 99])
-def test_another_format_is_refused(store, number):
-    assert f"format {number}; this version reads 1 and 2" in spoiled(store, format=number)
+def test_an_unknown_format_is_refused(store, number):
+    assert f"format {number}; this version reads 1 and 2" in error_with(store, format=number)
 
 
-def test_another_format_is_told_even_where_all_else_is_different(store):
+def test_an_unknown_format_is_reported_even_if_everything_else_differs(store):
     written(store).write_text('{"format": 3, "figures": []}')
-    assert "format 3; this version reads 1 and 2" in complaint(store)
+    assert "format 3; this version reads 1 and 2" in error_of(store)
 
 
 def test_fewer_values_than_seeds_are_refused(store):
@@ -285,7 +285,7 @@ def test_a_session_without_figures_is_refused(store):
     assert "@ $.sessions[0].medians" in with_session(store, medians={})
 
 
-def test_a_seed_that_is_there_twice_is_refused(store):
+def test_a_duplicate_seed_is_refused(store):
     assert "@ $.sessions[0].seeds" in with_session(store, seeds=[1, 1, 2])
 
 
@@ -294,37 +294,37 @@ def test_a_figure_below_zero_is_refused(store):
 
 
 def test_a_baseline_without_sessions_is_refused(store):
-    assert "no session @ $.sessions" in spoiled(store, sessions=[])
+    assert "no session @ $.sessions" in error_with(store, sessions=[])
 
 
-def test_two_sessions_of_one_name_are_refused(store):
+def test_two_sessions_with_the_same_id_are_refused(store):
     path = written(store)
     (session,) = json.loads(path.read_text())["sessions"]
-    assert "two sessions have one id" in spoiled(store, sessions=[session, session])
+    assert "two sessions have the same id" in error_with(store, sessions=[session, session])
 
 
-def test_an_anchor_that_is_not_there_is_refused(store):
-    assert "no session 'gone' @ $.anchor" in spoiled(store, anchor="gone")
+def test_a_missing_reference_session_is_refused(store):
+    assert "no session 'gone' @ $.anchor" in error_with(store, anchor="gone")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_a_figure_that_is_no_number_is_refused(store, number):
+def test_a_figure_that_is_not_a_number_is_refused(store, number):
     path = written(store)
     path.write_text(path.read_text().replace("0.01", number))
-    assert str(path) in complaint(store)
+    assert str(path) in error_of(store)
 
 
-def test_a_complaint_names_the_file(store):
-    assert spoiled(store, format=3).startswith(f"{store.path(CASE, MACHINE)}: ")
+def test_an_error_names_the_file(store):
+    assert error_with(store, format=3).startswith(f"{store.path(CASE, MACHINE)}: ")
 
 
 @pytest.mark.parametrize("changes", [{"format": 3}, {"anchor": "gone"}, {"sessions": []}])
-def test_a_complaint_says_what_to_do(store, changes):
+def test_an_error_says_what_to_do(store, changes):
     advice = "restore it from version control, or delete it and save a new one with --dlbench-save"
-    assert spoiled(store, **changes).endswith(f"\n  {advice}")
+    assert error_with(store, **changes).endswith(f"\n  {advice}")
 
 
-def test_a_file_that_was_refused_can_be_replaced(store):
+def test_an_invalid_file_can_be_replaced(store):
     written(store).write_text("{")
     written(store)
     assert store.read(CASE, MACHINE) == records.baseline()
@@ -339,26 +339,26 @@ def on(store, *machines, case=CASE):
         written(store, records.baseline(case=case, context=context))
 
 
-def test_other_machines_with_a_baseline_of_the_case_are_told_in_order(store):
+def test_other_machines_with_a_baseline_of_the_case_are_listed_in_order(store):
     on(store, "linux-zeta", "linux-alpha", MACHINE.name)
     assert store.others(CASE, MACHINE) == ("linux-alpha", "linux-zeta")
 
 
-def test_the_own_machine_is_no_other(store):
+def test_this_machine_is_not_listed_among_the_others(store):
     written(store)
     assert store.others(CASE, MACHINE) == ()
 
 
-def test_machines_with_baselines_of_other_cases_are_not_told(store):
+def test_machines_with_baselines_of_other_cases_are_not_listed(store):
     on(store, "linux-alpha", case=records.case("training-jax-mnist-cnn"))
     assert store.others(CASE, MACHINE) == ()
 
 
-def test_a_folder_that_is_not_there_has_no_others(store):
+def test_a_missing_folder_has_no_other_machines(store):
     assert store.others(CASE, MACHINE) == ()
 
 
 @pytest.mark.parametrize("name", ["label[1]-pytorch", "label*-pytorch", "label?-pytorch"])
-def test_a_case_with_a_pattern_in_its_name_is_found_elsewhere(store, name):
+def test_a_case_with_glob_characters_in_its_name_is_found(store, name):
     on(store, "linux-alpha", case=records.case(name))
     assert store.others(records.case(name), MACHINE) == ("linux-alpha",)

@@ -1,4 +1,4 @@
-"""What was calibrated, found again."""
+"""Calibrations, stored and found again."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_a_version_has_the_calibration_of_its_framework(store, framework):
     assert store.nearest(of(framework), records.machine()) == FOUND
 
 
-def test_a_calibration_of_the_version_itself_is_nearer(store):
+def test_a_calibration_of_the_version_itself_takes_precedence(store):
     own = replace(FOUND, case=of("pytorch==2.12.0"))
     store.write(FOUND)
     store.write(own)
@@ -53,7 +53,7 @@ def test_another_framework_or_machine_has_none(store):
     assert store.nearest(records.case(), records.machine(name="another")) is None
 
 
-def test_a_spread_of_nothing_is_a_damage_that_is_told(store):
+def test_a_spread_of_0_is_refused(store):
     store.write(replace(FOUND, spreads={"step_time": 0.0}))
-    with pytest.raises(FileFormatError, match="every spread is above 0"):
+    with pytest.raises(FileFormatError, match="every spread must be above 0"):
         store.nearest(records.case(), records.machine())

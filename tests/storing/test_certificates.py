@@ -44,12 +44,12 @@ def test_a_certificate_is_found_for_its_own_network(store):
     assert store.all() == [CERTIFICATE]
 
 
-def test_of_another_network_of_the_same_name_it_says_nothing(store):
+def test_a_certificate_does_not_apply_to_another_network_of_the_same_name(store):
     store.write(CERTIFICATE)
     assert store.find(records.case(), "another") is None
 
 
-def test_of_another_framework_it_says_nothing(store):
+def test_a_certificate_does_not_apply_to_another_framework(store):
     store.write(CERTIFICATE)
     assert store.find(records.case(framework="jax"), "5d806ee3711cedb8") is None
 
@@ -95,7 +95,7 @@ def test_one_loss_or_the_evaluation_beyond_the_bound_is_not_equal():
     assert not equivalence.is_equal(certify(evaluation_loss=0.50003))
 
 
-def test_the_versions_of_a_certificate_are_the_frameworks_own():
+def test_a_certificate_has_only_the_frameworks_own_versions():
     own = {"torch": "2.13.0", "numpy": "2.4.6"}
     others = {"kernel": "6.1", "environment": "current", "GLIBC_TUNABLES": "x", "driver-python": "3.11.7"}
     assert certify(versions={**own, **others}).versions == own

@@ -1,4 +1,4 @@
-"""Runs in a row, found again in journals."""
+"""Consecutive runs, found in journals."""
 
 from dataclasses import replace
 
@@ -31,9 +31,9 @@ def ten(step=0.01, **changes):
     return [records.run(seed, step=step, **changes) for seed in range(1, 11)]
 
 
-def found(folder, besides=None):
-    besides = besides or folder / "now.jsonl"
-    return consecutive(folder, CASE, records.context().__eq__, least=10, besides=besides)
+def found(folder, exclude=None):
+    exclude = exclude or folder / "now.jsonl"
+    return consecutive(folder, CASE, records.context().__eq__, minimum=10, exclude=exclude)
 
 
 def test_the_newest_journal_with_enough_runs_counts(write, tmp_path):
@@ -44,7 +44,7 @@ def test_the_newest_journal_with_enough_runs_counts(write, tmp_path):
 
 
 def test_a_session_is_not_its_own_reference(write, tmp_path):
-    assert found(tmp_path, besides=write("20261120", ten())) == ()
+    assert found(tmp_path, exclude=write("20261120", ten())) == ()
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,15 @@ def test_a_session_is_not_its_own_reference(write, tmp_path):
         [replace(run, outcome=RunOutcome.CRASHED) for run in ten()],
     ],
 )
-def test_what_tells_nothing_of_the_case_is_left_out(write, tmp_path, runs):
+def test_too_few_invalid_unfinished_or_foreign_runs_are_skipped(write, tmp_path, runs):
     write("20261120", runs)
     assert found(tmp_path) == ()
 
 
-def test_runs_of_another_machine_are_left_out(write, tmp_path):
+def test_runs_of_another_machine_are_skipped(write, tmp_path):
     write("20261120", ten(), records.context(machine=records.machine(name="linux-abacus-1cores-1gib")))
     assert found(tmp_path) == ()
 
 
-def test_without_journals_there_is_none(tmp_path):
+def test_without_journals_there_are_no_runs(tmp_path):
     assert found(tmp_path / "nowhere") == ()

@@ -1,4 +1,4 @@
-"""A history that only grows: sessions beside each other, damage, several writers, another file system."""
+"""The append-only history: several sessions, damage, several writers, other file systems."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def add(history, *, machine="m", kinds=KINDS, **changes):
     return Path(history.append([{**ROW, **changes}], kinds, machine=machine))
 
 
-def test_what_was_added_is_read_with_a_session_of_its_own(history):
+def test_added_rows_are_read_with_their_own_session(history):
     add(history, seed=1)
     add(history, seed=2)
     rows = history.read().rows
@@ -41,14 +41,14 @@ def test_what_was_added_is_read_with_a_session_of_its_own(history):
     assert rows["session"].nunique() == 2
 
 
-def test_files_lie_by_machine_class_and_day(history):
+def test_files_are_sorted_by_machine_class_and_day(history):
     path = add(history, machine="linux-acme")
     today = datetime.now(UTC).date()
     assert path.parent.name in (f"date={today}", f"date={today - timedelta(days=1)}")
     assert path.parent.parent.name == "machine_class=linux-acme"
 
 
-def test_pandas_reads_the_whole_folder_by_itself(history):
+def test_pandas_reads_the_whole_folder_directly(history):
     add(history, machine="a")
     add(history, machine="b")
     rows = pd.read_parquet(history.address)
@@ -62,20 +62,20 @@ def test_one_machine_class_can_be_read_alone(history):
     assert list(history.read(machine="b").rows["seed"]) == [2]
 
 
-def test_sessions_since_a_day_can_be_read_alone(history):
+def test_sessions_since_a_given_day_can_be_read_alone(history):
     add(history)
     assert len(history.read(since=datetime.now(UTC).date() - timedelta(days=1)).rows) == 1
     assert history.read(since=date(2999, 1, 1)).rows.empty
 
 
-def test_columns_that_a_file_lacks_are_missing_in_its_rows(history):
+def test_columns_that_a_file_lacks_are_missing_values_in_its_rows(history):
     add(history)
     add(history, kinds={**KINDS, "energy": "float64"}, energy=3.0)
     rows = history.read().rows
     assert sorted(rows["energy"].isna()) == [False, True]
 
 
-def test_only_asked_columns_are_read(history):
+def test_only_requested_columns_are_read(history):
     add(history)
     assert list(history.read(columns=["seed", "never-heard-of"]).rows.columns) == ["session", "seed"]
 
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_opened_is_named_and_the_others_are_read(history):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
-def test_a_file_that_was_cut_short_is_named_and_the_others_are_read(history, share):
+def test_a_truncated_file_is_named_and_the_others_are_read(history, share):
     add(history)
     path = add(history)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
@@ -113,7 +113,7 @@ def test_a_file_that_was_cut_short_is_named_and_the_others_are_read(history, sha
     assert (len(found.rows), len(found.damages)) == (1, 1)
 
 
-def test_a_file_whose_pages_are_rotten_is_named(history):
+def test_a_file_with_corrupt_pages_is_named(history):
     add(history)
     path = add(history)
     content = bytearray(path.read_bytes())
@@ -123,21 +123,21 @@ def test_a_file_whose_pages_are_rotten_is_named(history):
     assert (len(found.rows), len(found.damages)) == (1, 1)
 
 
-def test_a_file_of_other_types_is_named_by_its_session(history):
+def test_a_file_with_conflicting_types_is_named_by_its_session(history):
     add(history)
     path = add(history, kinds={**KINDS, "step_time": "string"}, step_time="quick")
     found = history.read()
     assert len(found.rows) == 1
     (damage,) = found.damages
-    assert path.stem in damage or "its columns are of other types" in damage
+    assert path.stem in damage or "its column types conflict" in damage
 
 
-def test_no_history_is_an_error_that_says_what_writes_one(history):
+def test_a_missing_history_is_an_error_that_says_how_to_write_one(history):
     with pytest.raises(FileFormatError, match="--dlbench-history"):
         history.read()
 
 
-def test_two_processes_that_write_at_once_lose_nothing(history):
+def test_two_concurrent_writers_lose_nothing(history):
     command = [sys.executable, "-c", WRITER, history.address]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda name: subprocess.run([*command, name], check=True), ["a", "b"]))
@@ -146,18 +146,18 @@ def test_two_processes_that_write_at_once_lose_nothing(history):
     assert found.rows.groupby("case").size().to_dict() == {"a": 1000, "b": 1000}
 
 
-def test_nothing_but_whole_files_is_left_behind(history):
+def test_only_complete_files_remain(history):
     path = add(history)
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_an_address_of_fsspec_does_as_well():
+def test_an_fsspec_address_works_too():
     history = History(address="memory://dlbench-test/history")
     where = history.append([ROW], KINDS, machine="m")
     assert where.startswith("memory://dlbench-test/history/machine_class=m/date=")
     assert list(history.read(machine="m").rows["case"]) == ["a"]
 
 
-def test_an_address_that_nobody_knows_is_an_error_with_the_address():
+def test_an_unknown_address_is_an_error_with_the_address():
     with pytest.raises(DlbenchError, match="nowhere://x"):
         History(address="nowhere://x").append([ROW], KINDS, machine="m")

@@ -57,7 +57,7 @@ def test_entries_are_read_as_they_were_written(full):
     assert kept(full.path) == [entry(1), entry(2), entry(3)]
 
 
-def test_a_case_as_it_was_judged_is_read_as_it_was_written(journal):
+def test_a_result_is_read_as_it_was_written(journal):
     judged = Entry(result=records.case_result(verdicts=(records.verdict(),)))
     journal.append(judged)
     assert kept(journal.path) == [judged]
@@ -70,8 +70,8 @@ def test_a_run_is_kept_however_it_ended(journal, outcome):
 
 
 @pytest.fixture
-def made_durable(journal, monkeypatch):
-    """What is made durable, in that order, each with the number of whole entries that the file has by then."""
+def synced(journal, monkeypatch):
+    """What is synced to disk, in order, each with the number of complete entries in the file by then."""
     made = []
     fsync = os.fsync
 
@@ -84,46 +84,46 @@ def made_durable(journal, monkeypatch):
     return made
 
 
-def test_an_entry_is_written_before_it_is_made_durable(journal, made_durable):
+def test_an_entry_is_written_before_it_is_synced(journal, synced):
     journal.append(entry(1))
-    made_durable.clear()
+    synced.clear()
     journal.append(entry(2))
-    assert made_durable == [("file", 2)]
+    assert synced == [("file", 2)]
 
 
-def test_a_new_journal_is_made_durable_with_its_name(journal, made_durable):
+def test_a_new_journal_is_synced_with_its_name(journal, synced):
     journal.append(entry())
-    assert made_durable == [("file", 1), ("folder", 1)]
+    assert synced == [("file", 1), ("folder", 1)]
 
 
 def open_files():
     return {path.name for path in Path("/dev/fd").iterdir()}
 
 
-def test_after_an_entry_nothing_is_left_open(journal):
+def test_after_an_entry_no_file_stays_open(journal):
     before = open_files()
     journal.append(entry())
     assert open_files() <= before
 
 
-def test_an_entry_of_nothing_is_refused():
+def test_an_empty_entry_is_refused():
     with pytest.raises(ValueError, match="an entry has a run or a result"):
         Entry(context=records.context())
 
 
-def test_the_name_says_when_and_by_which_process(journal):
+def test_the_name_has_the_time_and_the_process(journal):
     stamp, process = journal.path.stem.split("-")
     assert (len(stamp), stamp[8], process) == (15, "T", str(os.getpid()))
 
 
-def test_workers_of_one_session_have_journals_of_their_own(tmp_path):
+def test_workers_of_one_session_have_separate_journals(tmp_path):
     assert Journal(tmp_path, "gw0").path.name.endswith("-gw0.jsonl")
 
 
 # Damage
 
 
-def test_a_journal_that_is_not_there_is_told_with_its_name(tmp_path):
+def test_a_missing_journal_is_reported_with_its_name(tmp_path):
     with pytest.raises(FileFormatError, match=r"nowhere\.jsonl: No such file"):
         list(read_journal(tmp_path / "nowhere.jsonl"))
 
@@ -138,15 +138,15 @@ def cut_last(path):
     path.write_bytes(path.read_bytes()[:-40])
 
 
-def spoil_second(path, line=b'{"format": 1, "run": {"seed": "two"}}'):
+def damage_second(path, line=b'{"format": 1, "run": {"seed": "two"}}'):
     first, _, third = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([first, line, third, b""]))
 
 
-def test_a_truncated_last_line_is_told_with_the_file_and_its_number(full):
+def test_a_truncated_last_line_is_reported_with_the_file_and_its_number(full):
     cut_last(full.path)
-    (told,) = damages(full.path)
-    assert told.startswith(f"{full.path}, line 3: not complete JSON")
+    (message,) = damages(full.path)
+    assert message.startswith(f"{full.path}, line 3: not complete JSON")
 
 
 def test_the_lines_before_a_truncated_one_are_kept(full):
@@ -154,65 +154,65 @@ def test_the_lines_before_a_truncated_one_are_kept(full):
     assert kept(full.path) == [entry(1), entry(2)]
 
 
-def test_a_damaged_line_in_the_middle_is_told_with_the_file_and_its_number(full):
-    spoil_second(full.path)
-    (told,) = damages(full.path)
-    assert told.startswith(f"{full.path}, line 2: ")
+def test_a_damaged_line_in_the_middle_is_reported_with_the_file_and_its_number(full):
+    damage_second(full.path)
+    (message,) = damages(full.path)
+    assert message.startswith(f"{full.path}, line 2: ")
 
 
-def test_a_damaged_line_is_told_with_the_place_in_it(full):
-    spoil_second(full.path)
+def test_a_damaged_line_is_reported_with_the_path_in_it(full):
+    damage_second(full.path)
     assert "Expected `int`, got `str` - at `$.run.seed`" in damages(full.path)[0]
 
 
 def test_the_lines_around_a_damaged_one_are_kept(full):
-    spoil_second(full.path)
+    damage_second(full.path)
     assert kept(full.path) == [entry(1), entry(3)]
 
 
 @pytest.mark.parametrize("line", [b"", b"\x00" * 100, b"\xff\xfe", b"[]", b"null", b"{}"])
-def test_whatever_stands_in_a_line_damages_only_that(full, line):
-    spoil_second(full.path, line)
+def test_any_content_damages_only_its_own_line(full, line):
+    damage_second(full.path, line)
     assert (len(damages(full.path)), kept(full.path)) == (1, [entry(1), entry(3)])
 
 
-def test_a_line_of_nothing_is_told_with_what_is_missing(full):
-    spoil_second(full.path, b"{}")
+def test_an_empty_object_is_reported_with_what_is_missing(full):
+    damage_second(full.path, b"{}")
     assert "line 2: an entry has a run or a result" in damages(full.path)[0]
 
 
-def test_an_entry_behind_a_truncated_line_is_kept(full):
+def test_an_entry_after_a_truncated_line_is_kept(full):
     cut_last(full.path)
     full.append(entry(4))
     assert kept(full.path) == [entry(1), entry(2), entry(4)]
 
 
-def test_an_entry_behind_a_truncated_line_adds_no_damage(full):
+def test_an_entry_after_a_truncated_line_adds_no_damage(full):
     cut_last(full.path)
     full.append(entry(4))
-    (told,) = damages(full.path)
-    assert told.startswith(f"{full.path}, line 3: not complete JSON")
+    (message,) = damages(full.path)
+    assert message.startswith(f"{full.path}, line 3: not complete JSON")
 
 
-def test_a_first_entry_in_an_empty_file_stands_in_its_first_line(journal):
+def test_the_first_entry_of_an_empty_file_is_its_first_line(journal):
     journal.path.parent.mkdir()
     journal.path.touch()
     journal.append(entry())
     assert list(read_journal(journal.path)) == [entry()]
 
 
-def test_a_damage_stands_where_its_line_stood(full):
-    spoil_second(full.path)
+def test_a_damage_is_in_the_position_of_its_line(full):
+    damage_second(full.path)
     assert [type(read) for read in read_journal(full.path)] == [Entry, Damage, Entry]
 
 
-def test_a_damage_says_what_becomes_of_the_others(full):
+def test_a_damage_says_that_the_other_lines_are_kept(full):
     cut_last(full.path)
-    assert damages(full.path)[0].endswith("the line is left out, the others are kept")
+    assert damages(full.path)[0].endswith("the line is skipped, the others are kept")
 
 
-def test_a_line_of_another_format_is_told_with_both_numbers(full):
-    spoil_second(full.path, b'{"format": 2, "all": "is different"}')
+def test_a_line_of_another_format_is_reported_with_both_numbers(full):
+    damage_second(full.path, b'{"format": 2, "all": "is different"}')
     assert "line 2: format 2; this version reads 1" in damages(full.path)[0]
 
 
@@ -229,7 +229,7 @@ for seed in range(1, 21):
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
-# Longer than a pipe or a page holds, so that a write in pieces would show.
+# Longer than a pipe buffer or a page, so that a write in pieces would show.
 WRITER = """
 import sys
 from pathlib import Path
@@ -267,7 +267,7 @@ def test_a_process_killed_right_after_an_entry_loses_none(tmp_path, root):
     assert list(read_journal(path)) == [entry(seed) for seed in range(1, 21)]
 
 
-def test_two_processes_that_write_to_one_journal_do_not_mix_their_lines(tmp_path, root):
+def test_two_processes_writing_to_one_journal_do_not_interleave_lines(tmp_path, root):
     path = tmp_path / "shared.jsonl"
     with start(WRITER, path, "a", root=root) as one, start(WRITER, path, "b", root=root) as other:
         for process in (one, other):

@@ -1,4 +1,4 @@
-"""Cases read back from journals, documents and folders of them."""
+"""Cases read from journals, documents and folders of them."""
 
 from dataclasses import replace
 
@@ -20,23 +20,23 @@ def journal(folder, name, *, result=True, context=True):
     return journal.path
 
 
-def test_runs_and_their_result_are_put_together_again(tmp_path):
+def test_runs_and_their_result_are_joined(tmp_path):
     (case,) = read([journal(tmp_path, "a")]).cases
     assert case.record == records.record()
     assert case.result == records.case_result()
 
 
-def test_of_a_run_that_was_done_again_the_last_repetition_counts(tmp_path):
+def test_the_last_repetition_of_a_run_counts(tmp_path):
     journal = Journal(tmp_path, "a")
-    spoiled = replace(records.run(1, step=0.9), invalid=("others used 1.7 CPUs",))
-    for run in (spoiled, *records.runs()):
+    invalid = replace(records.run(1, step=0.9), invalid=("others used 1.7 CPUs",))
+    for run in (invalid, *records.runs()):
         journal.append(Entry(run=run, context=records.context()))
     journal.append(Entry(result=records.case_result(), recipe=records.RECIPE))
     (case,) = read([journal.path]).cases
     assert case.record == records.record()
 
 
-def test_a_case_of_pairs_has_both_of_its_sides(tmp_path):
+def test_a_case_run_in_pairs_has_both_sides(tmp_path):
     journal, old = Journal(tmp_path, "a"), records.case("training-pytorch-2.12-mnist-cnn-digits28-cpu-quick")
     for run in records.runs():
         journal.append(Entry(run=replace(run, case=old.id), context=records.context()))
@@ -48,12 +48,12 @@ def test_a_case_of_pairs_has_both_of_its_sides(tmp_path):
     assert (case.record.case, len(case.record.runs)) == (records.case(), 3)
 
 
-def test_runs_whose_case_was_not_judged_are_no_case(tmp_path):
+def test_runs_without_a_result_are_ignored(tmp_path):
     found = read([journal(tmp_path, "a", result=False)])
     assert (found.cases, found.damages) == ((), ())
 
 
-def test_a_folder_is_read_by_name(tmp_path):
+def test_all_files_of_a_folder_are_read(tmp_path):
     for name in ("b", "a"):
         journal(tmp_path, name)
     assert len(read([tmp_path]).cases) == 2
@@ -64,14 +64,14 @@ def test_an_empty_folder_is_an_error_that_says_what_should_be_in_it(tmp_path):
         read([tmp_path])
 
 
-def test_a_result_without_its_context_is_told_and_left_out(tmp_path):
+def test_a_result_without_its_context_is_skipped_and_reported(tmp_path):
     found = read([journal(tmp_path, "a", context=False)])
     assert found.cases == ()
     (damage,) = found.damages
     assert records.case().id in damage
 
 
-def test_a_damaged_line_is_told_and_the_other_cases_are_kept(tmp_path):
+def test_a_damaged_line_is_reported_and_the_other_cases_are_kept(tmp_path):
     path = journal(tmp_path, "a")
     path.write_bytes(b"{rubbish\n" + path.read_bytes())
     found = read([path])
@@ -79,7 +79,7 @@ def test_a_damaged_line_is_told_and_the_other_cases_are_kept(tmp_path):
     assert "line 1" in found.damages[0]
 
 
-def test_a_case_that_was_run_twice_is_two_cases_with_their_own_runs(tmp_path):
+def test_a_case_run_twice_is_read_as_two_cases(tmp_path):
     path = journal(tmp_path, "a")
     path.write_bytes(path.read_bytes() * 2)
     assert [len(case.record.runs) for case in read([path]).cases] == [3, 3]

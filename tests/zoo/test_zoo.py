@@ -1,4 +1,4 @@
-"""The models of the field are those of their sources: parameters, multiply-adds, and the layers that they list."""
+"""The models of the zoo match their sources: parameters, multiply-adds, and the layers that the sources list."""
 
 import json
 from math import prod
@@ -12,11 +12,11 @@ from pytest_dlbench.planning.matrix import misfit
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.zoo import MODELS, RECIPES
 
-# Of the sources' own tables: [name, output, parameters, multiply-adds] of each layer that is no activation.
+# From the sources' own tables: [name, output, parameters, multiply-adds] of each layer that is not an activation.
 LAYERS = json.loads(Path(__file__).with_name("zoo_layers.json").read_text())
-# They count and give no size of their own to these.
+# The sources do not list the sizes of these layers.
 UNLISTED = ("relu", "tanh", "sigmoid", "log_softmax", "local_response_norm")
-# Trainable parameters, and multiply-adds of one sample's forward pass. Of thesis-…-cifar10 no source has figures.
+# Trainable parameters, and multiply-adds of one sample's forward pass. No source has figures for thesis-…-cifar10.
 TOTALS = {
     "tartu-mnist-cnn": (1_199_882, 11_992_448),
     "tartu-cifar10-cnn": (1_250_858, 20_741_120),
@@ -44,7 +44,7 @@ TOTALS = {
     "gatech-caffe-cifar10": (145_578, 12_354_176),
     "gatech-torch-cifar10": (924_490, 12_001_280),
     "gatech-theano-cifar10": (14_318, 129_432),
-    # The study says "almost 25 million" and "5 billion"; these are those of the published network without side head.
+    # The study says "almost 25 million" and "5 billion"; these are for the published network without auxiliary head.
     "gatech-inception-v3": (23_834_568, 5_713_216_096),
     "rosetta-cifar10-cnn": (3_441_592, 62_264_320),
     "rosetta-imdb-gru": (3_818_302, 10_125_200),
@@ -62,12 +62,12 @@ every_listed = pytest.mark.parametrize("name", sorted(LAYERS))
 
 
 def listed(name):
-    # Sources that list no flattening, and no dropout.
+    # Sources that list neither flattening nor dropout.
     left_out = {"gatech-tensorflow-mnist": ("dropout",), "hkbu-fcn-r": ("flatten",)}.get(name, ())
     return [placed for placed in infer(MODELS[name]).layers if placed.layer.kind not in (*UNLISTED, *left_out)]
 
 
-def test_every_model_of_a_source_has_its_totals_here():
+def test_every_model_of_a_source_has_its_totals_in_the_table():
     assert set(TOTALS) | OURS == set(MODELS)
 
 
@@ -107,7 +107,7 @@ ACTIVATIONS = {
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_stand_where_the_source_has_them(name):
+def test_activations_are_where_the_source_has_them(name):
     assert [placed.layer.prefix for placed in infer(MODELS[name]).layers] == ACTIVATIONS[name].split()
 
 
@@ -137,13 +137,13 @@ COUNT_STEPS = {"gatech-caffe-cifar10", "gatech-tensorflow-cifar10", "gatech-lene
 
 
 @pytest.mark.parametrize(("name", "batch_size", "length", "optimizer"), RECIPES_OF_SOURCES)
-def test_a_model_is_trained_as_its_source_did(name, batch_size, length, optimizer):
+def test_a_models_recipe_is_that_of_its_source(name, batch_size, length, optimizer):
     recipe = MODELS[name].recipe
     expected = (None, length) if name in COUNT_STEPS else (length, None)
     assert (recipe.batch_size, recipe.epochs, recipe.steps, recipe.optimizer) == (batch_size, *expected, optimizer)
 
 
-def test_the_deep_networks_without_normalisation_start_by_hes_rule_and_no_others():
+def test_only_deep_networks_without_normalisation_start_by_hes_rule():
     starts = {name: model.recipe.init for name, model in MODELS.items() if model.recipe.init != "glorot"}
     assert starts == {"thesis-vgg16": "he", "thesis-vgg16-cifar10": "he"}
 
@@ -152,7 +152,7 @@ def test_the_gradient_of_hkbus_language_model_is_clipped():
     assert MODELS["hkbu-lstm"].recipe.clip_norm == 5.0
 
 
-def test_caffes_recipes_lower_their_rates():
+def test_caffes_recipes_decay_their_learning_rates():
     assert RECIPES["gatech-caffe-mnist"].schedule == InverseTime(1e-4, 0.75)
     assert RECIPES["gatech-caffe-cifar10"].schedule == StepDecay(0.1, steps=(4_000,))
 
@@ -164,7 +164,7 @@ def test_every_recipe_of_gatech_is_that_of_its_own_network(name):
 
 
 @every_model
-def test_a_model_is_known_by_its_own_name(name):
+def test_a_model_is_registered_under_its_own_name(name):
     assert MODELS[name].name == name
 
 
@@ -174,7 +174,7 @@ def test_a_model_is_marked_with_the_source_it_is_named_after(name):
 
 
 @every_model
-def test_a_model_that_costs_more_than_a_thousand_million_multiply_adds_is_marked_slow(name):
+def test_a_model_of_more_than_a_billion_multiply_adds_is_marked_slow(name):
     is_large = infer(MODELS[name]).multiply_adds > 1e9
     assert not is_large or "slow" in MODELS[name].marks
 
@@ -194,5 +194,5 @@ def test_a_model_fits_the_synthetic_data_of_its_own_shape(name):
         ("hkbu-fcn-r", "digits28"),
     ],
 )
-def test_a_model_fits_the_digits_that_stand_where_its_own_data_would(name, data):
+def test_a_model_fits_the_digits_that_replace_its_own_data(name, data):
     assert not misfit(MODELS[name], DATASETS[data])

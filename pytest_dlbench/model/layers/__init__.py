@@ -1,4 +1,4 @@
-"""The layers of the neutral vocabulary, one file for each family."""
+"""The layers of the neutral vocabulary, one file per family."""
 
 from pytest_dlbench.model.layers.activation import LogSoftmax, ReLU, Sigmoid, Tanh
 from pytest_dlbench.model.layers.convolution import Conv2D

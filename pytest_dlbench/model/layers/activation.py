@@ -1,4 +1,4 @@
-"""Activations: element by element, without parameters."""
+"""Activation functions, without parameters."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -40,7 +40,7 @@ class Sigmoid(_Activation):
 
 @dataclass(frozen=True, slots=True)
 class LogSoftmax(_Activation):
-    """The logarithm of the softmax over the classes. Before a softmax head it changes nothing, and costs time."""
+    """The logarithm of the softmax over the classes. Before a softmax head it only costs time: it changes no result."""
 
     kind: ClassVar[str] = "log_softmax"
     prefix: ClassVar[str] = "log_softmax"

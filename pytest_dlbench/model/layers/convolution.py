@@ -13,8 +13,8 @@ from pytest_dlbench.model.shapes import Pair, Shape, pair
 class Conv2D:
     """A two-dimensional convolution (a cross-correlation, as every framework computes it).
 
-    ``padding`` is "valid" (none), "same" (``ceil(size / stride)`` outputs), or rows and columns on each side. With
-    ``groups`` channels and filters are divided into as many, each of which sees its own channels only.
+    ``padding`` is "valid" (none), "same" (``ceil(size / stride)`` outputs), or rows and columns on each side.
+    ``groups`` divides channels and filters into groups; each filter sees only the channels of its group.
     """
 
     prefix: ClassVar[str] = "conv"
@@ -35,11 +35,11 @@ class Conv2D:
 
     @property
     def kind(self) -> str:
-        """Grouped convolution is a kind of its own, which not every framework has."""
+        """A separate kind with groups, because not every framework has grouped convolutions."""
         return "conv2d" if self.groups == 1 else "grouped_conv2d"
 
     def infer(self, shape: Shape) -> Inferred:
-        """An image with one channel for each filter."""
+        """An image with one channel per filter."""
         channels, _, _ = require_image(shape, "Conv2D")
         kernel, stride = pair(self.kernel), pair(self.stride)
         pads = resolve_pads(self.padding, shape, kernel, stride)

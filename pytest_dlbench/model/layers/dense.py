@@ -10,7 +10,7 @@ from pytest_dlbench.model.shapes import Shape, show
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Every output is a weighted sum of every input; of a sequence, at each step with the same weights."""
+    """Every output is a weighted sum of all inputs; on a sequence, at each step with the same weights."""
 
     kind: ClassVar[str] = "dense"
     prefix: ClassVar[str] = "fc"
@@ -21,7 +21,7 @@ class Dense:
         require_positive((self.units,), "Dense units")
 
     def infer(self, shape: Shape) -> Inferred:
-        """A vector of ``units``, or one for each step."""
+        """A vector of ``units`` numbers, or one at each step."""
         if len(shape) > 2:
             raise DoesNotFit(f"Dense needs a vector or a sequence, got {show(shape)}; put Flatten() before it")
         *steps, inputs = shape

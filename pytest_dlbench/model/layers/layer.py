@@ -1,4 +1,4 @@
-"""What every layer of the neutral vocabulary can tell about itself."""
+"""The interface of all layers of the neutral vocabulary."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
@@ -10,7 +10,7 @@ Role = Literal["weight", "bias", "scale", "shift", "recurrent", "recurrent_bias"
 
 
 class DoesNotFit(ModelError):  # noqa: N818 - reads as a sentence where it is raised
-    """A layer that cannot take the shape it is given; the model adds which layer it was."""
+    """A layer cannot take its input shape; the model adds which layer it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +18,9 @@ class Parameter:
     """One trainable array in the canonical layout.
 
     Dense weights are ``(inputs, outputs)``, convolution weights ``(outputs, inputs, height, width)``, where the inputs
-    are those of one group; the inputs of a dense layer behind a flatten are in channel, row, column order. Weights
-    start within bounds for their fans (``model.initial``) or within ±``limit``; everything else at 0, but scales and
-    what lies from ``ones[0]`` to before ``ones[1]`` at 1.
+    are those of one group; the inputs of a dense layer after a flatten are in channel, row, column order. Weights
+    start within bounds given by their fans (``model.initial``) or within ±``limit``; scales and the elements from
+    ``ones[0]`` up to, but not including, ``ones[1]`` start at 1, everything else at 0.
     """
 
     role: Role
@@ -35,8 +35,8 @@ class Parameter:
 class Inferred:
     """What a layer makes of one input shape.
 
-    ``multiply_adds`` counts one forward pass of one sample; pooling, activation and normalisation count as none, as in
-    the sources' own figures. ``geometry`` is what a builder needs and cannot know: resolved padding, sizes.
+    ``multiply_adds`` counts one forward pass of one sample; pooling, activation and normalisation count as 0, as in
+    the sources' own figures. ``geometry`` has what a builder needs and would otherwise infer: resolved padding, sizes.
     """
 
     output: Shape
@@ -46,16 +46,16 @@ class Inferred:
 
 
 class Layer(Protocol):
-    """One step of a model. ``prefix`` starts its name in the model.
+    """One layer of a model. ``prefix`` is the start of its name in the model.
 
-    Merges (``merging``) and ``Conditioned`` are layers, too, which ``network`` takes apart.
+    Merges (``merging``) and ``Conditioned`` are layers, too; ``network`` expands them.
     """
 
     prefix: ClassVar[str]
 
     @property
     def kind(self) -> str:
-        """Its name in the worker's JSON: what a builder must know to build it."""
+        """The layer's name in the worker's JSON, which a builder must support."""
         ...
 
 
@@ -68,7 +68,7 @@ class Chained(Layer, Protocol):
 
 
 def require_image(shape: Shape, what: str) -> tuple[int, int, int]:
-    """The three sizes of an image, or an error that says what was there instead."""
+    """The three sizes of an image; raises DoesNotFit for any other shape."""
     if len(shape) != 3:
         raise DoesNotFit(f"{what} needs an image (channels×height×width), got a vector of {show(shape)}")
     channels, height, width = shape
@@ -76,12 +76,12 @@ def require_image(shape: Shape, what: str) -> tuple[int, int, int]:
 
 
 def require_share(rate: float, what: str) -> None:
-    """Refuse a share that is not in [0, 1)."""
+    """Raise ModelError for a share that is not in [0, 1)."""
     if not 0 <= rate < 1:
         raise ModelError(f"{what} must be at least 0 and below 1, got {rate!r}")
 
 
 def require_positive(sizes: tuple[int, ...], what: str) -> None:
-    """Refuse sizes below 1."""
+    """Raise ModelError for sizes below 1."""
     if any(size < 1 for size in sizes):
         raise ModelError(f"{what} must be 1 or more, got {show(sizes)}")

@@ -11,9 +11,9 @@ from pytest_dlbench.model.shapes import Pair, Shape, pair
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """A window that slides over each channel alone. Without a stride, windows stand side by side.
+    """A window that slides over each channel separately. Without a stride, windows are adjacent.
 
-    With ``ceil`` the rows and columns that are left over at the end get a window, too, as in Caffe.
+    With ``ceil`` the remaining rows and columns at the end get a window, too, as in Caffe.
     """
 
     prefix: ClassVar[str] = "pool"
@@ -32,7 +32,7 @@ class _Pool:
             raise ModelError(f"pooling padding must be at most half the window, got {self.padding} for {self.window}")
 
     def infer(self, shape: Shape) -> Inferred:
-        """An image with as many channels; rows and columns that fill no window are left out without ``ceil``."""
+        """An image with the same channels; without ``ceil``, rows and columns that do not fill a window are dropped."""
         channels, _, _ = require_image(shape, type(self).__name__)
         window = pair(self.window)
         stride = window if self.stride is None else pair(self.stride)
@@ -45,7 +45,7 @@ class _Pool:
 
 @dataclass(frozen=True, slots=True)
 class MaxPool(_Pool):
-    """The largest value in each window; padding never wins."""
+    """The largest value in each window; padding is never the largest."""
 
     kind: ClassVar[str] = "max_pool"
 
@@ -65,6 +65,6 @@ class GlobalAvgPool:
     prefix: ClassVar[str] = "pool"
 
     def infer(self, shape: Shape) -> Inferred:
-        """One value for each channel."""
+        """One value per channel."""
         _, height, width = require_image(shape, "GlobalAvgPool")
         return AvgPool((height, width)).infer(shape)

@@ -1,4 +1,4 @@
-"""Recurrent layers over sequences of ``steps × features``, and what stands before them."""
+"""Recurrent layers over sequences of ``steps × features``, and embeddings."""
 
 from dataclasses import KW_ONLY, dataclass
 from math import inf
@@ -14,9 +14,9 @@ from pytest_dlbench.model.shapes import Shape, show
 class Embedding:
     """A vector of ``size`` numbers for each token. Vectors start uniform within ±limit.
 
-    With a ``padding`` token, sequences end where their trailing padding begins: recurrent layers behind it give the
-    state after the last real token, and what stands behind that changes nothing. What they give behind the end differs
-    between frameworks, so that labels there must be ignored ones. At least one token is a real one.
+    With a ``padding`` token, sequences end where their trailing padding begins: recurrent layers after the embedding
+    return the state after the last real token, and the padding has no effect on it. Their outputs after the end differ
+    between frameworks, so labels there must be ignored. Every sequence needs at least one real token.
     """
 
     kind: ClassVar[str] = "embedding"
@@ -35,7 +35,7 @@ class Embedding:
             raise ModelError(f"Embedding limit must be above 0 and finite, got {self.limit!r}")
 
     def infer(self, shape: Shape) -> Inferred:
-        """A sequence with a vector for each token."""
+        """A sequence with one vector per token."""
         if len(shape) != 1:
             raise DoesNotFit(f"Embedding needs a row of tokens, got {show(shape)}")
         weight = Parameter(role="weight", shape=(self.vocabulary, self.size), limit=self.limit)
@@ -45,7 +45,7 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class _Recurrent:
-    """Starts from zeros. Gives the last state, or with ``sequence`` the states of all steps."""
+    """The initial state is zero. Returns the last state, or with ``sequence`` the states of all steps."""
 
     gates: ClassVar[int]
     units: int
@@ -56,7 +56,7 @@ class _Recurrent:
         require_positive((self.units,), f"{type(self).__name__} units")
 
     def infer(self, shape: Shape) -> Inferred:
-        """``units`` numbers, or as many for each step."""
+        """``units`` numbers, or ``units`` at each step."""
         if len(shape) != 2:
             raise DoesNotFit(f"{type(self).__name__} needs a sequence (steps×features), got {show(shape)}")
         steps, features = shape
@@ -80,8 +80,8 @@ class LSTM(_Recurrent):
     """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates), without peepholes.
 
     With the gates in the order input, forget, cell, output: ``i, f, g, o = x·weight + h·recurrent + bias``, then
-    ``c = sigmoid(f)·c + sigmoid(i)·tanh(g)`` and ``h = sigmoid(o)·tanh(c)``. One bias, which starts at 1 for the forget
-    gate and at 0 for the others (Jozefowicz et al. 2015).
+    ``c = sigmoid(f)·c + sigmoid(i)·tanh(g)`` and ``h = sigmoid(o)·tanh(c)``. There is one bias, which starts at 1 for
+    the forget gate and at 0 for the others (Jozefowicz et al. 2015).
     """
 
     kind: ClassVar[str] = "lstm"
@@ -90,7 +90,7 @@ class LSTM(_Recurrent):
 
     def _parameters(self, features: int) -> tuple[Parameter, ...]:
         bias = Parameter(role="bias", shape=(4 * self.units,), ones=(self.units, 2 * self.units))
-        # Without super(): it knows nothing of a class that slots made anew.
+        # Without super(), which does not find the new class that slots=True creates.
         return (*_Recurrent._parameters(self, features), bias)
 
 
@@ -98,8 +98,8 @@ class LSTM(_Recurrent):
 class GRU(_Recurrent):
     """A gated recurrent unit (Cho et al. 2014) in the form that cuDNN computes.
 
-    With the gates in the order reset, update, new: ``r = sigmoid(x·W_r + h·U_r + b_r + c_r)``, ``z`` alike,
-    ``n = tanh(x·W_n + b_n + r·(h·U_n + c_n))`` and ``h = (1 - z)·n + z·h``; b is the bias and c the recurrent one.
+    With the gates in the order reset, update, new: ``r = sigmoid(x·W_r + h·U_r + b_r + c_r)``, ``z`` likewise,
+    ``n = tanh(x·W_n + b_n + r·(h·U_n + c_n))`` and ``h = (1 - z)·n + z·h``; b is the bias and c the recurrent bias.
     """
 
     kind: ClassVar[str] = "gru"
@@ -114,9 +114,9 @@ class GRU(_Recurrent):
 
 @dataclass(frozen=True, slots=True)
 class Conditioned:
-    """A recurrent layer over ``sequence`` that starts in the state in which ``start`` ends: an encoder and a decoder.
+    """A recurrent layer over ``sequence`` whose initial state is the final state of ``start``: an encoder-decoder.
 
-    Both branches get the same input. The last layer of ``start`` is a recurrent one of the same kind and size.
+    Both branches get the same input. The last layer of ``start`` must be a recurrent layer of the same kind and size.
     """
 
     kind: ClassVar[str] = "conditioned"
@@ -129,4 +129,4 @@ class Conditioned:
     def __post_init__(self) -> None:
         last = self.start[-1] if self.start else None
         if type(last) is not type(self.layer) or last.units != self.layer.units:
-            raise ModelError(f"Conditioned: the start must end with {type(self.layer).__name__}({self.layer.units})")
+            raise ModelError(f"Conditioned: start must end with {type(self.layer).__name__}({self.layer.units})")

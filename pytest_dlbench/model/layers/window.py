@@ -1,4 +1,4 @@
-"""Windows that slide over an image: what convolution and pooling share."""
+"""Windows that slide over an image, for convolution and pooling."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Pads = tuple[Pair, Pair]
 
 
 def require_padding(padding: Padding) -> None:
-    """Refuse a padding that means nothing."""
+    """Raise ModelError for an invalid padding."""
     if isinstance(padding, str) and padding not in ("valid", "same"):
         raise ModelError(f"padding must be 'valid', 'same', a number or a pair of numbers, got {padding!r}")
     if not isinstance(padding, str) and min(pair(padding)) < 0:
@@ -21,7 +21,7 @@ def require_padding(padding: Padding) -> None:
 def resolve_pads(padding: Padding, image: Shape, kernel: Pair, stride: Pair) -> Pads:
     """Rows before and after, then columns before and after.
 
-    ``same`` gives ``ceil(size / stride)`` outputs; an odd row or column goes to the end, as in TensorFlow and XLA.
+    ``same`` gives ``ceil(size / stride)`` outputs; an odd row or column is added at the end, as in TensorFlow and XLA.
     """
     if padding == "same":
         vertical, horizontal = (_same(*sizes) for sizes in zip(image[1:], kernel, stride, strict=True))
@@ -37,9 +37,9 @@ def _same(size: int, kernel: int, stride: int) -> Pair:
 
 
 def fill_last_windows(image: Shape, kernel: Pair, stride: Pair, pads: Pads) -> Pads:
-    """More padding at the ends, so that rows and columns that are left over get a window that begins among them.
+    """More padding at the ends, so that the remaining rows and columns get a window that starts in them.
 
-    A window that would lie in the padding alone is left out (Caffe's and PyTorch's rule).
+    A window that would cover only padding is dropped (Caffe's and PyTorch's rule).
     """
     vertical, horizontal = (_fill(*sizes) for sizes in zip(image[1:], kernel, stride, pads, strict=True))
     return vertical, horizontal
@@ -54,7 +54,7 @@ def _fill(size: int, kernel: int, stride: int, pad: Pair) -> Pair:
 
 
 def slide(image: Shape, kernel: Pair, stride: Pair, pads: Pads) -> Pair:
-    """How many positions a window takes, (vertical, horizontal); what is left over at the end is not visited."""
+    """The number of window positions, (vertical, horizontal); remaining rows and columns at the end are not visited."""
     sizes = tuple(size + sum(pad) for size, pad in zip(image[1:], pads, strict=True))
     if any(have < need for have, need in zip(sizes, kernel, strict=True)):
         raise DoesNotFit(f"a window of {show(kernel)} does not fit into {show(image)} (padded {show(sizes)})")
