@@ -54,7 +54,7 @@ class Lock:
     options: tuple[str, ...] = ()
 
     @property
-    def tells_needs(self) -> bool:
+    def lists_dependencies(self) -> bool:
         """Whether it says which package needs which."""
         return any(pin.needs for pin in self.pins)
 

@@ -113,7 +113,7 @@ def test_comments_behind_a_pin_tell_who_needs_it(lock):
 
 
 def test_requirements_without_such_comments_tell_no_needs(lock):
-    assert not lock("requirements.txt", "torch==2.13.0\nnumpy==2.4.6\n").tells_needs
+    assert not lock("requirements.txt", "torch==2.13.0\nnumpy==2.4.6\n").lists_dependencies
 
 
 def test_options_of_requirements_are_kept(lock):
