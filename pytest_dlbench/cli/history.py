@@ -124,7 +124,7 @@ def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
         places = [place for place, value in enumerate(values) if isfinite(value)]
         for point in change_points([values[place] for place in places], smallest_spread(metric)):
             change, *_ = shown(metric, point.change, point.change, point.change)
-            detected = sessions[places[point.told]]["session"]
+            detected = sessions[places[point.detected]]["session"]
             found = {"metric": name, "change": change, "is_worse": point.change > 0, "told": detected}
             changes[places[point.began]].append(found)
     return [{**row, "change_points": found} for row, found in zip(sessions, changes, strict=True)]

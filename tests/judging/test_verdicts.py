@@ -150,7 +150,7 @@ def test_some_seeds_that_give_the_same_again_are_compared_with_theirs():
     assert verdict.old == verdict.new == pytest.approx(0.80)
 
 
-def test_no_new_run_is_left_out_because_its_seed_is_new():
+def test_no_new_run_is_excluded_because_its_seed_is_new():
     old = records.runs(accuracies=(0.95, 0.95, 0.95))
     failed = (records.run(4, accuracy=0.10), records.run(5, accuracy=0.10))
     verdict = judged(old, (*old, *failed))["accuracy"]
