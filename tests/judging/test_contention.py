@@ -30,7 +30,7 @@ def line(foreign, ours=1.0):
 
 
 def observed(foreign, ours=1.0):
-    """A run of 100 steps in ten seconds; those beside a neighbour take twice as long."""
+    """A run of 100 steps in ten seconds; contended ones take twice as long."""
     seconds, moment = [], 0.0
     while moment < PERIOD * len(foreign) - SLOW:
         seconds.append(SLOW if foreign[int(moment / PERIOD)] > 0.5 else USUAL)
@@ -83,7 +83,7 @@ def test_a_run_without_a_time_line_tells_none(build):
 
 
 def test_steps_after_an_evaluation_have_their_own_times():
-    # A hundred steps of 0.1 s; behind the first 39 the machine evaluated for two seconds, beside others.
+    # A hundred steps of 0.1 s; after the first 39 there was an evaluation of two seconds, during other load.
     trained = replace(records.training((USUAL,) * 100), began_seconds=0.0, resumed=((39, 6.0),))
     usage = {"train": records.usage(core_use=(0.5,) * CORES)}
     observed = line(QUIET * 4 + BUSY * 2 + QUIET * 6)

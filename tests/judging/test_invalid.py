@@ -1,4 +1,4 @@
-"""What a run is disqualified for, and what it is not."""
+"""What makes a run invalid, and what does not."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
 from tests.doubles.records import run, unfinished, usage
 
 QUIET = {"wall_seconds": 10.0, "user_seconds": 18.0, "system_seconds": 1.0, "core_use": (0.95, 0.95)}
-# The kernel's own work, a browser, somebody's tests beside it: what a CI machine usually has.
+# The kernel's own work, a browser, other people's tests: what a CI machine usually runs.
 BUSY = {**QUIET, "foreign_cpus": 0.9, "waited_seconds": 15.0, "steal_cpus": 0.2, "throttlings": 3, "major_faults": 50}
 
 
@@ -48,7 +48,7 @@ def test_running_on_battery_invalidates_a_run():
         ({"slowed_by": ("hot (driver)",)}, ("the GPU Acme was throttled: hot (driver)",)),
         ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the GPU Acme was throttled: hot (driver)",)),
         ({"foreign_processes": 2}, ("2 other processes used the GPU Acme",)),
-        # Most cards train at their power limit, and in a container nobody knows whose processes are whose.
+        # Most GPUs train at their power limit, and in a container the owners of processes are unknown.
         ({"slowed_by": (POWER_LIMIT,)}, ()),
         ({"foreign_processes": None}, ()),
     ],

@@ -92,7 +92,7 @@ def test_at_that_tolerance_a_session_is_cleared_as_far_as_nine_in_ten_lie(values
 
 
 def expected_outcome(name, stored, errors, tolerance):
-    """Of three runs that lie so many standard errors from the stored ones, and as far apart as those do."""
+    """Three runs at this many standard errors from the stored ones, with the same spread."""
     metric = METRICS[name]
     values = np.array([badness(metric, value) for value in stored])
     variance = max(values.var(ddof=1), smallest_spread(metric) ** 2)

@@ -51,7 +51,7 @@ def test_a_fault_is_named(check, words):
         replace(SOUND, behind_single=(0.5, 0.04), behind_double=(0.9, 0.04)),
         # The last update is still to be done when its loss is known.
         replace(SOUND, behind_single=(0.03, 0.05), behind_double=(0.03, 0.05)),
-        # Steps too short to tell.
+        # Steps too short to decide.
         replace(SOUND, single=(0.001, 0.001), double=(0.001, 0.001)),
         # Nothing left to learn.
         replace(SOUND, loss_before="0.0", loss_after="0.0", loss_again="1e-9"),

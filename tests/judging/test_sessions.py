@@ -1,4 +1,4 @@
-"""One number a session: prediction intervals, the anchor, and drift."""
+"""One number per session: prediction intervals, the reference session, and drift."""
 
 from math import inf, log, nan, sqrt
 
@@ -155,7 +155,7 @@ def test_a_change_at_the_tolerance_is_suspected_as_rarely_as_promised_where_the_
     assert rate(VerdictOutcome.SUSPECT, sessions=sessions, change=TOLERANCE) <= 0.05 + 0.01
 
 
-# The anchor
+# The reference session
 
 
 def test_ten_accepted_slips_of_two_percent_are_reported_as_what_they_add_up_to():

@@ -1,4 +1,4 @@
-"""A session against a stored baseline: levels, the anchor, drift, and what is kept."""
+"""A session compared with a stored baseline: levels, the reference session, drift, and what is stored."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ EIGHT = (1.0, 1.01, 0.99, 1.02, 0.98, 1.01, 1.0, 0.99)
 
 
 def slower(factor):
-    """Three runs whose steps take so many times ten milliseconds."""
+    """Three runs whose steps take this many times ten milliseconds."""
     return records.runs(steps=(0.01 * factor,) * 3)
 
 
@@ -23,7 +23,7 @@ def larger(factor):
 
 
 def on_machine(factor, speed):
-    """The same on a machine that is so many times as fast."""
+    """The same runs on a machine that is this many times as fast."""
     probe = MachineSpeed(threads=2, precision="float32", flops_per_second=9e10 * speed, copied_bytes_per_second=8e9)
     return tuple(replace(run, speed=probe) for run in slower(factor / speed))
 
@@ -38,7 +38,7 @@ def verdict(factors, new, tolerances=TIME, make=slower):
     return found
 
 
-# What can be told at all
+# What can be detected
 
 
 def narrow(factors, tolerances, **calibrated):
@@ -216,7 +216,7 @@ def test_metrics_that_changed_are_accepted_by_saving():
     assert stored_baseline.changed(verdicts) == ("step_time", "peak_rss", "latency")
 
 
-# The anchor
+# The reference session
 
 
 def slips(count):
@@ -291,7 +291,7 @@ def test_a_history_that_is_longer_than_the_baseline_is_looked_at_instead():
 
 
 def grown(count):
-    """A baseline that so many sessions were saved in."""
+    """A baseline with this many sessions."""
     baseline = None
     for number in range(count):
         session = records.baseline_session(name=f"s{number}")
