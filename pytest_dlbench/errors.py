@@ -1,43 +1,43 @@
-"""What a user can do wrong, one class for each thing that can be done about it."""
+"""Errors that a user can fix: one class for each remedy."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class DlbenchError(Exception):
-    """The base of every error that is a user's to mend; its text says what, where and what to do."""
+    """Base of all errors that a user can fix; the message says what is wrong, where, and what to do."""
 
 
 class OptionError(DlbenchError):
-    """An option or ini key with a value that means nothing."""
+    """An option or ini key has an invalid value."""
 
 
 class ModelError(DlbenchError):
-    """A model that cannot be built: a layer that does not fit its input, or settings that contradict each other."""
+    """A model cannot be built: a layer does not fit its input, or settings contradict each other."""
 
 
 class DataError(DlbenchError):
-    """A data set that cannot be prepared or read."""
+    """A data set cannot be prepared or read."""
 
 
 class DataMissingError(DataError):
-    """A data set whose files are not here; the text ends with the commands that bring them."""
+    """The files of a data set are missing; the message ends with the commands that fetch them."""
 
 
 class EnvironmentMissingError(DlbenchError):
-    """A framework whose environment is not here: not built, or without a Python to build it with."""
+    """A framework's environment is not available: not built, or there is no Python to build it with."""
 
 
 class EnvironmentBuildError(DlbenchError):
-    """An environment that could not be built; the text ends with the end of the installer's log."""
+    """An environment could not be built; the message ends with the last lines of the installer's log."""
 
 
 class FileFormatError(DlbenchError):
-    """A baseline or a journal that is damaged, or was written by a version that this one cannot read."""
+    """A baseline or journal is damaged, or was written by a version whose format this one cannot read."""
 
 
 def unknown_name(kind: str, value: str, where: str, known: Iterable[str]) -> str:
-    """The message for a name that nobody knows: what was given, where, what there is, and the nearest match."""
+    """The message for an unknown name: the name, where it was given, the known names, and the closest match."""
     names = sorted(known)
     lines = [f"{where}: unknown {kind} {value!r}", f"  known: {', '.join(names) or 'none'}"]
     if nearest := get_close_matches(value, names, n=1, cutoff=0.4):

@@ -1,4 +1,4 @@
-"""Headless Chromium, as pages of a report are opened in it: by tests, by measurements, and for pictures."""
+"""Headless Chromium for report pages: in tests, in measurements, and for screenshots."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from selenium.webdriver.chrome.service import Service
 
 FLAGS = (
     "--headless=new",
-    # A container's root has no other way; the page is our own.
+    # Root in a container needs this; the page is our own.
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -20,14 +20,14 @@ FLAGS = (
 
 
 def programs() -> tuple[str, str] | None:
-    """Chromium and its driver, where both are here."""
+    """Chromium and its driver, if both are installed."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     return (program, driver) if program and driver else None
 
 
 @contextmanager
 def chromium(program: str, driver: str) -> Iterator[webdriver.Chrome]:
-    """A browser that is gone behind the block."""
+    """A browser that is closed after the block."""
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for flag in FLAGS:
@@ -42,7 +42,7 @@ def chromium(program: str, driver: str) -> Iterator[webdriver.Chrome]:
 
 
 def draw(browser: webdriver.Chrome, name: str) -> int:
-    """Scroll to a chart and wait until it is drawn; gives how many rows it shows."""
+    """Scroll to a chart and wait until it is drawn; returns the number of rows it shows."""
     script = """
         const [name, done] = arguments, section = document.getElementById(name);
         const look = () => {
@@ -56,6 +56,6 @@ def draw(browser: webdriver.Chrome, name: str) -> int:
 
 
 def charts(browser: webdriver.Chrome) -> list[str]:
-    """The names of all charts of the page that is open."""
+    """The names of all charts on the open page."""
     script = "return [...document.querySelectorAll('section.chart:has(.picture)')].map(chart => chart.id)"
     return list(browser.execute_script(script))

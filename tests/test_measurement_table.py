@@ -33,7 +33,7 @@ NO_FIGURES = {
 
 
 def rows(columns):
-    """First cells, as code, of the tables with so many columns."""
+    """The code in the first cells of tables with this many columns."""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line[:1] == "|"]
     return [cells for cells in lines if len(cells) == columns and cells[0].startswith("`")]
 

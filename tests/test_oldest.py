@@ -1,4 +1,4 @@
-"""What pyproject.toml allows is what is tried."""
+"""The oldest versions that pyproject.toml allows are tested."""
 
 import tomllib
 from configparser import ConfigParser
@@ -10,12 +10,12 @@ HERE = Path(__file__).parents[1]
 
 
 def bounds(lines, operator):
-    """The version behind that operator, by package."""
+    """The version after that operator, by package."""
     found = map(Requirement, lines)
     return {one.name: item.version for one in found for item in one.specifier if item.operator == operator}
 
 
-def test_the_oldest_versions_that_are_tried_are_the_oldest_that_are_allowed():
+def test_the_oldest_allowed_versions_are_tested():
     project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
     tox = ConfigParser(interpolation=None)
     tox.read(HERE / "tox.ini")

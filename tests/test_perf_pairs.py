@@ -39,7 +39,7 @@ def test_the_ratio_is_of_the_pairs_and_has_their_interval():
     assert median_ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == "2.0000 [2.0000, 2.0000] (3 pairs)"
 
 
-def test_a_revision_has_its_own_plugin_and_leaves_nothing_behind(repository):
+def test_a_revision_has_its_own_plugin_and_leaves_no_files(repository):
     with against.worktree("HEAD~1", repository) as other:
         assert against.pytest_of(other)[-1] == "package.plugin"
         assert against.pytest_of(repository)[-1] == "package.plugin.hooks"

@@ -66,7 +66,7 @@ def test_every_record_is_public():
     assert {name for name in records.__all__ if not name.isupper()} <= set(dlb.__all__)
 
 
-def test_an_unknown_name_is_an_attribute_error_with_the_nearest():
+def test_an_unknown_name_is_an_attribute_error_with_the_closest_match():
     with pytest.raises(AttributeError, match="'pytest_dlbench' has no attribute 'Modle'"):
         _ = dlb.Modle
     failed = subprocess.run(

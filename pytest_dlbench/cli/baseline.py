@@ -1,4 +1,4 @@
-"""``dlbench baseline``: list baselines, accept recorded sessions, choose anchors, and remove what is stale."""
+"""``dlbench baseline``: list baselines, accept recorded sessions, choose reference sessions, and remove stale ones."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from pytest_dlbench.storing.recorded import read
 
 FOLDER = Path("baselines")
 LIST = """
-One line a case; with CASE one line for each of its sessions, the anchor marked with *.
+One line per case; with CASE one line per session of it, the reference session marked with *.
 
 examples:
   dlbench baseline list
@@ -29,8 +29,8 @@ examples:
 exit status: 0 all read, 1 a baseline is damaged (named; the others are listed), 2 usage error
 """
 ACCEPT = """
-What pytest --dlbench-save does, for sessions that were run already: the newest recording of each case becomes one more
-session of its baseline. Cases that did not finish, have fewer than three runs, or were disturbed by other load are
+Does what pytest --dlbench-save does, for sessions already run: the newest recording of each case is added to its
+baseline as one more session. Cases that did not finish, have fewer than three runs, or were disturbed by other load are
 refused.
 
 examples:
@@ -40,19 +40,19 @@ examples:
 exit status: 0 all accepted, 1 some were refused or are damaged (named; the others are accepted), 2 usage error
 """
 ANCHOR = """
-Every later session is also compared with the anchor of its case, so that many small regressions, accepted one by one,
-are reported as their sum. The anchor is the first session that was saved, until another one is chosen here: a release,
-or the present state once its drift is accepted. It is kept however many sessions are saved.
+Every later session is also compared with the reference session of its case, so that many small regressions, accepted
+one by one, are reported as their sum. The reference session is the first one saved, until you choose another here: a
+release, or the present state once its drift is accepted. It is kept however many sessions are saved.
 
 examples:
   dlbench baseline anchor training-pytorch-gatech-lenet-digits28-cpu-quick --last
   dlbench baseline anchor '*pytorch*' --session 20261121T101500
   dlbench baseline anchor --all --last
 
-exit status: 0 all done, 1 a baseline is damaged or has no such session (named; the others are done), 2 usage error
+exit status: 0 all set, 1 a baseline is damaged or has no such session (named; the others are set), 2 usage error
 """
 PRUNE = """
-Lists what it would remove; --yes removes it.
+Lists what it would remove; with --yes, removes it.
 
 examples:
   dlbench baseline prune --not-in .dlbench        cases that no recorded session has measured
@@ -64,36 +64,36 @@ exit status: 0 done, 2 usage error
 
 
 def declare(commands: Commands) -> None:
-    """Add ``baseline`` and what it can do."""
-    text = "List, accept, anchor and prune baselines."
+    """Add ``baseline`` and its actions."""
+    text = "List, accept and prune baselines, and choose their reference sessions."
     actions = commands.add_parser("baseline", help=text, description=text).add_subparsers(
         required=True, metavar="ACTION"
     )
-    listing = command(actions, "list", help_text="List all baselines: sessions, anchor, when saved and why.", more=LIST)
+    listing = command(actions, "list", help_text="List all baselines: sessions, when saved, and why.", more=LIST)
     listing.add_argument(
-        "case", metavar="CASE", nargs="?", help="List the sessions of this case, or of a pattern with *."
+        "case", metavar="CASE", nargs="?", help="List the sessions of this case, or of all that match a pattern with *."
     )
     accepting = command(actions, "accept", help_text="Add recorded sessions to the baselines.", more=ACCEPT)
     accepting.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
-    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match it [*].")
-    accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; kept in them.")
+    accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match this pattern [*].")
+    accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; stored with them.")
     anchoring = command(
-        actions, "anchor", help_text="Choose the session that all later ones are compared with.", more=ANCHOR
+        actions, "anchor", help_text="Choose the reference session, which later ones are compared with.", more=ANCHOR
     )
     anchoring.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with *.")
     anchoring.add_argument("--all", action="store_true", help="Every case.")
     which = anchoring.add_mutually_exclusive_group(required=True)
-    which.add_argument("--session", metavar="ID", help="This one; dlbench baseline list CASE shows them.")
-    which.add_argument("--first", action="store_true", help="The oldest one that is kept.")
+    which.add_argument("--session", metavar="ID", help="This session; dlbench baseline list CASE shows them.")
+    which.add_argument("--first", action="store_true", help="The oldest one kept.")
     which.add_argument("--last", action="store_true", help="The newest one.")
-    pruning = command(actions, "prune", help_text="Remove baselines that nothing measures any more.", more=PRUNE)
-    pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded in these.")
-    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved so many days ago, or more.")
+    pruning = command(actions, "prune", help_text="Remove baselines that are no longer measured.", more=PRUNE)
+    pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded there.")
+    pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved at least this many days ago.")
     pruning.add_argument("--damaged", action="store_true", help="Files that cannot be read.")
     pruning.add_argument("--yes", action="store_true", help="Remove them.")
     for parser, run in ((listing, _list), (accepting, _accept), (anchoring, _anchor), (pruning, _prune)):
         parser.add_argument(
-            "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where they are kept [{FOLDER}]."
+            "--baselines", metavar="FOLDER", type=Path, default=FOLDER, help=f"Where baselines are stored [{FOLDER}]."
         )
         parser.set_defaults(run=run)
 
@@ -108,8 +108,8 @@ def _all(folder: Path) -> Iterator[tuple[Path, Baseline | FileFormatError]]:
             yield path, error
 
 
-def _fitting(asked: argparse.Namespace, pattern: str) -> tuple[list[Baseline], list[str]]:
-    """Baselines of the cases that fit, and what is said of damaged ones; raises OptionError where none fits."""
+def _matching(asked: argparse.Namespace, pattern: str) -> tuple[list[Baseline], list[str]]:
+    """The baselines of matching cases, and messages about damaged ones; raises OptionError if no case matches."""
     found = list(_all(asked.baselines))
     sound = [baseline for _, baseline in found if isinstance(baseline, Baseline)]
     fitting = [baseline for baseline in sound if fnmatch(baseline.case.id, pattern)]
@@ -120,7 +120,7 @@ def _fitting(asked: argparse.Namespace, pattern: str) -> tuple[list[Baseline], l
 
 
 def _list(asked: argparse.Namespace) -> int:
-    baselines, damages = _fitting(asked, asked.case or "*")
+    baselines, damages = _matching(asked, asked.case or "*")
     rows = [_row(baseline) for baseline in baselines]
     answer(asked, rows, _sessions(baselines) if asked.case else _cases(rows))
     return complain(damages)
@@ -157,12 +157,12 @@ def _sessions(baselines: Iterable[Baseline]) -> list[str]:
         for heading in ("commit", "accepted", "reason"):
             grid.add_column(heading, no_wrap=True)
         for session in baseline.sessions:
-            told = [_figure(session, name) for name in names]
+            shown_figures = [_figure(session, name) for name in names]
             mark, accepted = "*" if session.id == baseline.anchor else "", ", ".join(session.accepted)
             runs = str(len(session.seeds))
-            grid.add_row(mark, session.id, runs, *told, session.commit, accepted, session.reason)
+            grid.add_row(mark, session.id, runs, *shown_figures, session.commit, accepted, session.reason)
         lines += [f"{baseline.case.id} on {baseline.context.machine.name}", *terminal.lines(grid), ""]
-    return [*lines, "* the anchor"]
+    return [*lines, "* the reference session"]
 
 
 def _figure(session: BaselineSession, name: str) -> str:
@@ -171,18 +171,18 @@ def _figure(session: BaselineSession, name: str) -> str:
 
 def _anchor(asked: argparse.Namespace) -> int:
     if bool(asked.case) == asked.all:
-        raise OptionError("dlbench baseline anchor: say of which case, or --all: dlbench baseline anchor CASE --last")
-    baselines, problems = _fitting(asked, asked.case or "*")
+        raise OptionError("dlbench baseline anchor: name a case or give --all: dlbench baseline anchor CASE --last")
+    baselines, problems = _matching(asked, asked.case or "*")
     store, rows = BaselineStore(folder=asked.baselines), []
     for baseline in baselines:
         names = [session.id for session in baseline.sessions]
         chosen = asked.session or names[0 if asked.first else -1]
         if chosen not in names:
-            problems.append(f"{baseline.case.id}: there is no session {chosen!r}, only {', '.join(names)}")
+            problems.append(f"{baseline.case.id}: no session {chosen!r}, only {', '.join(names)}")
             continue
         store.write(replace(baseline, anchor=chosen))
         rows.append({"case": baseline.case.id, "before": baseline.anchor, "anchor": chosen})
-    answer(asked, rows, [f"{row['case']}: anchor {row['before']} → {row['anchor']}" for row in rows])
+    answer(asked, rows, [f"{row['case']}: reference session {row['before']} → {row['anchor']}" for row in rows])
     return complain(problems)
 
 
@@ -218,17 +218,17 @@ def _accept(asked: argparse.Namespace) -> int:
 
 def _prune(asked: argparse.Namespace) -> int:
     if not (asked.not_in or asked.older_than or asked.damaged):
-        raise OptionError("dlbench baseline prune: say which: --not-in RECORDS, --older-than DAYS or --damaged")
+        raise OptionError("dlbench baseline prune: say which ones: --not-in RECORDS, --older-than DAYS or --damaged")
     measured = {case.record.case.id for case in read(asked.not_in).cases} if asked.not_in else set()
-    doomed = []
+    removals = []
     for path, baseline in _all(asked.baselines):
         if why := _why_pruned(baseline, asked, measured):
-            doomed.append({"path": str(path), "reason": why})
+            removals.append({"path": str(path), "reason": why})
             if asked.yes:
                 path.unlink()
     verb = "removed" if asked.yes else "would be removed"
-    lines = [f"{row['path']}: {verb}: {row['reason']}" for row in doomed]
-    answer(asked, doomed, [*lines, *([] if asked.yes or not doomed else ["--yes removes them"])])
+    lines = [f"{row['path']}: {verb}: {row['reason']}" for row in removals]
+    answer(asked, removals, [*lines, *([] if asked.yes or not removals else ["--yes removes them"])])
     return 0
 
 
@@ -236,7 +236,7 @@ def _why_pruned(baseline: Baseline | FileFormatError, asked: argparse.Namespace,
     if isinstance(baseline, FileFormatError):
         return "damaged" if asked.damaged else ""
     if asked.not_in and baseline.case.id not in measured:
-        return "no recorded session has measured it"
+        return "not measured by any of these sessions"
     saved = baseline.sessions[-1].saved
     age = datetime.now(UTC) - datetime.fromisoformat(saved)
     return f"saved {saved}" if asked.older_than and age.days >= asked.older_than else ""

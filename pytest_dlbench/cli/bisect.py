@@ -1,4 +1,4 @@
-"""``dlbench bisect``: the first version of a framework that is worse than a good one."""
+"""``dlbench bisect``: find the first version of a framework that is worse than a good one."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 WHERE = "dlbench bisect"
 INTERRUPTED = 130
 MORE = """
-CASE is a case as reports name it, such as tartu-mnist-cnn-digits28-cpu. Each version is run in pairs with the good one,
-back to back in fresh processes, until the gate's rule says whether the metric is worse by more than the tolerance. The
-bad version comes first: if it is not worse, there is nothing to search for. Versions are those that pip finds with your
-settings; each is built when it is needed. Versions that cannot be built or run, and inconclusive ones, are skipped and
-listed with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest
-first, such as lock files from a repository's history.
+CASE is the name of a case as in reports, such as tartu-mnist-cnn-digits28-cpu. Each version is run in pairs with the
+good one, back to back in fresh processes, until the gate's rule decides whether the metric is worse by more than the
+tolerance. The bad version comes first: if it is not worse, the search ends. Versions are those that pip finds with your
+settings; each is built when needed. Versions that cannot be built or run, and inconclusive ones, are skipped and listed
+with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest first,
+such as lock files from a repository's history.
 
 examples:
   dlbench bisect pytorch --good 2.9.0 --bad 2.13.0 tartu-mnist-cnn-digits28-cpu
@@ -55,8 +55,8 @@ def declare(commands: Commands) -> None:
     parser.add_argument("--good", metavar="VERSION", required=True)
     parser.add_argument("--bad", metavar="VERSION", required=True)
     parser.add_argument("--among", metavar="FILES", help="Environments between the two, instead of versions.")
-    parser.add_argument("--pre", action="store_true", help="Pre-releases, too.")
-    parser.add_argument("--metric", metavar="METRIC", default="step_time", help="The metric that is worse [step_time].")
+    parser.add_argument("--pre", action="store_true", help="Include pre-releases.")
+    parser.add_argument("--metric", metavar="METRIC", default="step_time", help="Which metric is worse [step_time].")
     parser.add_argument("--tolerance", metavar="AMOUNT", default="", help="How much worse is still good, such as 3%%.")
     declare_settings(parser)
     parser.set_defaults(run=_bisect)
@@ -96,7 +96,7 @@ def _bisect(asked: argparse.Namespace) -> int:
 
 
 def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
-    """All that are in question, the oldest first; raises OptionError."""
+    """All versions to search, oldest first; raises OptionError."""
     known = registry.values["framework"]
     if asked.framework not in known:
         raise OptionError(unknown_name("framework", asked.framework, WHERE, known))
@@ -106,7 +106,7 @@ def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
     try:
         ends = [Version(text) for text in (asked.good, asked.bad)]
     except InvalidVersion as error:
-        raise OptionError(f"{WHERE}: {error}; expected such as 2.9.0, or environments with --among") from None
+        raise OptionError(f"{WHERE}: {error}; expected a version such as 2.9.0, or environments with --among") from None
     if ends[0] >= ends[1]:
         raise OptionError(f"{WHERE}: the good version must be older than the bad one, got {asked.good} and {asked.bad}")
     if not framework.package or not framework.environments:
@@ -123,8 +123,8 @@ def _question(asked: argparse.Namespace, options: Options, versions: int) -> "Qu
     if asked.metric not in judging.METRICS:
         raise OptionError(unknown_name("metric", asked.metric, "--metric", judging.METRICS))
     if asked.metric not in tolerances:
-        raise OptionError(f"--metric {asked.metric}: it has no usual tolerance; say one, such as --tolerance 5%")
-    # Any wrong answer spoils the search: all of them together have the budget.
+        raise OptionError(f"--metric {asked.metric}: it has no default tolerance; give one, such as --tolerance 5%")
+    # One wrong answer spoils the search, so all comparisons share the false-alarm rate.
     alpha = min(ALPHA, max(LEAST_ALPHA, options.false_alarms / most_questions(versions)))
     return Question(metric=asked.metric, tolerance=tolerances[asked.metric], alpha=alpha, max_pairs=options.max_runs)
 
@@ -169,12 +169,12 @@ def _conclusion(search: "Search") -> Iterator[str]:
     good, bad = bounds(search.answers)
     names = [search.names[place] for place in suspects(search.answers)]
     yield f"the first bad version: {' or '.join(names)}; the last good one: {search.names[good]}"
-    yield "what differs between the environments of the two that were run:"
+    yield "what differs between the environments of these two:"
     yield from (f"  {line}" for line in _differences(search, good, bad) or ["nothing"])
 
 
 def _differences(search: "Search", good: int, bad: int) -> Sequence[str]:
-    # Of the good version that all are held against, each comparison has a run of its own.
+    # The good version that was given was not compared itself: its run is the baseline of the bad one's.
     old, new = search.found[good].new or search.found[bad].old, search.found[bad].new
     return tuple(map(explain.difference, judging.changes(old.versions, new.versions))) if old and new else ()
 

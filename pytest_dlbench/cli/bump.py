@@ -1,4 +1,4 @@
-"""``dlbench bump``: the A/B of an update, for just the frameworks that it can reach."""
+"""``dlbench bump``: the A/B comparison of an update, for only the frameworks that it affects."""
 
 import argparse
 import hashlib
@@ -22,20 +22,20 @@ WHERE = "dlbench bump"
 MORE = """
 OLD and NEW are two states of a lock file: requirements.txt as pip-compile or uv write it, pylock.toml, uv.lock or
 poetry.lock. The differences are listed, and pytest runs both states in pairs (--dlbench-ab) for the frameworks that
-depend on a package that differs, also indirectly: NumPy, CUDA's libraries, jaxlib. Where a file does not say which
-package needs which (requirements without "# via"), every difference counts for every framework in it.
+depend on a changed package, also indirectly: NumPy, CUDA's libraries, jaxlib. If a file does not say which
+package needs which (requirements without "# via"), every change is assumed to affect every framework in it.
 
-Environments are built as they are needed, from the pinned versions and pip's own settings; hashes are not checked.
-Variants such as pytorch-compile run where --frameworks names them.
+Environments are built as needed, from the pinned versions and with pip's own settings; hashes are not checked.
+Variants such as pytorch-compile run only if --frameworks names them.
 
 examples:
   dlbench bump old.txt new.txt --plan
   dlbench bump before.lock uv.lock --pytest="--dlbench-models tartu-mnist-cnn --dlbench-max-runs 10"
   dlbench bump main/requirements.txt requirements.txt --bench tests/bench --frameworks jax
 
-exit status: 0 nothing changed, or nothing that a framework depends on, or all tests passed; 1 a test failed: a case
+exit status: 0 nothing changed that a framework depends on, or all tests passed; 1 a test failed: a case
 regressed, did not finish, or was inconclusive (--dlbench-compare); 2 usage error, a file that is not a lock file, or
-Ctrl-C; else pytest's own (4 usage error of pytest, 5 no test was collected)
+Ctrl-C; otherwise pytest's own (4 usage error of pytest, 5 no test was collected)
 """
 
 
@@ -61,14 +61,14 @@ def _bump(asked: argparse.Namespace) -> int:
     old, new = _lock(asked.old), _lock(asked.new)
     found = lock_diff.of(old, new, _frameworks(asked.frameworks))
     sides = _sides(asked, old, new)
-    tests = _command(asked, found, sides) if found.reached else []
-    # Nothing but the document may be printed there.
+    tests = _command(asked, found, sides) if found.affected else []
+    # With --json nothing but the document may be printed.
     is_plan = asked.plan or asked.json
-    answer(asked, {**codec.builtins(_told(found)), "command": tests}, _lines(found, tests, is_plan=is_plan))
+    answer(asked, {**codec.builtins(_as_json(found)), "command": tests}, _lines(found, tests, is_plan=is_plan))
     if tests and not is_plan:
         _write(sides, old, new)
         sys.stdout.flush()
-        # In the place of this process: Ctrl-C and the exit status are pytest's own.
+        # pytest replaces this process, so Ctrl-C and the exit status are its own.
         os.execv(tests[0], tests)
     return 0
 
@@ -84,7 +84,7 @@ def _frameworks(names: str) -> Sequence[Framework]:
 
 
 def _sides(asked: argparse.Namespace, old: Lock, new: Lock) -> tuple[Path, Path]:
-    """Where both stand as requirement files: as they are, or in a folder of their own."""
+    """Paths of both as requirements files: the given ones if possible, else in a folder for this bump."""
     files = (asked.old, asked.new)
     if all(file.suffix == ".txt" for file in files) and asked.old.stem != asked.new.stem:
         return files
@@ -103,7 +103,7 @@ def _write(sides: tuple[Path, Path], old: Lock, new: Lock) -> None:
 def _command(asked: argparse.Namespace, found: Bump, sides: tuple[Path, Path]) -> list[str]:
     if any("," in str(side) for side in sides):
         raise OptionError(f"{WHERE}: a comma in the path of {sides[0]} or {sides[1]}; rename it")
-    names = ",".join(reached.framework.name for reached in found.reached)
+    names = ",".join(each.framework.name for each in found.affected)
     ab = [
         f"--dlbench-ab={sides[0]},{sides[1]}",
         f"--dlbench-frameworks={names}",
@@ -113,12 +113,12 @@ def _command(asked: argparse.Namespace, found: Bump, sides: tuple[Path, Path]) -
     return [sys.executable, "-m", "pytest", *(asked.bench or ["bench"]), *ab, *asked.pytest]
 
 
-def _told(found: Bump) -> dict[str, object]:
+def _as_json(found: Bump) -> dict[str, object]:
     return {
         "changes": found.changes,
-        "frameworks": {reached.framework.name: [one.name for one in reached.changes] for reached in found.reached},
-        "passed_over": found.passed_over,
-        "tells_needs": found.tells_needs,
+        "frameworks": {each.framework.name: [one.name for one in each.changes] for each in found.affected},
+        "passed_over": found.unaffected,
+        "tells_needs": found.lists_dependencies,
     }
 
 
@@ -128,16 +128,16 @@ def _lines(found: Bump, tests: Sequence[str], *, is_plan: bool) -> Iterator[str]
         return
     yield "what differs:"
     yield from (f"  {_line(change)}" for change in found.changes)
-    if not found.tells_needs:
-        yield "the files do not say which package needs which: every difference counts for every framework"
-    for reached in found.reached:
-        yield f"{reached.framework.name}: can change by {', '.join(one.name for one in reached.changes)}"
-    yield from (f"{name}: needs nothing of it, and is not run" for name in found.passed_over)
+    if not found.lists_dependencies:
+        yield "the files do not say which package needs which: every change is assumed to affect every framework"
+    for each in found.affected:
+        yield f"{each.framework.name}: affected by {', '.join(one.name for one in each.changes)}"
+    yield from (f"{name}: not affected, skipped" for name in found.unaffected)
     if not tests:
-        yield "no framework that both files pin can change by it: there is nothing to run"
+        yield "no framework that both files pin is affected: nothing to run"
         return
     yield f"{'to run it' if is_plan else 'running'}: pytest {shlex.join(tests[3:])}"
 
 
 def _line(change: Change) -> str:
-    return f"{change.name}  {change.old or 'not there'} → {change.new or 'no longer there'}"
+    return f"{change.name}  {change.old or 'not installed'} → {change.new or 'removed'}"

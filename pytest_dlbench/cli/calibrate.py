@@ -1,4 +1,4 @@
-"""``dlbench calibrate``: what the gate can detect on this machine."""
+"""``dlbench calibrate``: measure what the gate can detect on this machine."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 WHERE = "dlbench calibrate"
 INTERRUPTED = 130
-# Ten runs in a row show how far they lie apart.
+# That is ten runs in a row, enough to show their spread.
 FEWEST_PAIRS = 5
-# Small ones of two kinds, which train within seconds.
+# Two small models of different kinds, which train within seconds.
 MODELS = ("tartu-mnist-cnn", "gatech-lenet")
 DATASETS = ("digits28",)
 AXES = ("frameworks", "models", "datasets", "devices")
 MORE = """
-Each case is first run against itself in pairs, as with --dlbench-ab: any change that is found is a false alarm, and the
+Each case is first run against itself in pairs, as with --dlbench-ab: any change detected is a false alarm, and the
 spread of the runs determines the smallest tolerance at which the gate can decide. Then faults are planted on one side:
-steps that take 10, 5, 2 and 1 % longer (the worker spins after every step; the tolerance is half the slowdown, and
-smaller ones are not tried after one that was not found), half the learning rate, and dropout switched off.
+steps that take 10, 5, 2 and 1 % longer (the worker spins after every step; the tolerance is half the slowdown, and once
+a slowdown is missed, smaller ones are not tried), half the learning rate, and dropout switched off.
 
-The result is kept for each case and machine class alongside the baselines, where the gate reads it. Without names, the
+The result is stored per case and machine class alongside the baselines, where the gate reads it. Without names, the
 first framework that is installed trains two small models on the embedded digits.
 
 examples:
@@ -42,9 +42,9 @@ examples:
   dlbench calibrate --frameworks pytorch,jax --models tartu-mnist-cnn --datasets digits28 --pairs 20
   dlbench calibrate --frameworks pytorch --scale full --tolerance step_time:3% --json
 
-exit status: 0 all cases calibrated, no false alarm, and your tolerances can be judged; 1 there was a false alarm, or a
-case could not be run; 2 usage error; 3 a tolerance is narrower than can be judged on this machine; 130 Ctrl-C: what was
-measured by then is kept and reported
+exit status: 0 all cases calibrated, no false alarm, and your tolerances can be resolved; 1 a false alarm, or a
+case could not be run; 2 usage error; 3 a tolerance is too tight for this machine; 130 Ctrl-C: what was
+measured by then is stored and reported
 """
 
 
@@ -64,7 +64,7 @@ def _calibrate(asked: argparse.Namespace) -> int:
     registry, options = registry_of(asked), options_of(asked)
     pairs = positive_int(asked.pairs, "--pairs")
     if pairs < FEWEST_PAIRS:
-        raise OptionError(f"--pairs: expected {FEWEST_PAIRS} or more, got {pairs}: fewer do not show how runs spread")
+        raise OptionError(f"--pairs: expected {FEWEST_PAIRS} or more, got {pairs}: too few to estimate the spread")
     cells = [
         Cell(model=model, dataset=dataset, device=device)
         for model, dataset, device in product(
@@ -91,7 +91,7 @@ def _calibrate(asked: argparse.Namespace) -> int:
 
 
 class _Kept:
-    """What was found so far, by case; on the disk as soon as it is known."""
+    """The results so far, by case; each is written to disk at once."""
 
     def __init__(self, store: CalibrationStore) -> None:
         self._store = store
@@ -99,7 +99,7 @@ class _Kept:
         self.failed: dict[str, Reason] = {}
 
     def keep(self, calibration: Calibration) -> None:
-        """In the place of what was known of this case."""
+        """Replace the earlier calibration of the case."""
         self.found[calibration.case.id] = calibration
         self._store.write(calibration)
 
@@ -115,8 +115,8 @@ def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> 
     for calibration in kept.found.values():
         yield from reporting.lines(calibration, tolerances)
     if kept.found:
-        yield "* of so many that are made of these pairs by exchanging their sides at random"
-        yield f"kept for the gate in {session.storage.baselines / session.settings.machine.name / FOLDER}"
+        yield "* rate over data sets made from these pairs by swapping their sides at random"
+        yield f"stored for the gate in {session.storage.baselines / session.settings.machine.name / FOLDER}"
     yield from (f"{name}: {explain.text(reason)}" for name, reason in kept.failed.items())
     yield f"journal: {session.journal.path}"
 

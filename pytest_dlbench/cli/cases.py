@@ -1,4 +1,4 @@
-"""Cases on the command line of ``dlbench``: what to train, on what settings, and a session to run it in."""
+"""Cases on the command line of ``dlbench``: what to train, with which settings, and a session to run it."""
 
 import argparse
 import importlib
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_dlbench.running.run_spec import RunSpec
     from pytest_dlbench.workflows.session import Session
 
-# Of pytest's options, those that say how a case is run.
+# The options of pytest that say how a case is run.
 SETTINGS = (
     "scale",
     "settings",
@@ -41,25 +41,25 @@ SETTINGS = (
 
 
 class _Errors:
-    """Standard error, where progress goes: what is answered stands on standard output."""
+    """Standard error, for progress; answers go to standard output."""
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether it is a terminal that somebody looks at."""
+        """Whether it is an interactive terminal."""
         return sys.stderr.isatty() and not os.environ.get("CI")
 
     @property
     def columns(self) -> int:
-        """Of the terminal."""
+        """The width of the terminal."""
         return shutil.get_terminal_size().columns
 
     def write(self, text: str) -> None:
-        """Write, at once."""
+        """Write and flush."""
         print(text, end="", file=sys.stderr, flush=True)
 
 
 def declare_settings(parser: argparse.ArgumentParser, names: Sequence[str] = SETTINGS) -> None:
-    """Options that ``pytest`` has, too, without their prefix; and modules with hooks."""
+    """Add options of ``pytest`` without their prefix, and -p for modules with hooks."""
     for name in names:
         add_to_command(parser, name)
     parser.add_argument(
@@ -68,20 +68,20 @@ def declare_settings(parser: argparse.ArgumentParser, names: Sequence[str] = SET
         dest="modules",
         action="append",
         default=[],
-        help="Use what this module's hooks pytest_dlbench_frameworks, _models and _datasets add; repeatable.",
+        help="Load a module with the hooks pytest_dlbench_frameworks, _models or _datasets; repeatable.",
     )
 
 
 def registry_of(asked: argparse.Namespace) -> Registry:
-    """Everything that has a name, with what the modules add; raises OptionError for one that cannot be imported."""
-    # Late: every other command does without pytest.
+    """All named values, including the modules'; raises OptionError if a module cannot be imported."""
+    # Late: no other command needs pytest.
     import pytest  # noqa: PLC0415
 
     from pytest_dlbench.planning import hookspecs  # noqa: PLC0415 - it loads pytest
 
     manager = pytest.PytestPluginManager()
     manager.add_hookspecs(hookspecs)
-    # As python -m pytest does: a module of the repository that one stands in.
+    # As python -m pytest does, so that modules in the current folder are found.
     sys.path.insert(0, str(Path.cwd()))
     for name in asked.modules:
         try:
@@ -92,7 +92,7 @@ def registry_of(asked: argparse.Namespace) -> Registry:
 
 
 def options_of(asked: argparse.Namespace, **more: str) -> Options:
-    """The options of a session of pairs; ``more`` are such as only this command sets."""
+    """The options of a session of pairs; ``more`` are options that the command itself sets."""
     given = {key: value for key, value in vars(asked).items() if key.startswith("dlbench_")}
     given |= {f"dlbench_{name}": value for name, value in more.items()}
     return read(given.get, lambda _: None, Path.cwd(), has_pairs=True)
@@ -101,7 +101,7 @@ def options_of(asked: argparse.Namespace, **more: str) -> Options:
 def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     """A session that reports its progress on standard error, and judges each case as if it were the only one."""
     if any(len(values) > 1 for values in options.settings.values()):
-        raise OptionError("--set: one value of each setting: this command has no axes")
+        raise OptionError("--set: give one value of each setting: this command has no axes")
     (changes,) = points(options.settings)
     # Late: NumPy and what measures are slow to load.
     from pytest_dlbench.options import settings  # noqa: PLC0415
@@ -118,7 +118,7 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What a case trains, but for the framework."""
+    """What a case trains, without the framework."""
 
     model: str
     dataset: str
@@ -126,30 +126,30 @@ class Cell:
 
 
 def cell_of(text: str, registry: Registry, where: str) -> tuple[Cell, str]:
-    """A case as reports name it, such as tartu-mnist-cnn-digits28-cpu, and its scale, empty where none is named.
+    """Parse a case as reports name it, such as tartu-mnist-cnn-digits28-cpu, and its scale, or "" without one.
 
-    What stands in front of the model (training-pytorch-) is passed over. Raises OptionError.
+    A prefix before the model (training-pytorch-) is ignored. Raises OptionError.
     """
     models = {short for name in registry.values["model"] for short in (name, name.partition("-")[2]) if short}
     patterns = (_any_of(models), _any_of(registry.values["dataset"]), _any_of(registry.values["device"]))
     found = re.fullmatch(rf"(?:.+?-)??({'{}'})-({'{}'})-({'{}'})(?:-({_any_of(SCALES)}))?".format(*patterns), text)
     if not found:
         raise OptionError(
-            f"{where}: {text!r} is no case; expected MODEL-DATASET-DEVICE, such as tartu-mnist-cnn-digits28-cpu, or the"
-            " id of a case; settings and threads have options of their own"
+            f"{where}: {text!r} is not a case; expected MODEL-DATASET-DEVICE, such as tartu-mnist-cnn-digits28-cpu, or"
+            " the id of a case; settings and threads have their own options"
         )
     return Cell(model=found[1], dataset=found[2], device=found[3]), found[4] or ""
 
 
 def _any_of(names: Iterable[str]) -> str:
-    # The longest first: of tartu-lenet and tartu-lenet-small that is the one that is meant.
+    # The longest first, so that tartu-lenet-small does not match as tartu-lenet.
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
 
 def planner(
     session: "Session", registry: Registry, cell: Cell, where: str, label: str = "training"
 ) -> "Callable[[str], RunSpec]":
-    """From a framework, such as pytorch==2.9.0, to the spec of this case; raises OptionError for unknown names."""
+    """A function from a framework, such as pytorch==2.9.0, to its spec; raises OptionError for unknown names."""
 
     def find(axis: str, value: str) -> object:
         return registry.find(axis, value, where)

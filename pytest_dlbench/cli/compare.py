@@ -1,4 +1,4 @@
-"""``dlbench compare``: two recordings against each other."""
+"""``dlbench compare``: compare two recordings."""
 
 import argparse
 from collections import Counter
@@ -17,19 +17,19 @@ from pytest_dlbench.storing.recorded import Found, read
 CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
 MORE = """
 A is the baseline, B the candidate: journals, files of --dlbench-json, or folders of them; the newest recording of each
-case counts. Each case is judged by the rule for a stored baseline of one session, which can call a slowdown suspect but
-not regressed; both sides need three runs that finished. To compare versions, run them in pairs instead (--dlbench-ab):
-two sessions differ by more than their runs do.
+case counts. Each case is judged by the rule for a stored baseline with one session, which may call a slowdown suspect
+but not regressed; both sides need three finished runs. To compare versions, run them in pairs instead (--dlbench-ab):
+sessions differ from each other by more than the runs within one do.
 
-Two files (or folders) of pytest-benchmark are compared, too: as ratios without a verdict, because all rounds of a file
-ran in one process and do not show how much processes differ.
+Two files (or folders) of pytest-benchmark can be compared too: as ratios without a verdict, because all rounds of one
+file ran in one process and do not show the spread between processes.
 
 examples:
   dlbench compare monday.json tuesday.json
   dlbench compare .dlbench/20261120T*.jsonl .dlbench/20261121T*.jsonl --tolerance step_time:3%
   dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
 
-exit status: 0 all cases of both sides compared, none worse; 1 at least one regressed or did not finish; 2 usage error,
+exit status: 0 all cases compared, none worse; 1 at least one regressed or did not finish; 2 usage error,
 or no case in common; 3 none regressed, but some are suspect, inconclusive, invalid, incomparable or on one side only
 """
 
@@ -85,7 +85,7 @@ def _compare_records(asked: argparse.Namespace) -> int:
 
 
 def _newest(found: Found) -> Mapping[str, Record]:
-    # A later one of the same case takes the place of the one before.
+    # A later recording replaces an earlier one of the same case.
     return {case.record.case.id: case.record for case in found.cases}
 
 
@@ -113,6 +113,6 @@ def _compare_benchmarks(asked: argparse.Namespace) -> int:
             *(figures.seconds(before.median), figures.seconds(after.median), f"{ratios['median']:.3f}"),
             f"{before.rounds}, {after.rounds}",
         )
-    reason = "no verdict: rounds of one process say nothing of how processes differ"
+    reason = "no verdict: rounds of one process do not show the spread between processes"
     answer(asked, codec.builtins({"benchmarks": rows, "verdict": reason}), [*terminal.lines(grid), reason])
     return 3

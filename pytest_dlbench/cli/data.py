@@ -27,34 +27,34 @@ exit status: 0 done, {failed}2 usage error, no such data set, or files that are 
 
 
 def declare(commands: Commands) -> None:
-    """Add ``data`` and what it can do."""
+    """Add ``data`` and its actions."""
     text = "List, fetch, find, verify and import the files of data sets."
     parser = commands.add_parser("data", help=text, description=text)
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     for name, run, help_text, example in (
         ("list", _list, "List all data sets, and whether their files are available.", "dlbench data list"),
-        ("fetch", _fetch, "Download the files of a data set, check and unpack them.", "dlbench data fetch mnist"),
-        ("path", _path, "Print the folder that the files of a data set lie in.", "dlbench data path mnist"),
+        ("fetch", _fetch, "Download, check and unpack the files of a data set.", "dlbench data fetch mnist"),
+        ("path", _path, "Print the folder with the files of a data set.", "dlbench data path mnist"),
         (
             "verify",
             _verify,
-            "Hash the files of a data set and compare with what was recorded.",
+            "Hash the files of a data set and compare them with the recorded hashes.",
             "dlbench data verify mnist",
         ),
         (
             "import",
             _import,
-            "Import files that you have: official archives, or their unpacked content.",
+            "Import local files: official archives, or their unpacked content.",
             "dlbench data import mnist ~/mnist",
         ),
     ):
-        failed = "1 a file differs from what was recorded (named), " if name == "verify" else ""
+        failed = "1 a file differs from its record (named), " if name == "verify" else ""
         action = command(actions, name, help_text=help_text, more=MORE.format(example=example, failed=failed))
         action.set_defaults(run=run)
         if name != "list":
-            action.add_argument("name", metavar="NAME", help="A data set, or the source that several are made from.")
+            action.add_argument("name", metavar="NAME", help="A data set, or the source that data sets are made from.")
         if name == "fetch":
-            action.add_argument("--again", action="store_true", help="Even if the files are already there.")
+            action.add_argument("--again", action="store_true", help="Download even if the files are already there.")
         if name == "import":
             action.add_argument("path", metavar="PATH", type=Path)
             action.add_argument("--link", action="store_true", help="Leave unpacked files where they are.")
@@ -65,7 +65,7 @@ def _list(asked: argparse.Namespace) -> int:
     rows = [(dataset, _state(dataset.source, is_prepared(dataset))) for dataset in DATASETS.values()]
     trained = {dataset.source for dataset in DATASETS.values()}
     others = [(source, _state(source, False)) for source in SOURCES.values() if source not in trained]
-    told = [
+    listed = [
         {
             "name": dataset.name,
             "state": state,
@@ -79,14 +79,14 @@ def _list(asked: argparse.Namespace) -> int:
         for dataset, state in rows
     ]
     files = [{"name": source.name, "state": state} for source, state in others]
-    answer(asked, {"datasets": told, "files": files}, listings.datasets(rows, others))
+    answer(asked, {"datasets": listed, "files": files}, listings.datasets(rows, others))
     return 0
 
 
 def _state(source: Source | None, is_prepared: bool) -> str:
     if source is None:
         return "needs no files"
-    shown = ["here"] if is_here(source) else []
+    shown = ["available"] if is_here(source) else []
     shown += ["prepared"] if is_prepared else []
     return ", ".join(shown) or source.way_here
 
@@ -99,7 +99,7 @@ def _named(name: str, action: str) -> Source:
     source = DATASETS[name].source
     if source is None:
         raise OptionError(f"dlbench data {action}: {name!r} needs no files; it can be trained on as it is")
-    # As SOURCES has it, which is where all others come from, too.
+    # By its name in SOURCES, as for all other sources.
     return SOURCES[source.name]
 
 
@@ -122,8 +122,8 @@ def _fetch(asked: argparse.Namespace) -> int:
 
 def _answer_taken(asked: argparse.Namespace, source: Source, manifest: "Manifest", more: dict[str, Any]) -> None:
     folder, count = str(folder_of(source)), len(manifest.contents)
-    told = {"name": source.name, "folder": folder, "files": count, "known_by": list(manifest.known_by), **more}
-    answer(asked, told, [*manifest.known_by, f"{source.name}: {count} files in {folder}"])
+    taken = {"name": source.name, "folder": folder, "files": count, "known_by": list(manifest.known_by), **more}
+    answer(asked, taken, [*manifest.known_by, f"{source.name}: {count} files in {folder}"])
 
 
 def _path(asked: argparse.Namespace) -> int:
@@ -133,15 +133,15 @@ def _path(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    """0 when all files are as they were recorded, else 1."""
+    """0 if all files match their records, else 1."""
     from pytest_dlbench.data.keeping import verify  # noqa: PLC0415 - hashes nothing until it is asked to
 
     source = _named(asked.name, "verify")
     with _bars() as bars:
         manifest, problems = verify(source, bars)
-    sound = [*manifest.known_by, f"{source.name}: {len(manifest.contents)} files are as they were when they came"]
+    sound = [*manifest.known_by, f"{source.name}: {len(manifest.contents)} files are unchanged"]
     answer(asked, {"name": source.name, "problems": list(problems)}, [] if problems else sound)
-    return complain([*problems, f"to bring it again: {source.way_back}"] if problems else [])
+    return complain([*problems, f"to get the files again: {source.way_back}"] if problems else [])
 
 
 def _import(asked: argparse.Namespace) -> int:
@@ -155,20 +155,20 @@ def _import(asked: argparse.Namespace) -> int:
 
 
 class _Bars:
-    """A bar for each piece of work; on a terminal only, for elsewhere it would fill logs."""
+    """A progress bar for each task; on a terminal only, because it would fill logs."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task: TaskID | None = None
 
     def begin(self, doing: str, total_bytes: int | None = None) -> None:
-        """Show a new bar in the place of the one before."""
+        """Replace the current bar with a new one."""
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._task = self._progress.add_task(doing, total=total_bytes)
 
     def advance(self, done_bytes: int) -> None:
-        """Move the bar."""
+        """Advance the bar."""
         if self._task is not None:
             self._progress.advance(self._task, done_bytes)
 

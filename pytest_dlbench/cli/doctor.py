@@ -1,4 +1,4 @@
-"""``dlbench doctor``: what makes this machine's figures noisy."""
+"""``dlbench doctor``: report what makes measurements on this machine noisy."""
 
 import argparse
 from typing import NoReturn
@@ -8,7 +8,7 @@ from pytest_dlbench.records.codec import builtins
 
 MORE = """
 examples:
-  dlbench doctor                               what makes noise on this machine, and what to do about each
+  dlbench doctor          each cause of noise on this machine, and what to do about it
   dlbench doctor --json
 
 exit status: 0 reported, 2 usage error
@@ -16,7 +16,7 @@ exit status: 0 reported, 2 usage error
 
 
 class _Moved(argparse.Action):
-    """An option that is a performance benchmark of the repository now."""
+    """An option that was replaced by a performance benchmark in the repository."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
         parser.error(
@@ -27,14 +27,14 @@ class _Moved(argparse.Action):
 
 def declare(commands: Commands) -> None:
     """Add ``doctor``."""
-    text = "Report what makes this machine's figures noisy."
+    text = "Report what makes measurements on this machine noisy."
     parser = command(commands, "doctor", help_text=text, more=MORE)
     parser.add_argument("--observer", nargs=0, action=_Moved, help=argparse.SUPPRESS)
     parser.set_defaults(run=_doctor)
 
 
 def _doctor(asked: argparse.Namespace) -> int:
-    # Late, as all that this command alone needs: psutil is slow to load.
+    # Late: psutil is slow to load.
     from pytest_dlbench.sampling.noise import findings  # noqa: PLC0415
 
     found = findings()

@@ -1,4 +1,4 @@
-"""``dlbench env``: list, build, find and remove the environments that frameworks are trained in."""
+"""``dlbench env``: list, build, find and remove the environments of frameworks."""
 
 import argparse
 import sys
@@ -37,31 +37,31 @@ BUILD = """dlbench env build tensorflow mxnet
 
 
 def declare(commands: Commands) -> None:
-    """Add ``env`` and what it can do."""
+    """Add ``env`` and its actions."""
     text = "List, build, find and remove the environments of frameworks."
     parser = commands.add_parser("env", help=text, description=text)
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     for name, run, help_text, examples in (
         ("list", _list, "List all environments: which Python, which frameworks, built or not.", "dlbench env list"),
-        ("build", _build, "Build environments, by their own name or a framework's, or as NAME==VERSION.", BUILD),
-        ("remove", _remove, "Remove environments from the disk.", "dlbench env remove --stale"),
+        ("build", _build, "Build environments, named by themselves, by a framework, or as NAME==VERSION.", BUILD),
+        ("remove", _remove, "Delete environments from disk.", "dlbench env remove --stale"),
         ("path", _path, "Print the Python of an environment.", "dlbench env path tensorflow"),
-        ("where", _where, "Print the folder that all environments lie in.", "dlbench env where"),
+        ("where", _where, "Print the folder with all environments.", "dlbench env where"),
     ):
         failed = "1 one could not be built (named; the others are), " if name == "build" else ""
         action = command(actions, name, help_text=help_text, more=MORE.format(examples=examples, failed=failed))
         action.set_defaults(run=run, python=[])
         if name in ("build", "remove"):
             action.add_argument("names", metavar="NAME", nargs="*")
-            action.add_argument("--all", action="store_true", help="All declared environments.")
+            action.add_argument("--all", action="store_true", help="All known environments.")
         if name == "build":
-            action.add_argument("--jobs", type=int, default=2, metavar="N", help="How many at a time [2].")
+            action.add_argument("--jobs", type=int, default=2, metavar="N", help="How many to build at a time [2].")
             action.add_argument(
                 "--python", action="append", default=[], metavar="NAME=PATH", help="Build NAME with this Python."
             )
         if name == "remove":
             action.add_argument(
-                "--stale", action="store_true", help="What is unfinished, or was built from other pins."
+                "--stale", action="store_true", help="Those that are unfinished, or were built from other pins."
             )
         if name == "path":
             action.add_argument("name", metavar="NAME")
@@ -81,7 +81,7 @@ def _named(name: str, where: str) -> Environment:
     else:
         raise OptionError(unknown_name("environment or framework", name, where, {*ENVIRONMENTS, *FRAMEWORKS}))
     if not environments:
-        reason = FRAMEWORKS[name].unsupported if name in FRAMEWORKS else "a Python that exists needs no building"
+        reason = FRAMEWORKS[name].unsupported if name in FRAMEWORKS else "an existing Python needs no building"
         raise OptionError(f"{where}: {name!r} has no environment: {reason}")
     return environments[0]
 
@@ -89,7 +89,7 @@ def _named(name: str, where: str) -> Environment:
 def _selected(asked: argparse.Namespace, where: str) -> list[Environment]:
     names = list(ENVIRONMENTS) if asked.all else asked.names
     if not names and not getattr(asked, "stale", False):
-        raise OptionError(f"{where}: name environments, or say --all\n  known: {', '.join(ENVIRONMENTS)}")
+        raise OptionError(f"{where}: name environments, or give --all\n  known: {', '.join(ENVIRONMENTS)}")
     return list(
         {environment.folder_name: environment for environment in (_named(name, where) for name in names)}.values()
     )
@@ -102,12 +102,12 @@ def _list(asked: argparse.Namespace) -> int:
     ]
     declared = {environment.folder_name for environment in ENVIRONMENTS.values()}
     others = {name: built for name, built in store.all().items() if name not in declared}
-    told = [_told(*row) for row in rows]
-    answer(asked, {"environments": told, "others": sorted(others)}, listings.environments(rows, others))
+    described = [_as_json(*row) for row in rows]
+    answer(asked, {"environments": described, "others": sorted(others)}, listings.environments(rows, others))
     return 0
 
 
-def _told(environment: Environment, frameworks: Sequence[str], state: Built | str) -> dict[str, Any]:
+def _as_json(environment: Environment, frameworks: Sequence[str], state: Built | str) -> dict[str, Any]:
     is_built = isinstance(state, Built)
     return {
         "name": environment.name,
@@ -124,7 +124,7 @@ def _told(environment: Environment, frameworks: Sequence[str], state: Built | st
 def _frameworks_of(environment: Environment) -> list[str]:
     usual = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments[:1]]
     named = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments]
-    # Some serve only versions that somebody names.
+    # Some are only for versions that are asked for by name.
     return usual or [f"{name}=={environment.since} or later" for name in named]
 
 
@@ -134,12 +134,12 @@ def _state(store: EnvironmentStore, environment: Environment) -> Built | str:
     try:
         store.interpreter(environment)
     except EnvironmentMissingError:
-        return f"no Python {environment.python} here"
+        return f"no Python {environment.python} found"
     return "not built"
 
 
 class _Lines:
-    """Progress as one line each; several environments are built at a time."""
+    """Progress as lines, because several environments are built at a time."""
 
     def __init__(self, target: TextIO) -> None:
         self._target = target
@@ -149,14 +149,14 @@ class _Lines:
 
 
 def _build(asked: argparse.Namespace) -> int:
-    """0 when all stand; 1 with the reason of each that does not."""
+    """0 if all were built, else 1, with the reason for each that was not."""
     store, chosen = _store(asked), _selected(asked, "dlbench env build")
     lines = _Lines(sys.stderr if asked.json else sys.stdout)
 
     def attempt(environment: Environment) -> str:
         try:
             if store.find(environment):
-                lines.building(environment.name, "is built")
+                lines.building(environment.name, "already built")
             else:
                 store.build(environment, lines)
         except (EnvironmentBuildError, EnvironmentMissingError) as error:
@@ -165,8 +165,8 @@ def _build(asked: argparse.Namespace) -> int:
 
     with ThreadPoolExecutor(max(1, asked.jobs)) as pool:
         errors = dict(zip([environment.name for environment in chosen], pool.map(attempt, chosen), strict=True))
-    told = [{"name": name, "is_built": not error, "error": error or None} for name, error in errors.items()]
-    answer(asked, told, [])
+    answers = [{"name": name, "is_built": not error, "error": error or None} for name, error in errors.items()]
+    answer(asked, answers, [])
     return complain([f"dlbench: {error}" for error in errors.values() if error])
 
 

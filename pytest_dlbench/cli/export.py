@@ -1,4 +1,4 @@
-"""``dlbench export``: what sessions have recorded, in the formats of other programs."""
+"""``dlbench export``: write recorded sessions in the formats of other programs."""
 
 import argparse
 import sys
@@ -27,10 +27,10 @@ exit status: 0 all exported, 1 a file is damaged (the rest is exported), 2 usage
 def declare(commands: Commands) -> None:
     """Add ``export``."""
     listed = "\n".join(f"  {row.name:<24} {row.help}" for row in FORMATS.values())
-    listed += f"\n  {'schema':<24} The JSON schema of our own format; takes no records."
+    listed += f"\n  {'schema':<24} The JSON schema of --dlbench-json; takes no records."
     text = "Write recorded sessions in the format of another program."
     parser = plain_command(commands, "export", help_text=text, more=EPILOG.format(formats=listed))
-    parser.add_argument("format", metavar="FORMAT", choices=[*FORMATS, "schema"], help="One of those below.")
+    parser.add_argument("format", metavar="FORMAT", choices=[*FORMATS, "schema"], help="A format from the list below.")
     parser.add_argument(
         "paths", metavar="RECORDS", nargs="*", type=Path, help="Journals, files of --dlbench-json, or folders of them."
     )
@@ -46,7 +46,7 @@ def _export(asked: argparse.Namespace) -> int:
         raise OptionError("dlbench export: name journals, files of --dlbench-json, or a folder such as .dlbench")
     chosen: Format = FORMATS[asked.format]
     if not chosen.is_text and asked.output is None and sys.stdout.isatty():
-        raise OptionError(f"dlbench export: {chosen.name} is no text: -o FILE, or into a pipe")
+        raise OptionError(f"dlbench export: {chosen.name} is binary: use -o FILE or a pipe")
     found = read(asked.paths)
     _write(chosen.write(found.cases), asked.output)
     for damage in found.damages:

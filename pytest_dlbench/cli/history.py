@@ -1,4 +1,4 @@
-"""``dlbench history``: how the figures of a case went, session by session."""
+"""``dlbench history``: the figures of a case, session by session."""
 
 import argparse
 import json
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 FOLDER = "history"
 SHOWN = tuple(metric.name for metric in judging.shown_in("history", judging.METRICS))
 MORE = """
-A history is what pytest --dlbench-history ADDRESS adds its sessions to: a folder, or an fsspec address.
-Each line is one session of one case on one machine class: medians over its runs, and what changed since the one before.
-Below them are changes of level, for the worse or the better, found by a clipped CUSUM. Its reference are the first 30
-sessions, and the first 30 after each change. With --json a change is in the session that it begins with.
+A history is the folder or fsspec address that pytest --dlbench-history ADDRESS adds its sessions to.
+Each line is one session of one case on one machine class: medians over its runs, and which versions changed since the
+previous one. Below them are level shifts, up or down, found by a clipped CUSUM. Its reference is the first 30 sessions,
+and the first 30 after each shift. With --json a shift is listed in the session in which it began.
 
 examples:
-  dlbench history                              all cases, and how many sessions of each
+  dlbench history                              all cases, and how many sessions each has
   dlbench history '*pytorch-mnist-cnn*'        the sessions of a case, or of all that match the pattern
   dlbench history --history s3://bucket/dlbench training-jax-mnist-cnn-digits28-cpu-quick --since 2026-10-01
   dlbench history --add .dlbench/*.jsonl       add sessions that were run without --dlbench-history
@@ -42,12 +42,12 @@ exit status: 0 all read, 1 a file is damaged (named; the others are shown), 2 us
 
 def declare(commands: Commands) -> None:
     """Add ``history``."""
-    parser = command(commands, "history", help_text="Show a case session by session, and where it changed.", more=MORE)
+    parser = command(commands, "history", help_text="Show a case session by session, with level shifts.", more=MORE)
     parser.add_argument("case", metavar="CASE", nargs="?", help="A case's id, or a pattern with * [list all cases].")
     parser.add_argument("--history", metavar="ADDRESS", default=FOLDER, help=f"Where the history is [{FOLDER}].")
     parser.add_argument("--machine", metavar="NAME", help="Only this machine class.")
-    parser.add_argument("--since", metavar="YYYY-MM-DD", type=date.fromisoformat, help="Only sessions since this day.")
-    parser.add_argument("--add", metavar="RECORDS", nargs="+", type=Path, help="Add these journals, each a session.")
+    parser.add_argument("--since", metavar="YYYY-MM-DD", type=date.fromisoformat, help="Only sessions since this date.")
+    parser.add_argument("--add", metavar="RECORDS", nargs="+", type=Path, help="Add these journals, one session each.")
     parser.set_defaults(run=_history)
 
 
@@ -94,7 +94,7 @@ def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
 
 
 def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
-    """One row a session, in the order of time, with what changed since the one before."""
+    """One row per session, in order of time, with the versions that changed since the previous one."""
     before: Mapping[str, str] | None = None
     groups = sorted(rows.groupby("session"), key=lambda item: item[1]["began"].min())
     for session, group in groups:
@@ -112,7 +112,7 @@ def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
 
 
 def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The sessions with the changes of level that began in each."""
+    """The sessions, with the level shifts that began in each."""
     # Late: NumPy is slow to load.
     from pytest_dlbench.judging.scales import badness, shown, smallest_spread  # noqa: PLC0415
     from pytest_dlbench.judging.sessions import change_points  # noqa: PLC0415
@@ -124,23 +124,23 @@ def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
         places = [place for place, value in enumerate(values) if isfinite(value)]
         for point in change_points([values[place] for place in places], smallest_spread(metric)):
             change, *_ = shown(metric, point.change, point.change, point.change)
-            told = sessions[places[point.told]]["session"]
-            found = {"metric": name, "change": change, "is_worse": point.change > 0, "told": told}
+            detected = sessions[places[point.detected]]["session"]
+            found = {"metric": name, "change": change, "is_worse": point.change > 0, "told": detected}
             changes[places[point.began]].append(found)
     return [{**row, "change_points": found} for row, found in zip(sessions, changes, strict=True)]
 
 
 def _changes(sessions: list[dict[str, Any]]) -> list[str]:
-    """Each change of level, a line."""
+    """One line per level shift."""
     if len(sessions) <= CUSUM_REFERENCE:
-        return [f"{len(sessions)} sessions: changes of level are looked for after the first {CUSUM_REFERENCE}"]
+        return [f"{len(sessions)} sessions: level shifts are detected only after the first {CUSUM_REFERENCE}"]
     began = {row["session"]: row["began"][:19] for row in sessions}
     return [
         f"{point['metric']} is {'worse' if point['is_worse'] else 'better'} from {row['began'][:19]} on,"
-        f" {figures.size(point['metric'], point['change'])}, as the session of {began[point['told']]} told"
+        f" {figures.size(point['metric'], point['change'])}, detected in the session of {began[point['told']]}"
         for row in sessions
         for point in row["change_points"]
-    ] or ["no figure went to another level"]
+    ] or ["no level shift detected"]
 
 
 def _table(sessions: list[dict[str, Any]]) -> list[str]:

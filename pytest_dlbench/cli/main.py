@@ -26,7 +26,7 @@ from pytest_dlbench.cli.output import plain_command
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.reporting import explain
 
-# Each has declare(commands); in the order of the help.
+# Each module has declare(commands). In the order of the help.
 COMMANDS = (
     models,
     environments,
@@ -52,11 +52,11 @@ REMOVED = {
 }
 MORE = """
 exit status of every command:
-  0    done, and everything that was read is intact; compare: nothing is worse
+  0    done, and everything read is intact; compare: nothing is worse
   1    something is damaged, refused or missing (named; the rest is done); compare, bump: something is worse
   2    usage error: no such command, option, name or file
-  3    compare, bisect: nothing is known to be worse, but not everything could be decided
-"dlbench COMMAND --help" says what they mean there, with examples. --json prints one JSON document.
+  3    compare, bisect: nothing is known to be worse, but some comparisons were undecided
+"dlbench COMMAND --help" explains them for each command, with examples. --json prints one JSON document.
 """
 COMPLETION = """
 examples:
@@ -68,7 +68,7 @@ exit status: 0 printed, 2 usage error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status, which ``MORE`` documents."""
+    """Run one command and return its exit status, as documented in ``MORE``."""
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] in REMOVED:
         print(f"dlbench {given[0]} is now: {REMOVED[given[0]]}", file=sys.stderr)
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.declare(commands)
-    text = "Print the script that completes this command in a shell."
+    text = "Print the shell completion script of this command."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(run=_completion)

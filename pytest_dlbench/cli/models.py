@@ -1,4 +1,4 @@
-"""``dlbench models``: the networks of the zoo, one of them layer by layer, or as a framework builds it."""
+"""``dlbench models``: list the models of the zoo, or show one layer by layer or as a framework builds it."""
 
 import argparse
 from math import prod
@@ -15,7 +15,7 @@ from pytest_dlbench.zoo import MODELS
 
 WHERE = "dlbench models"
 MORE = """
-Without NAME: all models. With one: its layers. With --native: what a framework's builder makes of it.
+Without NAME: all models. With NAME: its layers. With --native: the model as the framework prints it.
 
 examples:
   dlbench models
@@ -32,7 +32,7 @@ def declare(commands: Commands) -> None:
     text = "List the models of the zoo with parameters and multiply-adds, or show one layer by layer."
     parser = command(commands, "models", help_text=text, more=MORE)
     parser.add_argument("name", metavar="NAME", nargs="?", help="Show the layers of this model.")
-    parser.add_argument("--native", metavar="FRAMEWORK", help="Print the model that this framework's builder makes.")
+    parser.add_argument("--native", metavar="FRAMEWORK", help="Print the model as this framework builds it.")
     parser.set_defaults(run=_models)
 
 
@@ -82,7 +82,7 @@ def _layers(asked: argparse.Namespace, network: Network) -> int:
 
 
 def _native(asked: argparse.Namespace, model: Model) -> int:
-    # Late: NumPy and psutil are slow to load, and needed for this alone.
+    # Late: NumPy and psutil are slow to load, and only needed here.
     from pytest_dlbench.running.native_model import describe  # noqa: PLC0415
 
     framework = _framework(asked.native)

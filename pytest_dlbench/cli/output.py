@@ -1,4 +1,4 @@
-"""How commands describe themselves and print answers: lines for people, or one JSON document for programs."""
+"""How commands declare their help and print answers: lines for people, or one JSON document for programs."""
 
 import argparse
 import json
@@ -13,14 +13,14 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def command(commands: Commands, name: str, *, help_text: str, more: str) -> argparse.ArgumentParser:
-    """A command whose help has examples and exit statuses (``more``), and which takes --json."""
+    """Add a command with --json, whose help ends with examples and exit statuses (``more``)."""
     parser = plain_command(commands, name, help_text=help_text, more=more)
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     return parser
 
 
 def plain_command(commands: Commands, name: str, *, help_text: str, more: str) -> argparse.ArgumentParser:
-    """The same without --json, for a command whose answer has a format of its own."""
+    """Add a command without --json, for answers that have a format of their own."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_text,
@@ -32,7 +32,7 @@ def plain_command(commands: Commands, name: str, *, help_text: str, more: str) -
 
 
 def answer(asked: argparse.Namespace, value: Any, lines: Iterable[str]) -> None:
-    """Print one of the two; ``value`` is made of plain dictionaries, lists, numbers and text."""
+    """Print ``value`` with --json, else ``lines``. ``value`` consists of dictionaries, lists, numbers and strings."""
     if asked.json:
         print(json.dumps(value, indent=2, ensure_ascii=False))
     else:
@@ -41,7 +41,7 @@ def answer(asked: argparse.Namespace, value: Any, lines: Iterable[str]) -> None:
 
 
 def complain(damages: Sequence[str]) -> int:
-    """Print what could not be read, and return the exit status."""
+    """Print what could not be read to standard error, and return the exit status."""
     for damage in damages:
         print(damage, file=sys.stderr)
     return 1 if damages else 0

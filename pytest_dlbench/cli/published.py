@@ -1,4 +1,4 @@
-"""``dlbench published``: what studies measured, and what records here say to it."""
+"""``dlbench published``: what studies measured, compared with your own records."""
 
 import argparse
 import json
@@ -12,9 +12,9 @@ from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.reporting.published import studies, tables
 
 MORE = """
-Without SOURCE: the studies. With one: its figures as they were published, and the known flaws of its cells. With
---beside: ranks and ratios between frameworks, theirs and ours, and which orders were reproduced; never seconds, because
-those were measured on other machines.
+Without SOURCE: all studies. With SOURCE: its figures as published, and the known flaws of its cells. With --beside:
+ranks and ratios between frameworks, theirs and ours, and which rankings were reproduced; never seconds, because those
+were measured on other machines.
 
 examples:
   dlbench published
@@ -27,7 +27,7 @@ exit status: 0 shown, 1 no record matches a published figure, 2 usage error or n
 
 def declare(commands: Commands) -> None:
     """Add ``published``."""
-    text = "Show the figures that studies published, alone or next to your own."
+    text = "Show the published figures of studies, alone or next to your own."
     parser = command(commands, "published", help_text=text, more=MORE)
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="tartu, hkbu, gatech, rosetta or thesis.")
     parser.add_argument(
@@ -37,12 +37,12 @@ def declare(commands: Commands) -> None:
 
 
 def _published(asked: argparse.Namespace) -> int:
-    """0, or 1 where records were to be put beside figures and none fits."""
+    """0, or 1 if --beside was given and no record matches a published figure."""
     known = studies.studies()
     if asked.source and asked.source not in known:
         raise OptionError(unknown_name("study", asked.source, "dlbench published", known))
     if asked.beside:
-        return _beside(asked.source, asked.beside, is_json=asked.json)
+        return _compared(asked.source, asked.beside, is_json=asked.json)
     if asked.source:
         figures = studies.figures(asked.source)
         if asked.json:
@@ -53,9 +53,9 @@ def _published(asked: argparse.Namespace) -> int:
     return _print(tables.studies(known, {name: len(studies.figures(name)) for name in known}))
 
 
-def _beside(source: str | None, paths: Sequence[Path], *, is_json: bool) -> int:
+def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> int:
     require_report("dlbench published --beside")
-    # Late: SciPy and Altair are slow to load, and needed for this alone.
+    # Late: SciPy and Altair are slow to load, and only needed here.
     from pytest_dlbench.reporting.charts.published import comparisons  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
 
@@ -64,13 +64,13 @@ def _beside(source: str | None, paths: Sequence[Path], *, is_json: bool) -> int:
         _json([{"ours": cell, **asdict(one), "held": one.held, "flaws": one.flaws} for cell, one in found])
     else:
         _print(
-            tables.beside(found) if found else ["no published cell has a model, two frameworks and a device of these"]
+            tables.beside(found) if found else ["no published cell has this model, device and two of these frameworks"]
         )
     return 0 if found else 1
 
 
-def _json(told: object) -> int:
-    print(json.dumps(told, indent=2))
+def _json(value: object) -> int:
+    print(json.dumps(value, indent=2))
     return 0
 
 

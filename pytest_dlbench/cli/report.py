@@ -1,4 +1,4 @@
-"""``dlbench report``: one page of what sessions have recorded, and its charts as pictures."""
+"""``dlbench report``: one page about recorded sessions, and its charts as images."""
 
 import argparse
 from pathlib import Path
@@ -8,7 +8,7 @@ from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.storing.history import History
 
 MORE = """
-report.html is one file that opens from the disk and needs no network. Every chart is also written as SVG and PNG, into
+report.html is one file that opens from disk and needs no network. Every chart is also written as SVG and PNG, into
 a folder next to it.
 
 examples:
@@ -22,7 +22,7 @@ exit status: 0 all shown, 1 a file is damaged (named; the rest is shown), 2 usag
 
 def declare(commands: Commands) -> None:
     """Add ``report``."""
-    text = "Write a page of recorded sessions, with its charts as SVG and PNG."
+    text = "Write a page about recorded sessions, with its charts as SVG and PNG."
     parser = command(commands, "report", help_text=text, more=MORE)
     parser.add_argument(
         "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders."
@@ -36,15 +36,15 @@ def declare(commands: Commands) -> None:
         help="The folder to write into [dlbench-report].",
     )
     parser.add_argument(
-        "--history", metavar="ADDRESS", help="Show the sessions of this history, too: a folder, or an fsspec address."
+        "--history", metavar="ADDRESS", help="Also show the sessions of this history: a folder, or an fsspec address."
     )
-    parser.add_argument("--no-pictures", action="store_true", help="The page alone, without SVG and PNG.")
+    parser.add_argument("--no-pictures", action="store_true", help="Write only the page, without SVG and PNG.")
     parser.set_defaults(run=_report)
 
 
 def _report(asked: argparse.Namespace) -> int:
     require_report("dlbench report")
-    # Late: Altair and what it needs are slow to load, and needed for this alone.
+    # Late: Altair and its dependencies are slow to load, and only needed here.
     from pytest_dlbench.reporting.charts import Chart  # noqa: PLC0415
     from pytest_dlbench.reporting.page import page, pictures  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
@@ -55,6 +55,6 @@ def _report(asked: argparse.Namespace) -> int:
     for chart in charts:
         pictures.write(chart, gathered.cases, asked.output / "charts")
     path = asked.output / "report.html"
-    told = {"report": str(path), "cases": len(gathered.cases), "charts": [chart.name for chart in shown]}
-    answer(asked, told, [f"{path}: {len(gathered.cases)} cases, {len(charts)} charts as SVG and PNG"])
+    written = {"report": str(path), "cases": len(gathered.cases), "charts": [chart.name for chart in shown]}
+    answer(asked, written, [f"{path}: {len(gathered.cases)} cases, {len(charts)} charts as SVG and PNG"])
     return complain(gathered.damages)

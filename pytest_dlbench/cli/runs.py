@@ -1,4 +1,4 @@
-"""``dlbench runs``: what sessions have recorded, listed, run by run, side by side, or journal by journal."""
+"""``dlbench runs``: recorded sessions as a list, run by run, side by side, or by journal."""
 
 import argparse
 from collections import Counter
@@ -17,22 +17,23 @@ from pytest_dlbench.storing.recorded import Recorded, files_of, read
 
 LIST = """
 examples:
-  dlbench runs list                     the sessions in .dlbench of this folder
+  dlbench runs list                     the sessions in .dlbench in this folder
   dlbench runs list nightly/*.json      files written by --dlbench-json
 
 exit status: 0 all read, 1 a file is damaged (the rest is listed), 2 usage error
 """
 SHOW = """
-CASE is the id of a case, or a part of it.
+CASE is the id of a case, or part of it.
 
 examples:
-  dlbench runs show pytorch-mnist-cnn           every recorded session of it, run by run
+  dlbench runs show pytorch-mnist-cnn           every recorded session, run by run
   dlbench runs show pytorch-mnist-cnn --records nightly.json
 
 exit status: 0 all read, 1 a file is damaged (the rest is shown), 2 usage error, or no such case
 """
 TABLE = """
-Frameworks are the columns of cases that differ in nothing else, numbers of threads the rows. --json prints the cases.
+One table for all cases that differ only in framework and threads, with frameworks as columns and thread counts as rows.
+--json prints the cases.
 
 examples:
   dlbench runs table .dlbench/*.jsonl
@@ -41,7 +42,7 @@ examples:
 exit status: 0 shown, 1 there is no finished case, or a file is damaged (the rest is shown), 2 usage error
 """
 JOURNAL = """
-The journal of a session that was killed has the runs that finished, and names the cases that were not judged.
+The journal of a killed session contains the runs that finished, and names the cases that were not judged.
 
 examples:
   dlbench runs journal .dlbench/20261121T021405-4711.jsonl
@@ -54,10 +55,10 @@ def declare(commands: Commands) -> None:
     """Add ``runs`` and its actions."""
     text = "List and show recorded runs."
     actions = commands.add_parser("runs", help=text, description=text).add_subparsers(required=True, metavar="ACTION")
-    listing = command(actions, "list", help_text="List recorded sessions: when, where, and their outcomes.", more=LIST)
+    listing = command(actions, "list", help_text="List recorded sessions: when, where, which outcomes.", more=LIST)
     listing.add_argument("paths", metavar="RECORDS", nargs="*", type=Path, help=f"Files or folders [{JOURNALS}].")
     listing.set_defaults(run=_list)
-    showing = command(actions, "show", help_text="Show what was recorded of a case, run by run.", more=SHOW)
+    showing = command(actions, "show", help_text="Show the records of a case, run by run.", more=SHOW)
     showing.add_argument("case", metavar="CASE")
     showing.add_argument(
         "--records", metavar="PATH", nargs="+", type=Path, default=[JOURNALS], help=f"Files or folders [{JOURNALS}]."
@@ -68,7 +69,7 @@ def declare(commands: Commands) -> None:
         "paths", metavar="RECORDS", nargs="+", type=Path, help="Journals, files of --dlbench-json, or folders of them."
     )
     table.set_defaults(run=_table)
-    text = "Show what sessions have recorded, even if damaged or truncated."
+    text = "Show the content of journals, even if damaged or truncated."
     journal = command(actions, "journal", help_text=text, more=JOURNAL)
     journal.add_argument("paths", metavar="FILE", nargs="+", type=Path)
     journal.set_defaults(run=_journal)
@@ -78,7 +79,7 @@ def _list(asked: argparse.Namespace) -> int:
     given = asked.paths or ([JOURNALS] if JOURNALS.is_dir() else [])
     paths = [file for path in given for file in (files_of(path) if path.is_dir() else [path])]
     if not paths and not asked.paths:
-        raise FileFormatError(f"there is no session in {JOURNALS}: run pytest here, or name files and folders")
+        raise FileFormatError(f"no session in {JOURNALS}: run pytest in this folder, or name files and folders")
     found = [(path, read([path])) for path in paths]
     sessions = [_session(path, part.cases) for path, part in found]
     grid = terminal.grid("session", "began", "machine", right=("cases", "runs"))

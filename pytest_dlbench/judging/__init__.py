@@ -1,6 +1,6 @@
 """Numbers in, verdicts out: no clock, no file, no pytest.
 
-What computes with NumPy and SciPy is in ``verdicts`` and not loaded here: a session that only collects needs none.
+Modules that need NumPy and SciPy, such as ``verdicts``, are not imported here: collecting tests needs neither.
 """
 
 from pytest_dlbench.judging.comparable import changes, obstacles

@@ -1,4 +1,4 @@
-"""Accuracy by seeds, divergences, and the time to an accuracy that some runs never reach."""
+"""Accuracy by seed, divergences, and the time to an accuracy that some runs never reach."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ ALPHA = 0.025
 
 
 def points_lost(metric: Metric, old: Sequence[float], new: Sequence[float], *, alpha: float = ALPHA) -> Interval:
-    """How many percentage points the new seeds lose against the old ones, which need be neither as many nor the same.
+    """How many percentage points the new seeds lose against the old ones; seeds and their number may differ.
 
-    A machine's weather does not move an accuracy: stored figures are as good as fresh ones. The test set's own error is
-    that of both sides and not part of it.
+    The machine's load does not change an accuracy, so stored figures are as good as fresh ones. The test set's own
+    error is the same on both sides and not included.
     """
     before, after = (np.array([badness(metric, value) for value in side]) for side in (old, new))
     return unpaired(before, after, run_sd=metric.run_sd, session_sd=0.0, is_robust=metric.is_robust, alpha=alpha)
 
 
 def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
-    """Whether the new seeds are no worse; both sides are figures by seed.
+    """Whether the new seeds are not worse; both sides are figures by seed.
 
-    Sides are no pairs, for another version takes another way from the same seed. Where every figure comes again to the
-    last digit that is kept it is the same way: nothing is lost, and how far seeds lie apart says nothing.
+    Equal seeds are not pairs, because another version takes another path from the same seed. If every figure is
+    repeated to the last stored digit, the path is the same: nothing is lost, and the spread of seeds is irrelevant.
     """
-    # Baselines keep seven digits.
+    # Baselines store seven digits.
     is_repeated = all(isclose(old.get(seed, nan), value, rel_tol=1e-6) for seed, value in new.items())
     before, after = (list(side.values()) for side in (new if is_repeated else old, new))
     lost = repeated(metric, len(after)) if is_repeated else points_lost(metric, before, after)
@@ -54,12 +54,12 @@ def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], 
 
 
 def repeated(metric: Metric, runs: int) -> Interval:
-    """What so many runs lose that are to the last digit what they were."""
+    """The loss of this many runs whose figures are repeated to the last digit."""
     return of_mean(np.zeros(runs), run_sd=sqrt(2) * metric.run_sd, is_robust=False, alpha=ALPHA)
 
 
 def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:
-    """Whether no more than the limit is lost: ``equivalent`` stands for "not worse", and may be better."""
+    """Whether no more than the limit is lost: ``equivalent`` means "not worse", and may be better."""
     if lost.lower > limit:
         return VerdictOutcome.REGRESSED
     if lost.upper < -limit:
@@ -67,20 +67,20 @@ def non_inferiority(lost: Interval, limit: float) -> VerdictOutcome:
     return VerdictOutcome.EQUIVALENT if lost.upper < limit else VerdictOutcome.INCONCLUSIVE
 
 
-# Of each side: so many tell five diverging runs from none, and three with a chance of 3 %.
+# On each side: enough to distinguish five diverging runs from none, and three with a p value of 3 %.
 COUNTED_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergences:
-    """Runs that ended in NaN or inf, among all."""
+    """The number of runs, and of those that ended in NaN or inf."""
 
     runs: int
     diverged: int
 
 
 def more_divergences(old: Divergences, new: Divergences) -> float:
-    """The chance of so many more, or more still, if both sides diverge alike (Barnard's exact test, one-sided)."""
+    """The p value of the increase if both sides diverge equally often (Barnard's exact test, one-sided)."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
     if old.diverged + new.diverged == 0:
@@ -91,10 +91,10 @@ def more_divergences(old: Divergences, new: Divergences) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesToAccuracy:
-    """Two sides. ``p_value`` is the log-rank test's: how often sides that are alike differ so much.
+    """Times of two sides. ``p_value`` is the log-rank test's: how often equal sides differ by this much.
 
-    ``old`` and ``new`` are restricted means in seconds, of the time within the first ``horizon`` seconds that a run had
-    not yet reached the accuracy; ``longer`` is their difference new - old.
+    ``old`` and ``new`` are restricted mean times in seconds until a run reached the accuracy, within the first
+    ``horizon`` seconds; ``longer`` is their difference new - old.
     """
 
     horizon: float
@@ -107,10 +107,9 @@ class TimesToAccuracy:
 def compare_times(
     old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy], alpha: float = ALPHA
 ) -> TimesToAccuracy:
-    """Times to an accuracy, with those of runs that ended before they reached it taken as longer and not as missing.
+    """Compare times to an accuracy; runs that ended before they reached it are censored, not missing.
 
-    The horizon is the time up to which every run was watched, so that of each run it is known what it did until then.
-    ValueError for fewer than two runs on a side.
+    The horizon is the time until which every run was observed. Raises ValueError for fewer than two runs on a side.
     """
     if min(len(old), len(new)) < 2:
         raise ValueError(f"expected two runs or more on each side, got {len(old)} and {len(new)}")
@@ -130,7 +129,7 @@ def _horizon(runs: Sequence[TimeToAccuracy]) -> float:
 
 
 def _longer(old: Values, new: Values, alpha: float) -> Interval:
-    """Welch's interval. Sides without any spread say nothing of it, and their interval is everything."""
+    """Welch's interval. If neither side has any spread, it is unbounded."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
     estimate = float(new.mean() - old.mean())
@@ -141,7 +140,7 @@ def _longer(old: Values, new: Values, alpha: float) -> Interval:
 
 
 def _log_rank(old: Sequence[TimeToAccuracy], new: Sequence[TimeToAccuracy]) -> float:
-    """1 where no run reached the accuracy: there is nothing that could differ."""
+    """The log-rank p value; 1 if no run reached the accuracy, because then nothing can differ."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
     if all(run.is_censored for run in (*old, *new)):

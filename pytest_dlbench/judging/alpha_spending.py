@@ -1,6 +1,6 @@
-"""The level of a single look: looking at every pair again must not wear the error rate out.
+"""The level of a single look: testing after every pair must not inflate the error rate.
 
-The table is computed by tests/characteristics/calibrate.py, which says how.
+The table is computed by tests/characteristics/calibrate.py, which explains how.
 """
 
 import json
@@ -10,14 +10,14 @@ from math import exp, log
 
 FIRST_LOOK = 3
 LAST_LOOK = 20
-# The table's smallest.
+# The smallest level in the table.
 LEAST_ALPHA = 0.00001
 
 
 def level_of_a_look(alpha: float, max_pairs: int) -> float:
-    """The one-sided level of each look after pairs 3..max_pairs, so that all of them together err with ``alpha``.
+    """The one-sided level of each look after pairs 3..max_pairs, so that all looks together err with ``alpha``.
 
-    Between the table's levels it goes by the logarithms. Raises ValueError outside of what was computed.
+    Interpolates between the table's levels on a logarithmic scale. Raises ValueError outside of the table.
     """
     alphas, levels = _table()
     if not FIRST_LOOK <= max_pairs <= LAST_LOOK:

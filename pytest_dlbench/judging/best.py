@@ -1,8 +1,8 @@
-"""Which of several measured side by side is the best, where their runs allow that to be said.
+"""Which of several sides is the best, if their runs support a claim.
 
-Each has an interval of 95 % around its mean, on the logarithm for ratio metrics: a moderated t interval as in
-``intervals``, with what two cases of one session are assumed to differ by added. The best is told only where its
-interval overlaps no other's; that is stricter than a test of each pair at 5 %.
+Each side has a 95 % interval around its mean, of logarithms for ratio metrics: a moderated t interval as in
+``intervals``, plus the assumed difference between two cases of one session. A best one is named only if its interval
+overlaps no other, which is stricter than a test of each pair at 5 %.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ ALPHA = 0.025
 
 
 def best(metric: Metric, sides: Sequence[Sequence[float]]) -> int | None:
-    """The place of the best among values of fresh runs, or None: too few of either, or nothing to tell them apart."""
+    """The index of the best side, or None: too few sides or runs, or no significant difference."""
     if len(sides) < 2 or any(not _is_sound(metric, values) for values in sides):
         return None
     intervals = [_interval(metric, values) for values in sides]
@@ -29,7 +29,7 @@ def best(metric: Metric, sides: Sequence[Sequence[float]]) -> int | None:
 
 
 def _is_sound(metric: Metric, values: Sequence[float]) -> bool:
-    """Neither zero nor a negative number has a ratio."""
+    """Whether there are enough finite values, and all of them have ratios (are above 0) if the metric needs them."""
     if len(values) < FEWEST_RUNS:
         return False
     return all(isfinite(value) and (value > 0 or metric.kind == "points") for value in values)

@@ -1,11 +1,11 @@
-"""Where among ordered versions the first bad one is, when some cannot be asked."""
+"""Finds the first bad one of ordered versions, of which some cannot be tested."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """What is known of one version."""
+    """The result for one version."""
 
     GOOD = "good"
     BAD = "bad"
@@ -14,15 +14,15 @@ class Answer(StrEnum):
 
 
 def bounds(answers: Mapping[int, Answer]) -> tuple[int, int]:
-    """The places of the first version that is known to be bad, and of the last good one before it."""
+    """The indices of the last good version before the first bad one, and of that bad one."""
     bad = min(place for place, answer in answers.items() if answer is Answer.BAD)
     return max(place for place, answer in answers.items() if answer is Answer.GOOD and place < bad), bad
 
 
 def next_place(answers: Mapping[int, Answer]) -> int | None:
-    """The version to ask next: the one nearest to the middle of what is open; None when no question is left.
+    """The version to test next: the untested one nearest to the middle; None if none is left.
 
-    ``answers`` are by place, the oldest version 0, which is good; the newest is bad.
+    ``answers`` are by index; version 0, the oldest, is good, and the newest is bad.
     """
     good, bad = bounds(answers)
     open_places = [place for place in range(good + 1, bad) if place not in answers]
@@ -30,11 +30,11 @@ def next_place(answers: Mapping[int, Answer]) -> int | None:
 
 
 def suspects(answers: Mapping[int, Answer]) -> range:
-    """The places among which the first bad version is: one of them where all versions could be asked."""
+    """The indices among which the first bad version is; a single one if all versions could be tested."""
     good, bad = bounds(answers)
     return range(good + 1, bad + 1)
 
 
 def most_questions(versions: int) -> int:
-    """How many comparisons it takes at most where all versions answer, with the one of both ends."""
+    """The maximum number of comparisons if all versions can be tested, including that of both ends."""
     return 1 + max(0, versions - 2).bit_length()

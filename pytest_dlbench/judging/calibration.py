@@ -1,4 +1,4 @@
-"""What runs of one version say of the gate on this machine: how they spread, and what can be told from that."""
+"""What the gate can detect on this machine, from the spread of runs of one version."""
 
 from collections.abc import Iterable, Sequence
 from math import exp
@@ -11,12 +11,12 @@ from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import IMPROVED, REGRESSED, Rule, replay
 from pytest_dlbench.records import Run
 
-# Of exchanged sides: so many that a share of 1 in 1,000 shows.
+# Random swaps of sides: enough to resolve a rate of 1 in 1,000.
 EXCHANGES = 10_000
 
 
 def in_order(pairs: Sequence[Pair], new_first: Sequence[bool]) -> tuple[Run, ...]:
-    """The runs of both sides as they were run, one behind the other."""
+    """The runs of both sides in the order in which they ran."""
     sides = zip(pairs, new_first, strict=True)
     return tuple(
         run for pair, is_first in sides for run in ((pair.new, pair.old) if is_first else (pair.old, pair.new))
@@ -24,26 +24,26 @@ def in_order(pairs: Sequence[Pair], new_first: Sequence[bool]) -> tuple[Run, ...
 
 
 def spreads(runs: Sequence[Run], metrics: Iterable[Metric]) -> dict[str, float]:
-    """How far the difference of a pair is expected to lie from 0 (a standard deviation), by metric.
+    """The expected standard deviation of a pair's difference, by metric.
 
-    ``runs`` are of one version, one behind the other; of fewer than ten of them what is assumed is the least.
+    ``runs`` are consecutive runs of one version; with fewer than ten, the assumed spread is the minimum.
     """
     return {metric.name: reference_spread(metric, [metric.figure(run) for run in runs]) for metric in metrics}
 
 
 def smallest(metric: Metric, spread: float, *, alpha: float, max_pairs: int) -> float:
-    """The smallest tolerance that can be judged, as it is written: 0.03 for 3 %, 0.5 for half a point.
+    """The smallest tolerance that can be resolved, as it is written: 0.03 for 3 %, 0.5 for half a point.
 
-    A case without a change is called equivalent in 90 % at it, and one that is worse by twice as much regressed.
+    There, 90 % of cases without a change are called equivalent, and 90 % of those worse by twice as much regressed.
     """
     found = smallest_tolerance(spread, alpha=alpha, max_pairs=max_pairs)
     return exp(found) - 1 if metric.kind == "ratio" else found
 
 
 def false_alarms(differences: Sequence[float], spread: float, rule: Rule, seed: int) -> float:
-    """How often the rule calls pairs changed whose sides are exchanged at random, and their order: a share.
+    """The false-alarm rate of the rule if the sides of these pairs, and their order, are shuffled at random.
 
-    Both sides being one version, each exchange is as likely as what was seen. It is conditional on these pairs.
+    Because both sides are the same version, each shuffle is as likely as the data. Conditional on these pairs.
     """
     generator = np.random.default_rng(seed)
     rows = generator.permuted(np.tile(np.asarray(differences, dtype=np.float64), (EXCHANGES, 1)), axis=1)
@@ -53,5 +53,5 @@ def false_alarms(differences: Sequence[float], spread: float, rule: Rule, seed: 
 
 
 def differences(metric: Metric, pairs: Sequence[Pair]) -> list[float]:
-    """Of each pair, how much worse the new side is."""
+    """How much worse the candidate is, for each pair."""
     return [difference(metric, pair) for pair in pairs]

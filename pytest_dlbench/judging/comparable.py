@@ -1,4 +1,4 @@
-"""Whether a baseline may be compared with at all, and what differs between the two sides."""
+"""Whether two sides are comparable, and what differs between them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from pytest_dlbench.records import Context
 from pytest_dlbench.records.reasons import Difference
 
-# Older files call it "shared": there was no other rule then.
+# Older files call it "shared", because there was no other rule then.
 FIRST_RULE = "glorot"
-# Two runs say nothing of how far runs lie apart.
+# Two runs are too few to estimate the spread of runs.
 FEWEST_RUNS = 3
-# Fewer sessions say too little of how far sessions lie apart.
+# Fewer sessions are too few to estimate the spread of sessions.
 KNOWN_SESSIONS = 5
-# The clean sessions behind which a change of level is looked for.
+# The number of reference sessions, after which level shifts are detected.
 CUSUM_REFERENCE = 30
 
 
 def obstacles(old: Context, new: Context) -> tuple[Difference, ...]:
-    """Why figures of these two contexts say nothing about each other; empty where they may be compared."""
+    """Why figures of these two contexts are not comparable; empty if they are."""
     pairs = {
         "machine class": (old.machine.name, new.machine.name),
         "network": (old.network_digest, new.network_digest),

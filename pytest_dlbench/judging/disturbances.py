@@ -1,4 +1,4 @@
-"""Signs that a run measured its neighbours."""
+"""Signs that a run measured other processes."""
 
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -15,13 +15,13 @@ from pytest_dlbench.records.reasons import (
     UnevenCompilation,
 )
 
-# The driver itself and the kernel's own work stay well below this.
+# The driver and the kernel's own work stay well below this.
 FOREIGN_CPUS = 0.2
-# The kernel counts processor time in ticks of 10 ms: of a shorter phase it knows too little.
+# The kernel counts processor time in ticks of 10 ms: shorter phases are too inaccurate.
 SHORTEST_SECONDS = 1.0
 
 
-# Of processor time in the kernel, and of faults in a step: below, memory is not what is being measured.
+# Share of processor time in the kernel, and faults per step: below, memory does not dominate the measurement.
 KERNEL_SHARE, STEP_FAULTS = 0.2, 100
 
 
@@ -57,7 +57,7 @@ def _neighbours(runs: Sequence[Run]) -> Neighbours | None:
 
 
 def _faults_of_steps(run: Run) -> float:
-    """Page faults of a step, where they cost much; else 0."""
+    """Page faults per step if they are expensive, else 0."""
     phase = run.usage.get("train")
     if run.training is None or phase is None or phase.wall_seconds < SHORTEST_SECONDS:
         return 0.0

@@ -1,21 +1,21 @@
-"""Does a run train the network that the oracle trained?"""
+"""Whether a run trains the same network as the oracle."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pytest_dlbench.records import Case, Certificate, Context, Golden, Run
 
-# float32 against a float64 oracle: 1.4e-7 was measured, a wrong optimiser shows at 1e-2 from the second or third step.
+# float32 against a float64 oracle: measured 1.4e-7; a wrong optimiser differs by 1e-2 from the second or third step.
 BOUND = 1e-5
-# Of the bound, for the evaluation, which comes after one more update: the farthest of 24 frameworks on four networks
-# was 2.1e-5 away (TensorFlow and tartu-cifar10-cnn, whose losses were within 4.4e-6).
+# Times the bound, for the evaluation, which comes after one more update: the largest of 24 frameworks on four networks
+# was 2.1e-5 (TensorFlow on tartu-cifar10-cnn, whose losses were within 4.4e-6).
 EVALUATION_FACTOR = 5
-# What belongs to the harness and not to the framework: a certificate outlives a change of it.
+# Versions of the harness rather than of the framework: certificates remain valid if these change.
 SURROUNDINGS = frozenset({"kernel", "pytest-dlbench", "driver-python", "GLIBC_TUNABLES", "environment"})
 
 
 def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: float) -> Certificate:
-    """How far a finished run is from the golden losses."""
+    """A certificate with the deviation of a finished run from the golden losses."""
     assert run.training is not None
     assert run.evaluation is not None
     pairs = zip(run.training.losses, golden.losses, strict=True)
@@ -36,9 +36,9 @@ def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: f
 
 
 def is_equal(found: Certificate) -> bool:
-    """Whether the losses are within the bound, and the evaluation after the last update within a few times of it.
+    """Whether the losses are within the bound, and the evaluation after the last update within five times the bound.
 
-    Rounding grows with every update; what evaluation is there to show is a hundred times larger.
+    Rounding grows with every update; errors that the evaluation should reveal are a hundred times larger.
     """
     return found.deviation <= found.bound and found.evaluation_deviation <= EVALUATION_FACTOR * found.bound
 

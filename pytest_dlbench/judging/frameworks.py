@@ -1,4 +1,4 @@
-"""Comparing frameworks: the data set is the unit, and a ranking is claimed only where the figures support it."""
+"""Comparing frameworks: the data set is the unit, and a ranking is claimed only if the figures support it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +10,10 @@ import numpy as np
 from pytest_dlbench.judging.intervals import Values
 
 ALPHA = 0.05
-# Ranks over fewer data sets cannot tell four frameworks apart, whatever the figures are: the smallest p value of an
-# exact Wilcoxon test is 2^(1-D), to be multiplied by the six pairs.
+# Ranks over fewer data sets cannot distinguish four frameworks, whatever the figures: the smallest p value of an
+# exact Wilcoxon test is 2^(1-D), times the six pairs.
 RANKED_DATASETS = 8
-# What is left of equal ratios after their logarithms were taken.
+# Rounding error of equal ratios after taking logarithms.
 NO_SPREAD = 1e-9
 
 
@@ -34,15 +34,15 @@ class FrameworkRatio:
 
     @property
     def is_supported(self) -> bool:
-        """Whether it may be said that one of the two is faster."""
+        """Whether the data supports that one of the two is faster."""
         return self.p_value < ALPHA
 
 
 def compare_frameworks(times: Mapping[str, Mapping[str, float]]) -> tuple[FrameworkRatio, ...]:
     """Every pair of frameworks, on the data sets that both have; ``times`` are by framework and data set.
 
-    With fewer than two of them the interval is everything. Raises ValueError for a time that is not above 0: it would
-    take its data set, and with it a framework's worst case, out of the comparison unseen.
+    With fewer than two of them the interval is unbounded. Raises ValueError for a time that is not above 0: it would
+    silently remove its data set, perhaps a framework's worst case, from the comparison.
     """
     pairs = list(combinations(times, 2))
     found = [_of_logs(one, other, _log_ratios(times[one], times[other])) for one, other in pairs]
@@ -51,7 +51,7 @@ def compare_frameworks(times: Mapping[str, Mapping[str, float]]) -> tuple[Framew
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's corrected p values, in the order given: any false claim among all is no likelier than the level."""
+    """Holm's corrected p values, in the given order: they bound the chance of any false claim among all."""
     corrected, largest = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
@@ -63,8 +63,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 class Ranking:
     """Mean ranks over the data sets, 1 for the fastest, for a critical-difference figure.
 
-    ``p_value``: how often frameworks that are alike rank so differently (Friedman, in Iman and Davenport's form).
-    Frameworks whose mean ranks differ by less than ``critical_difference`` are not told apart (Nemenyi).
+    ``p_value``: how often equal frameworks differ this much in rank (Friedman's test in Iman and Davenport's form).
+    Mean ranks that differ by less than ``critical_difference`` are not significantly different (Nemenyi).
     """
 
     mean_ranks: Mapping[str, float]
@@ -74,7 +74,7 @@ class Ranking:
 
 
 def rank(times: Mapping[str, Mapping[str, float]]) -> Ranking | None:
-    """The frameworks' ranks on the data sets that all have; None with fewer than 8 of them, or than 3 frameworks."""
+    """Ranks on the data sets that all frameworks have; None for fewer than 8 data sets or 3 frameworks."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
     shared = sorted(set.intersection(*(set(figures) for figures in times.values()))) if times else []
@@ -97,7 +97,7 @@ def _iman_davenport(table: Values) -> float:
 
     frameworks, datasets = table.shape
     if not np.ptp(table, axis=0).any():
-        # All are alike on every data set: SciPy divides by 0.
+        # All are equal on every data set: SciPy would divide by 0.
         return 1.0
     statistic = float(stats.friedmanchisquare(*table).statistic)
     most = datasets * (frameworks - 1)
@@ -109,7 +109,7 @@ def _iman_davenport(table: Values) -> float:
 
 
 def _of_logs(framework: str, other: str, logs: Values) -> FrameworkRatio:
-    """Before the correction."""
+    """The ratio of one pair, before the correction."""
     estimate = float(logs.mean()) if len(logs) else 0.0
     lower, upper, p_value = _t_interval(logs)
     return FrameworkRatio(
@@ -124,7 +124,7 @@ def _of_logs(framework: str, other: str, logs: Values) -> FrameworkRatio:
 
 
 def _t_interval(logs: Values) -> tuple[float, float, float]:
-    """Without any spread nothing is known of it."""
+    """Bounds and p value; unbounded without any spread."""
     from scipy import stats  # noqa: PLC0415 - as in intervals
 
     if len(logs) < 2 or np.ptp(logs) < NO_SPREAD:

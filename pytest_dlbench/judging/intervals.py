@@ -1,9 +1,9 @@
-"""Intervals for the difference of two groups of runs. One number a run: steps are never pooled.
+"""Intervals for the difference of two groups of runs. One number per run: steps are never pooled.
 
 A moderated t interval: the runs' variance is combined with an assumed one of four degrees of freedom, so that three
-runs that happen to agree do not pass for certainty (G. Smyth 2004, "Linear models and empirical Bayes methods"). Where
-the runs alone say that the interval is wider, it is. Runs that lie far further apart than is
-assumed would else be taken for quieter than they are, and a difference between two times three of them for a finding.
+runs that happen to agree do not look certain (G. Smyth 2004, "Linear models and empirical Bayes methods"). If the
+interval from the runs alone is wider, that one is used: otherwise runs with a far larger spread than assumed would
+seem quieter than they are, and a difference between three runs on each side would look significant.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """An estimate, and the interval that leaves out alpha on either side."""
+    """An estimate, and its interval, with alpha in either tail."""
 
     estimate: float
     lower: float
@@ -30,14 +30,14 @@ class Interval:
 
 
 def centre(values: Values, *, run_sd: float, is_robust: bool) -> float:
-    """The mean that the intervals speak of."""
+    """The mean that the intervals are about."""
     return float((_pull_in(values, run_sd) if is_robust else values).mean())
 
 
 def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_robust: bool, alpha: float) -> Interval:
     """mean(new) - mean(old), where each side is one session.
 
-    ``session_sd`` is the spread between sessions: two of them differ by √2 of it however many runs they have.
+    ``session_sd`` is the spread between sessions: two of them differ by √2 of it, regardless of the number of runs.
     """
     if is_robust:
         old, new = _pull_in(old, run_sd), _pull_in(new, run_sd)
@@ -47,22 +47,22 @@ def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
-    """Of an interval whose new side is yet to be run.
+class ExpectedInterval:
+    """An interval whose candidate has not run yet.
 
-    ``distance`` is the standard deviation of how far its estimate will lie from the truth.
+    ``distance`` is the standard deviation of its estimate around the true value.
     """
 
     half_width: float
     distance: float
 
 
-def foretold(
+def expected_interval(
     old: Values, runs: int, *, run_sd: float, session_sd: float, smallest_sd: float, is_robust: bool, alpha: float
-) -> Foretold:
-    """What ``unpaired`` will say of so many runs of the same code, if they lie apart as the old ones do.
+) -> ExpectedInterval:
+    """The interval that ``unpaired`` should give for this many runs of the same code, with the spread of the old ones.
 
-    Of those ``smallest_sd`` is believed at least; what ``unpaired`` assumes makes its interval wider, and no run worse.
+    Their spread is at least ``smallest_sd``; what ``unpaired`` assumes only widens the interval.
     """
     if is_robust:
         old = _pull_in(old, run_sd)
@@ -70,11 +70,11 @@ def foretold(
     variance = max(squares / max(1, len(old) - 1), smallest_sd**2)
     squares += (runs - 1) * variance
     width = _half_width(squares, (len(old), runs), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
-    return Foretold(half_width=width, distance=sqrt(variance * (1 / len(old) + 1 / runs)))
+    return ExpectedInterval(half_width=width, distance=sqrt(variance * (1 / len(old) + 1 / runs)))
 
 
 def of_mean(values: Values, *, run_sd: float, session_sd: float = 0.0, is_robust: bool, alpha: float) -> Interval:
-    """The mean of one group, which may be differences between runs that belong together, such as those of one seed."""
+    """The mean of one group, such as differences between runs with the same seed."""
     if is_robust:
         values = _pull_in(values, run_sd)
     squares = float(_squares(values))
@@ -84,7 +84,7 @@ def of_mean(values: Values, *, run_sd: float, session_sd: float = 0.0, is_robust
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moderated:
-    """Means along the last axis, their standard errors, and the degrees of freedom that these have."""
+    """Means along the last axis, their standard errors, and the degrees of freedom of those errors."""
 
     mean: Values
     error: Values
@@ -103,7 +103,7 @@ def moderated(differences: Values, assumed_sd: Values | float, *, is_robust: boo
 
 
 def around(estimate: float, error: float, freedom: float, alpha: float) -> Interval:
-    """A t interval that leaves out alpha on either side."""
+    """A t interval with alpha in either tail."""
     return _around(estimate, _quantile(freedom, alpha) * error)
 
 
@@ -112,7 +112,7 @@ def _around(estimate: float, width: float) -> Interval:
 
 
 def _half_width(squares: float, sides: Sequence[int], *, run_sd: float, session_sd: float, alpha: float) -> float:
-    """Of the mean of one side of so many runs, or of the difference of two; what is assumed never narrows it."""
+    """Half the width of the interval of one side's mean, or of two sides' difference; assumptions never narrow it."""
     found = sum(sides) - len(sides)
     both = PRIOR_FREEDOM + found
     variances = [(both, (squares + PRIOR_FREEDOM * run_sd**2) / both)]
@@ -124,13 +124,13 @@ def _half_width(squares: float, sides: Sequence[int], *, run_sd: float, session_
 
 def _with_sessions(of_runs: float, freedom: int, of_sessions: float, alpha: float) -> float:
     total = of_runs + of_sessions
-    # Welch and Satterthwaite: the assumed part counts as little knowledge, too.
+    # Welch and Satterthwaite: the assumed part also has few degrees of freedom.
     share = of_runs / total if total else 1.0
     return _quantile(1 / (share**2 / freedom + (1 - share) ** 2 / PRIOR_FREEDOM), alpha) * sqrt(total)
 
 
 def _quantile(freedom: float, alpha: float) -> float:
-    # Late, because it is slow to load, and every pytest session with this plugin installed would pay for it.
+    # Late: SciPy is slow to load, and every pytest session with this plugin installed would pay for it.
     from scipy import special  # noqa: PLC0415
 
     return float(special.stdtrit(freedom, 1 - alpha))
@@ -142,7 +142,7 @@ def _squares(values: Values) -> Values:
 
 
 def _pull_in(values: Values, run_sd: Values | float) -> Values:
-    """Values no further from their median than 2.5 moderated deviations, along the last axis."""
+    """Values clipped to 2.5 moderated deviations from their median, along the last axis."""
     median = np.median(values, axis=-1, keepdims=True)
     spread = MAD_TO_SD * np.median(np.abs(values - median), axis=-1, keepdims=True)
     assumed = np.asarray(run_sd, dtype=np.float64)[..., np.newaxis]

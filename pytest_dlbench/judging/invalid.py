@@ -7,10 +7,10 @@ from pytest_dlbench.judging.contention import contention
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import POWER_LIMIT, GpuUsage, Run, Usage
 
-# The kernel counts processor time in ticks of 10 ms: of a shorter training it knows too little.
+# The kernel counts processor time in ticks of 10 ms: shorter training runs are too inaccurate.
 SHORTEST_SECONDS = 1.0
-# Waiting of twice the computing: a third of the processor time that was wanted. At half of it the 10 % quantile of the
-# steps, which is judged, was still right to 2 % (statistics of three sessions), and CI machines are often that busy.
+# Waiting for twice as long as computing: a third of the requested processor time. At a half the 10 % quantile of the
+# steps, which is judged, was still accurate to 2 % (measured in three sessions), and CI machines are often that busy.
 WAITED_SHARE = 2.0
 FOREIGN_CPUS = 0.5
 STOLEN_SHARE = 0.25
@@ -20,7 +20,7 @@ MIB = 2**20
 
 
 def examined(run: Run) -> Run:
-    """The run with what its own series and counters say of it: its warm-up, contended steps, whether it is valid."""
+    """The run with what follows from its series and counters: warm-up, contended steps, and whether it is valid."""
     if run.training is None:
         return run
     warm = warm_up(run.training.step_seconds)
@@ -28,7 +28,7 @@ def examined(run: Run) -> Run:
 
 
 def disqualified(run: Run) -> tuple[str, ...]:
-    """Why this run's figures are not the framework's; empty for a valid run, and for one that was not trained."""
+    """Why this run's figures are not the framework's; empty for a valid run and for one without training."""
     phase = run.usage.get("train")
     if run.training is None or phase is None or phase.wall_seconds < SHORTEST_SECONDS:
         return ()
@@ -49,12 +49,12 @@ def _reasons(phase: Usage, *, on_battery: bool) -> Iterator[str]:
     if on_battery:
         yield "the machine ran on its battery"
     for gpu in phase.gpus:
-        yield from _of_card(gpu)
+        yield from _of_gpu(gpu)
 
 
-def _of_card(gpu: GpuUsage) -> Iterator[str]:
-    # A card at its power limit works as it was built to: most do while they train.
+def _of_gpu(gpu: GpuUsage) -> Iterator[str]:
+    # Most GPUs run at their power limit during training, as designed.
     if reasons := [reason for reason in gpu.slowed_by if reason != POWER_LIMIT]:
-        yield f"the card {gpu.name} was slowed: {', '.join(reasons)}"
+        yield f"the GPU {gpu.name} was throttled: {', '.join(reasons)}"
     if gpu.foreign_processes:
-        yield f"{gpu.foreign_processes} processes of others used the card {gpu.name}"
+        yield f"{gpu.foreign_processes} other processes used the GPU {gpu.name}"

@@ -1,4 +1,4 @@
-"""Memory that grows with the steps: judged by itself, for a leak in both versions is one, too."""
+"""Memory that grows with the steps: judged absolutely, because a leak in both versions is a leak, too."""
 
 from collections.abc import Sequence
 from math import nan
@@ -13,18 +13,18 @@ from pytest_dlbench.judging.spans import Span, spans
 from pytest_dlbench.records import Run, Training, Verdict, VerdictOutcome
 
 ALPHA = 0.025
-# Fewer samples behind the warm-up do not tell a slope, and the memory of the first steps is that of allocators which
-# find out what they need: PyTorch's grows by 4 % over three steps of two seconds each.
+# Fewer samples after the warm-up do not show a slope, and in the first steps memory grows because allocators
+# find out what they need: PyTorch's by 4 % over three steps of two seconds each.
 LEAST_SAMPLES, LEAST_STEPS = 10, 40
 
 
 def growth(run: Run) -> float:
-    """By what share of itself the resident set grew over the settled steps: 0.02 is 2 %.
+    """The relative growth of the resident set over the settled steps: 0.02 is 2 %.
 
-    Those are the steps behind the warm-up and, where an evaluation lies between steps, behind the first one: an
-    allocator keeps what that needed. The Theil-Sen line through the samples, so that a buffer that comes and goes is no
-    growth. NaN of a run of less than 40 such steps, or that was sampled less than 10 times meanwhile, or whose record
-    is older than its timeline.
+    Settled are the steps after the warm-up and, if there are evaluations between steps, after the first of those,
+    because an allocator keeps the memory it needed. The growth is that of the Theil-Sen line through the samples, so
+    that temporary buffers do not count. NaN for a run with fewer than 40 such steps or 10 such samples, or whose
+    record is older than the timeline.
     """
     if run.training is None or run.training.began_seconds is None:
         return nan
@@ -43,7 +43,7 @@ def growth(run: Run) -> float:
 
 
 def leak(runs: Sequence[Run], alpha: float = ALPHA) -> Interval:
-    """The mean growth over the runs in points; everything where one of them does not tell it, or there are none."""
+    """The mean growth over the runs in points; unbounded if there are no runs or one does not show it."""
     points = np.array([100 * growth(run) for run in runs])
     if not len(points) or not np.isfinite(points).all():
         return Interval(estimate=nan, lower=-np.inf, upper=np.inf)
@@ -51,7 +51,7 @@ def leak(runs: Sequence[Run], alpha: float = ALPHA) -> Interval:
 
 
 def verdict(runs: Sequence[Run], tolerance: float) -> Verdict | None:
-    """Whether runs leak more than so many points, against no growth at all; None of too few, or silent ones."""
+    """Whether runs leak more than ``tolerance`` points; None if there are too few, or one does not show it."""
     grown = leak(runs)
     if len(runs) < FEWEST_RUNS or not np.isfinite(grown.estimate):
         return None
@@ -68,14 +68,14 @@ def verdict(runs: Sequence[Run], tolerance: float) -> Verdict | None:
 
 
 def is_leaking(grown: Interval, tolerance: float) -> VerdictOutcome:
-    """``regressed`` for memory that surely grows by more than the tolerance, ``equivalent`` for less."""
+    """``regressed`` if memory surely grows by more than the tolerance, ``equivalent`` if by less."""
     if grown.lower > tolerance:
         return VerdictOutcome.REGRESSED
     return VerdictOutcome.EQUIVALENT if grown.upper < tolerance else VerdictOutcome.INCONCLUSIVE
 
 
 def _settled(training: Training) -> tuple[Span, ...]:
-    """When each settled step began and ended, in seconds of the timeline."""
+    """Start and end of each settled step, in seconds of the timeline."""
     warm_up = len(training.step_seconds) - len(steady_steps(training))
     resumed = min((number for number, _ in training.resumed), default=0)
     return spans(training)[max(warm_up, resumed) :]

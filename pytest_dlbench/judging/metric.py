@@ -1,4 +1,4 @@
-"""One figure of a run: all that is known of it, and how two of them are compared."""
+"""One figure of a run: its properties, and how two of them are compared."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,29 +9,28 @@ from pytest_dlbench.model import Purpose
 from pytest_dlbench.records import Run
 
 View = Literal["table", "page", "summary", "side_by_side", "history", "baseline", "progress", "sweeps"]
-"""What has metrics without being asked for them: the tables of a session, its page, GitHub's summary, the comparison of
+"""Where metrics are shown by default: the tables of a session, its page, GitHub's summary, the comparison of
 frameworks, ``dlbench history``, ``dlbench baseline list``, the lines of finished runs, and the chart of sweeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One figure of a run, in one entry: whatever reads, judges or shows it takes it from here.
+    """One figure of a run. Everything that reads, judges or shows it uses this entry.
 
     ``kind`` says how two of them are compared: as a ratio, or as a difference in percentage points. ``run_sd`` and
-    ``session_sd`` are what is assumed of the spread of fresh processes and of sessions (log units, or points) until it
-    is measured: the run's has four degrees of freedom alongside the data, the session's is added for either side.
-    ``smallest_spread`` is the least standard deviation of a difference that is believed; without one, that of its kind.
-    ``is_robust`` pulls single runs in that are far from the others: right for time, which neighbours disturb, and wrong
-    where a single bad run is the finding. ``is_absolute``: 0 is right whatever another side has, and more is worse.
-    ``is_exact``: figures of another day are as good as today's, however busy the machine is, so that runs are compared
-    with stored runs; else sessions with stored sessions. Without a ``tolerance`` a metric is reported and not judged.
+    ``session_sd`` are the assumed spreads of fresh processes and of sessions (standard deviations in log units, or
+    points) until they are measured: the run's has four degrees of freedom in addition to the data, the session's is
+    added for either side. ``smallest_spread`` is the minimum standard deviation of a difference; by default that of
+    its kind. ``is_robust`` clips outlying runs: right for times, which other processes disturb, and wrong if a single
+    bad run is the finding. ``is_absolute``: 0 is right whatever the other side has, and more is worse. ``is_exact``:
+    figures of another day are as good as today's, however busy the machine is, so runs are compared with stored runs;
+    otherwise sessions with stored sessions. Without a ``tolerance`` a metric is reported but not judged.
 
-    ``value`` gives None for a run that has no such figure: then its case has none, whatever other runs have.
-    ``purpose`` says which runs have it at all; ``is_optional``: even of these, only those of some models, recipes or
-    machines.
+    ``value`` returns None for a run without this figure; its case has none then, whatever other runs have.
+    ``purpose`` says which runs have it; ``is_optional``: of these, only some models, recipes or machines have it.
 
-    ``label`` is its heading in tables, by default its name. Where that has the unit, ``cell`` is the format of the
-    number under it, such as ``.2f``. ``default_views`` are those that show it without being asked.
+    ``label`` is its heading in tables, by default its name. If the heading contains the unit, ``cell`` is the format of
+    the numbers below it, such as ``.2f``. ``default_views`` are those that show it by default.
     """
 
     name: str
@@ -56,7 +55,7 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """Its column's heading."""
+        """The heading of its column."""
         return self.label or self.name
 
     @property
@@ -65,15 +64,15 @@ class Metric:
         return self.unit in ("s", "samples/s")
 
     def figure(self, run: Run) -> float:
-        """What the run has, NaN for one that has none."""
+        """The run's value, NaN if it has none."""
         found = self.read(run)
         return nan if found is None else found
 
-    def told(self, runs: Iterable[Run]) -> list[float]:
-        """What those runs have that have one."""
+    def values(self, runs: Iterable[Run]) -> list[float]:
+        """The values of those runs that have one."""
         return [value for run in runs if (value := self.read(run)) is not None]
 
     def read(self, run: Run) -> float | None:
-        """What the run has, None for one that has none."""
+        """The run's value, None if it has none."""
         purpose = "training" if run.inference is None else "inference"
         return self.value(run) if self.purpose in (None, purpose) else None

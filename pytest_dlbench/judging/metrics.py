@@ -1,4 +1,4 @@
-"""The built-in metrics: one entry each, and what is read off runs by them."""
+"""The built-in metrics, one entry each, and functions that compute them for runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
@@ -11,7 +11,7 @@ from pytest_dlbench.model import Purpose
 from pytest_dlbench.records import Run
 
 Metrics = Mapping[str, Metric]
-"""Metrics by name, in the order in which they are shown: the built-in ones, or all that a session knows."""
+"""Metrics by name, in display order: the built-in ones, or all metrics of a session."""
 
 BUILT_IN = (
     Metric(
@@ -34,8 +34,8 @@ BUILT_IN = (
         purpose="training",
         default_views=("table", "page", "progress"),
     ),
-    # The 10 % quantile is what the computation costs; neighbours on the machine move the median far more
-    # (measured between sessions: -3 % against +91 %), which therefore is reported and not judged alone.
+    # The 10 % quantile is the cost of the computation; other processes move the median far more
+    # (measured between sessions: -3 % and +91 %), which is therefore reported but not judged alone.
     Metric(
         name="step_time",
         label="step 10 %",
@@ -142,7 +142,7 @@ BUILT_IN = (
         is_optional=True,
     ),
     Metric(
-        # As if it were so many tokens that each were as likely as the others.
+        # The number of equally likely tokens.
         name="perplexity",
         label="perplexity",
         unit="tokens",
@@ -205,7 +205,7 @@ BUILT_IN = (
         kind="ratio",
         value=readings.peak_rss,
         tolerance=0.02,
-        # PyTorch's runs differ by 0.1 to 1 %, JAX's by 1 to 4 %, and by 11 % where they have but twenty steps.
+        # PyTorch's runs differ by 0.1 to 1 %, JAX's by 1 to 4 %, and by 11 % if they have only twenty steps.
         run_sd=0.015,
         session_sd=0.0025,
         # It is nearly deterministic.
@@ -215,7 +215,7 @@ BUILT_IN = (
         default_views=("table", "page", "summary", "side_by_side", "history", "baseline"),
     ),
     Metric(
-        # Of the resident set, over all steps behind the warm-up.
+        # Growth of the resident set over all steps after the warm-up.
         name="leak",
         label="leak",
         unit="share",
@@ -337,7 +337,7 @@ BUILT_IN = (
         unit="J",
         better="lower",
         kind="ratio",
-        value=readings.of_cards("energy_joules", sum),
+        value=readings.of_gpus("energy_joules", sum),
         is_optional=True,
     ),
     Metric(
@@ -346,7 +346,7 @@ BUILT_IN = (
         unit="bytes",
         better="lower",
         kind="ratio",
-        value=readings.of_cards("memory_peak_bytes", max),
+        value=readings.of_gpus("memory_peak_bytes", max),
         is_optional=True,
     ),
     Metric(
@@ -355,7 +355,7 @@ BUILT_IN = (
         unit="bytes",
         better="lower",
         kind="ratio",
-        value=readings.allocated_on_card,
+        value=readings.allocated_on_gpu,
         purpose="training",
         is_optional=True,
     ),
@@ -365,7 +365,7 @@ BUILT_IN = (
         unit="share",
         better="higher",
         kind="ratio",
-        value=readings.of_cards("utilisation", fmean),
+        value=readings.of_gpus("utilisation", fmean),
         is_optional=True,
     ),
 )
@@ -374,7 +374,7 @@ METRICS: Metrics = MappingProxyType({metric.name: metric for metric in BUILT_IN}
 
 
 def extended(metrics: Metrics, added: Iterable[Metric]) -> Metrics:
-    """The same with metrics that hooks add. Raises OptionError for a name that is taken."""
+    """The metrics with those that hooks add. Raises OptionError for a name that is taken."""
     found = dict(metrics)
     for metric in added:
         if metric.name in found:
@@ -386,25 +386,25 @@ def extended(metrics: Metrics, added: Iterable[Metric]) -> Metrics:
 
 
 def shown_in(view: View, metrics: Metrics) -> tuple[Metric, ...]:
-    """Those that a view shows without being asked, in their order."""
+    """The metrics that a view shows by default, in their order."""
     return tuple(metric for metric in metrics.values() if view in metric.default_views)
 
 
 def of_purpose(tolerances: Mapping[str, float], purpose: Purpose, metrics: Metrics) -> dict[str, float]:
-    """Those whose metrics such runs have."""
+    """The tolerances of metrics that runs of this purpose have."""
     return {name: amount for name, amount in tolerances.items() if metrics[name].purpose in (None, purpose)}
 
 
 def hooked(run: Run, metrics: Metrics) -> dict[str, float]:
-    """What the metrics that hooks have added say of a finished run: to be kept with it."""
+    """The values of hooks' metrics for a finished run, which are stored with it."""
     found = {name: metric.read(run) for name, metric in metrics.items() if name not in METRICS}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
-    """Every metric that all runs have, of each of them; the runs must have finished.
+    """The values of every metric that all runs have; the runs must have finished.
 
-    The built-in ones are read off the runs, those of hooks were kept with them.
+    Built-in metrics are computed from the runs, those of hooks were stored with them.
     """
     found = {name: [metric.read(run) for run in runs] for name, metric in METRICS.items()}
     kept = dict.fromkeys(name for run in runs for name in run.hooked if name not in METRICS)
@@ -417,6 +417,6 @@ def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
 
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:
-    """The median over the runs of each metric; of a case that did not finish, what is there."""
+    """The median of each metric over the runs; for an unfinished case, over the finished runs."""
     finished = [run for run in runs if run.inference or (run.training and run.evaluation)]
     return {name: median(values) for name, values in read_all(finished).items()} if finished else {}

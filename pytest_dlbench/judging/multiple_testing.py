@@ -1,8 +1,8 @@
-"""Many cases and metrics in one session, with one budget of false alarms for all of them together.
+"""Many cases and metrics in one session, with one false-alarm budget for all of them together.
 
-All are screened with few pairs. What may have regressed is run again on fresh pairs, each at its share of the budget;
-only these may call a case regressed. To correct the level of pairs that stopped as soon as they could would
-find nothing: they stop just below it.
+All are screened with few pairs. Possible regressions are run again on fresh pairs, each at its share of the budget;
+only these may call a case regressed. Correcting the level of the screening pairs afterwards would find nothing, because
+they stop just below their level.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from pytest_dlbench.records import VerdictOutcome
 
 SCREENING_ALPHA = 0.05
 SCREENING_PAIRS = 10
-# Of a session: any false "regressed" among all its cases and metrics.
+# The chance of any false "regressed" among all cases and metrics of a session.
 BUDGET = 0.01
 
 
@@ -29,7 +29,7 @@ class CaseMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where one metric of a case stands, and by which rule."""
+    """The current decision on one metric of a case, and its rule."""
 
     rule: Rule
     decision: Decision
@@ -42,9 +42,9 @@ def screening(rule: Rule) -> Rule:
 
 
 def candidates(screened: Mapping[CaseMetric, Standing]) -> tuple[CaseMetric, ...]:
-    """What may have regressed: only of these another pass may say that they did.
+    """The possible regressions, which the second pass may confirm.
 
-    What is undecided and looks better than the tolerance is none: the fewer there are, the more each one may spend.
+    Undecided metrics that look better than the tolerance are not among them: the fewer, the more each one may spend.
     """
     return tuple(sorted(key for key, standing in screened.items() if _is_candidate(standing)))
 
@@ -56,19 +56,19 @@ def _is_candidate(standing: Standing) -> bool:
 
 
 def confirming(rule: Rule, candidates: int, budget: float = BUDGET) -> Rule:
-    """The rule of one candidate on fresh pairs: all of them together err with ``budget``.
+    """The rule of one candidate on fresh pairs: all candidates together err with ``budget``.
 
-    It does not give up: a candidate is worth its pairs, and giving up would miss some that did regress.
+    It does not give up early, which would miss some real regressions.
     """
     return replace(rule, alpha=budget / candidates, gives_up=False)
 
 
 def share_in_turn(place: int, budget: float = BUDGET) -> float:
-    """The level of the session's candidate number ``place``, from 1 on, where it must be settled before the next comes.
+    """The level of the session's candidate number ``place`` (from 1), if it must be settled before the next is known.
 
-    A half of the budget, a sixth, a twelfth …, and no less than the least level there is: all together spend no more
-    than the budget. That finds less than equal shares of all candidates, and more than equal shares of every case that
-    might become one. Raises ValueError where nothing is left to call a regression by.
+    A half of the budget, a sixth, a twelfth …, but at least the smallest level of the table: all together spend no more
+    than the budget. That detects less than equal shares for all candidates would, and more than equal shares for every
+    case that might become one. Raises ValueError if the budget is spent.
     """
     if place > places_in_turn(budget):
         raise ValueError(f"the budget of {budget:.2%} false alarms is spent by {places_in_turn(budget)} candidates")
@@ -76,7 +76,7 @@ def share_in_turn(place: int, budget: float = BUDGET) -> float:
 
 
 def places_in_turn(budget: float) -> int:
-    """How many candidates a budget is good for that come one after the other."""
+    """For how many successive candidates a budget suffices."""
     # The first n, each with budget/(n·(n+1)) or more, leave budget/(n+1) to the others.
     falling = floor((sqrt(1 + 4 * budget / LEAST_ALPHA) - 1) / 2)
     return falling + floor(budget / (falling + 1) / LEAST_ALPHA)
@@ -85,13 +85,13 @@ def places_in_turn(budget: float) -> int:
 def settled(
     screened: Mapping[CaseMetric, Standing], confirmed: Mapping[CaseMetric, Standing]
 ) -> dict[CaseMetric, Standing]:
-    """What is reported of every metric: a candidate's second pass; of one that had none, that nothing is concluded."""
+    """What is reported for every metric: the second pass of candidates; without one, a candidate is inconclusive."""
     unconfirmed = {key: _unconfirmed(standing) for key, standing in screened.items()}
     return {**unconfirmed, **confirmed}
 
 
 def _unconfirmed(standing: Standing) -> Standing:
-    """A finding of the screening alone is none: its level is not the session's."""
+    """A regression found only by the screening is inconclusive, because its level is not the session's."""
     if standing.decision.outcome is not VerdictOutcome.REGRESSED:
         return standing
     decision = replace(standing.decision, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)

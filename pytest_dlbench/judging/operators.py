@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from pytest_dlbench.records import OperatorTime
 
-# So many of them explain a regression, or nothing does.
+# If this many operators do not explain a regression, more would not either.
 SHOWN = 8
 
 
 def operator_changes(old: Mapping[str, float], new: Mapping[str, float]) -> tuple[OperatorTime, ...]:
-    """Those whose seconds a step changed most, longer or shorter; 0 where a side has no such operator."""
+    """The operators whose seconds per step changed most, up or down; 0 if a side has no such operator."""
     changes = [
         OperatorTime(name=name, old=old.get(name, 0.0), new=new.get(name, 0.0))
         for name in sorted(old.keys() | new.keys())

@@ -1,4 +1,4 @@
-"""What becomes of a case: from its runs and verdicts to one outcome, and whether that fails a test."""
+"""The outcome of a case, from its runs and verdicts, and whether it fails a test."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ OF_RUNS = {
     RunOutcome.MISSING_DATA: CaseOutcome.SKIPPED,
 }
 
-# The first of these that any metric has is the case's.
+# The case's outcome is the first of these that any metric has.
 OF_VERDICTS = (
     (VerdictOutcome.REGRESSED, CaseOutcome.REGRESSED),
     (VerdictOutcome.SUSPECT, CaseOutcome.SUSPECT),
@@ -35,7 +35,7 @@ ALWAYS_FAILING = frozenset(
         CaseOutcome.FAILED,
     }
 )
-# A gate that says nothing of these would pass in silence.
+# A gate that ignored these would pass silently.
 GATE_FAILING = frozenset(
     {
         CaseOutcome.SUSPECT,
@@ -47,14 +47,14 @@ GATE_FAILING = frozenset(
         CaseOutcome.INVALID,
     }
 )
-# What a comparison says; that a framework crashed is no judgement of ours.
+# Results of a comparison; a crash is not one.
 JUDGEMENTS = frozenset({CaseOutcome.REGRESSED, CaseOutcome.IMPROVED})
-# What a test does when it does not fail.
+# Outcomes whose tests are skipped if they do not fail.
 SKIPPING = frozenset({CaseOutcome.SKIPPED, CaseOutcome.UNSUPPORTED})
 
 
 def of_runs(runs: Sequence[Run]) -> CaseOutcome | None:
-    """The outcome of a case whose runs did not all finish, else None."""
+    """The outcome of a case if not all of its runs finished, else None."""
     return next((OF_RUNS[run.outcome] for run in runs if run.outcome is not RunOutcome.FINISHED), None)
 
 
@@ -65,7 +65,7 @@ def of_verdicts(verdicts: Sequence[Verdict]) -> CaseOutcome:
 
 
 def with_absolute(outcome: CaseOutcome, verdict: Verdict) -> CaseOutcome:
-    """The outcome of a case of which one metric was judged without a baseline: worse than before, if at all."""
+    """The outcome of a case after one metric was judged without a baseline, which can only make it worse."""
     if verdict.outcome is VerdictOutcome.REGRESSED:
         return CaseOutcome.REGRESSED
     is_undecided = verdict.outcome is VerdictOutcome.INCONCLUSIVE
@@ -78,8 +78,8 @@ def fails(
 ) -> bool:
     """Whether the test fails.
 
-    A gate also fails on what it cannot tell; strict also on a baseline that is too slow; in the shadow no judgement
-    fails anything.
+    A gate also fails if it cannot decide; strict also fails on a stale baseline; in report-only mode no verdict fails
+    a test.
     """
     if is_shadow and outcome in JUDGEMENTS:
         return False

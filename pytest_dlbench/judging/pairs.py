@@ -1,4 +1,4 @@
-"""From pairs of runs to what the rule takes, and from its decisions to verdicts."""
+"""From pairs of runs to the differences that the rule takes, and from its decisions to verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule, decide
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
-# So many consecutive runs of one version show how far two runs in a row lie apart.
+# Enough consecutive runs of one version to estimate how much two runs in a row differ.
 REFERENCE_RUNS = 10
-# One gate on time: what the computation costs, and what its user waits for.
+# Time is judged twice: the cost of the computation, and the time that a user waits.
 STEP_TIMES = ("step_time", "step_time_median")
 
 
@@ -29,9 +29,9 @@ class Pair:
 
 
 def difference(metric: Metric, pair: Pair) -> float:
-    """How much worse the new run is; NaN where one of the two is no figure that can be compared.
+    """How much worse the candidate's run is; NaN if one of the two figures cannot be compared.
 
-    Of an absolute metric, how bad it is by itself.
+    For an absolute metric, how bad it is by itself.
     """
     if metric.is_absolute:
         return badness(metric, metric.figure(pair.new))
@@ -39,20 +39,20 @@ def difference(metric: Metric, pair: Pair) -> float:
 
 
 def paired_tolerances(tolerances: Mapping[str, float]) -> dict[str, float]:
-    """What pairs are judged on: the usual step too, with the tolerance of the quickest tenth unless it has its own.
+    """Tolerances for pairs: they also judge the median step, by default with the tolerance of the 10 % quantile.
 
-    Only pairs can: between sessions neighbours move the median by more than any tolerance.
+    Only pairs can: between sessions other processes move the median by more than any tolerance.
     """
     quick, usual = STEP_TIMES
     return {usual: tolerances[quick], **tolerances} if quick in tolerances else dict(tolerances)
 
 
 def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float:
-    """The spread of a pair's difference that is expected: the rule's s0.
+    """The expected spread of a pair's difference: the rule's s0.
 
-    ``consecutive`` are the metric's values in runs of one version, one behind the other on the machine that now
-    measures; neighbours' differences leave out what drifts, as pairs do. With fewer than 10 of them what is assumed of
-    the metric is the least: too wide a spread costs pairs, too narrow a one costs the error rate.
+    ``consecutive`` are the metric's values in consecutive runs of one version on this machine; differences between
+    neighbours exclude drift, as pairs do. With fewer than 10 of them, the metric's assumed spread is the minimum: too
+    large a spread costs pairs, too small a one raises the error rate.
     """
     values = [badness(metric, value) for value in consecutive]
     steps = [abs(after - before) for before, after in pairwise(values)]
@@ -62,18 +62,18 @@ def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float
 
 
 def having(metric: Metric, pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs that tell an absolute metric, for some runs may be too short to; of any other metric, all."""
+    """The pairs that have an absolute metric, because some runs may be too short; for any other metric, all pairs."""
     return [pair for pair in pairs if not metric.is_absolute or metric.read(pair.new) is not None]
 
 
-def is_told(metric: Metric, pair: Pair) -> bool:
-    """Whether such a pair has the metric at all. One side that lost it is no reason not to judge it."""
+def has_metric(metric: Metric, pair: Pair) -> bool:
+    """Whether a pair has the metric on at least one side: losing it on the other is no reason not to judge it."""
     sides = (pair.new,) if metric.is_absolute else (pair.old, pair.new)
     return any(metric.read(run) is not None for run in sides)
 
 
 def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float) -> Verdict:
-    """A decision in the metric's own unit and direction. The figures of the sides are medians of the pairs used."""
+    """A decision in the metric's own unit and direction. The sides' figures are medians over the pairs used."""
     used = having(metric, pairs)[: decision.pairs]
     change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
     return Verdict(
@@ -103,7 +103,7 @@ def rules(tolerances: Mapping[str, float], metrics: Metrics, *, max_pairs: int) 
 def decide_all(
     pairs: Sequence[Pair], rules: Mapping[str, Rule], spreads: Mapping[str, float], metrics: Metrics
 ) -> dict[str, Decision]:
-    """What the pairs so far say of each metric; ``spreads`` are the reference spreads."""
+    """The decision on each metric after the pairs so far; ``spreads`` are the reference spreads."""
     return {
         name: decide([difference(metrics[name], pair) for pair in having(metrics[name], pairs)], spreads[name], rule)
         for name, rule in rules.items()

@@ -1,4 +1,4 @@
-"""Which part of a run grew: what a regression's reader asks first."""
+"""Which phase of a run takes longer: the first question about a regression."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from statistics import median
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.records import Run
 
-# A phase whose median changed by less than this is not worth a line; neither is one that is shorter than a clock tick.
-WORTH_TELLING = 0.03
+# Smaller changes of a phase's median are not reported, nor are phases shorter than a clock tick.
+SMALLEST_CHANGE = 0.03
 SHORTEST_SECONDS = 0.001
 
 PHASES: Mapping[str, Callable[[Run], float]] = {
@@ -22,7 +22,7 @@ PHASES: Mapping[str, Callable[[Run], float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Seconds of a phase, medians over the runs of either side."""
+    """Seconds of a phase: the median over the runs of each side."""
 
     phase: str
     old: float
@@ -35,15 +35,15 @@ class Growth:
 
 
 def growths(old: Sequence[Run], new: Sequence[Run]) -> tuple[Growth, ...]:
-    """The phases that take longer or shorter than before, the largest change of seconds first."""
+    """The phases whose duration changed, largest change in seconds first."""
     found = [
         Growth(phase=phase, old=median(map(seconds, old)), new=median(map(seconds, new)))
         for phase, seconds in PHASES.items()
     ]
-    told = [growth for growth in found if _is_worth_telling(growth)]
-    return tuple(sorted(told, key=lambda growth: -abs(growth.new - growth.old)))
+    reported = [growth for growth in found if _is_reported(growth)]
+    return tuple(sorted(reported, key=lambda growth: -abs(growth.new - growth.old)))
 
 
-def _is_worth_telling(growth: Growth) -> bool:
+def _is_reported(growth: Growth) -> bool:
     longest = max(growth.old, growth.new)
-    return longest > SHORTEST_SECONDS and abs(growth.new - growth.old) > WORTH_TELLING * longest
+    return longest > SHORTEST_SECONDS and abs(growth.new - growth.old) > SMALLEST_CHANGE * longest

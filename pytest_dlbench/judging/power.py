@@ -1,4 +1,4 @@
-"""What pairs, or a stored baseline, can tell at all, before anything is run."""
+"""What pairs, or a stored baseline, can detect, before anything is run."""
 
 from collections.abc import Mapping, Sequence
 from math import expm1, inf, sqrt
@@ -8,7 +8,7 @@ import numpy as np
 from pytest_dlbench.judging.accuracy import ALPHA as ALPHA_OF_SEEDS
 from pytest_dlbench.judging.accuracy import repeated
 from pytest_dlbench.judging.alpha_spending import LAST_LOOK, level_of_a_look
-from pytest_dlbench.judging.intervals import PRIOR_FREEDOM, foretold
+from pytest_dlbench.judging.intervals import PRIOR_FREEDOM, expected_interval
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.scales import badness, limit, smallest_spread
@@ -20,23 +20,24 @@ POWER = 0.9
 
 
 def smallest_tolerance(spread: float, *, alpha: float = ALPHA, max_pairs: int = LAST_LOOK) -> float:
-    """The tolerance below which a case that did not change would too rarely be called equivalent: in less than 90 %.
+    """The smallest tolerance at which 90 % of unchanged cases are called equivalent.
 
-    The same for twice the tolerance to be called regressed. In the unit of ``spread``, the standard deviation of a
-    pair's difference. For normal noise and a rule that does not give up; one that does finds a few percent less.
+    Then 90 % of cases that are worse by twice the tolerance are called regressed. In the unit of ``spread``, the
+    standard deviation of a pair's difference. For normal noise and a rule that does not give up; one that does detects
+    a few percent less.
     """
     from scipy import special  # noqa: PLC0415 - as in intervals
 
     freedom = PRIOR_FREEDOM + max_pairs - 1
     half_width = float(special.stdtrit(freedom, 1 - level_of_a_look(alpha, max_pairs)))
-    # The mean must fall within the tolerance less the half width, on both sides.
+    # The mean must be within the tolerance minus the half width, on both sides.
     return (half_width + float(special.ndtri((1 + POWER) / 2))) * spread / sqrt(max_pairs)
 
 
 def too_narrow(
     tolerances: Mapping[str, float], spreads: Mapping[str, float], metrics: Metrics, max_pairs: int = LAST_LOOK
 ) -> dict[str, float]:
-    """The smallest tolerance of each metric whose own is below it, as given: 0.05 for 5 %, 1.0 for 1 pp."""
+    """The smallest tolerance for each metric whose own is below it, as given: 0.05 for 5 %, 1.0 for 1 pp."""
     found = {}
     for name, tolerance in tolerances.items():
         smallest = smallest_tolerance(spreads[name], max_pairs=max_pairs)
@@ -48,9 +49,9 @@ def too_narrow(
 def smallest_of_sessions(
     stored: Sequence[SessionFigure], spread: SessionSpread, *, alpha: float = ALPHA_OF_SESSIONS
 ) -> float:
-    """The tolerance at which a further session of the same code is called equivalent in 90 %, as far as these can tell.
+    """The tolerance at which 90 % of further sessions of the same code are called equivalent, as estimated.
 
-    In the unit of the figures. The half width of its interval is known before it is run; its own distance is not.
+    In the unit of the figures. The half width of the interval is known before the session runs; its deviation is not.
     """
     from scipy import special  # noqa: PLC0415 - as in intervals
 
@@ -60,15 +61,15 @@ def smallest_of_sessions(
 
 
 def smallest_of_runs(metric: Metric, stored: Sequence[float], runs: int) -> float:
-    """The tolerance at which so many further runs of the same code are cleared in 90 %, as far as stored ones can tell.
+    """The tolerance at which this many further runs of the same code are cleared 90 % of the time, as estimated.
 
     In the unit of differences.
     """
     from scipy import special  # noqa: PLC0415 - as in intervals
 
-    # That a share is no worse has one side, that a ratio is the same has two.
+    # "Not worse" (accuracies) is a one-sided test, "the same" (ratios) a two-sided one.
     alpha, power = (ALPHA_OF_SEEDS, POWER) if metric.kind == "points" else (ALPHA_OF_SESSIONS, (1 + POWER) / 2)
-    expected = foretold(
+    expected = expected_interval(
         np.array([badness(metric, value) for value in stored]),
         runs,
         run_sd=metric.run_sd,
@@ -81,7 +82,7 @@ def smallest_of_runs(metric: Metric, stored: Sequence[float], runs: int) -> floa
 
 
 def smallest_of_repeated(metric: Metric, runs: int) -> float:
-    """The tolerance at which so many runs are cleared that come again to the last digit; only shares do."""
+    """The tolerance at which this many exactly repeated runs are cleared; infinite for ratios, which never repeat."""
     return repeated(metric, runs).upper if metric.kind == "points" else inf
 
 

@@ -1,4 +1,4 @@
-"""From a run to its figures, one function each; None where a run has no such figure."""
+"""From a run to its figures, one function each; None if a run has no such figure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, isnan
@@ -12,26 +12,26 @@ LARGEST_LOSS = 700.0
 
 
 def steady_steps(training: Training) -> Sequence[float]:
-    """Seconds of the steps behind the warm-up; of a single step, that one."""
+    """Seconds of the steps after the warm-up; at least the last step."""
     return training.step_seconds[warm_up(training.step_seconds).steps :]
 
 
 def quiet_steps(run: Run) -> Sequence[float]:
-    """The steady steps without those that others disturbed, where enough are left."""
+    """The steady steps without contended ones, if enough remain."""
     steps = steady_steps(trained(run))
     mask = contended(run, len(steps))
     return [seconds for seconds, is_contended in zip(steps, mask, strict=True) if not is_contended]
 
 
 def trained(run: Run) -> Training:
-    """What was trained; ValueError where nothing was."""
+    """The run's training; ValueError if there is none."""
     if run.training is None:
         raise ValueError(f"run {run.index} of {run.case} was not trained")
     return run.training
 
 
 def evaluated(run: Run) -> Evaluation:
-    """What was evaluated; ValueError where nothing was."""
+    """The run's evaluation; ValueError if there is none."""
     if run.evaluation is None:
         raise ValueError(f"run {run.index} of {run.case} was not evaluated")
     return run.evaluation
@@ -44,12 +44,12 @@ def step_time(run: Run) -> float:
 
 
 def step_time_median(run: Run) -> float:
-    """Of the same steps."""
+    """The median of the same steps."""
     return median(quiet_steps(run))
 
 
 def throughput(run: Run) -> float:
-    """Samples a second, the first step or batch left out."""
+    """Samples per second, without the first step or batch."""
     if run.inference is not None:
         timed = timed_batches(run)
         return run.inference.batch_size * len(timed) / sum(timed)
@@ -59,25 +59,25 @@ def throughput(run: Run) -> float:
 
 
 def token_throughput(run: Run) -> float | None:
-    """Tokens that go in a second, of text; the first step left out."""
+    """Input tokens per second, for text; without the first step."""
     training = trained(run)
     return None if training.tokens is None else throughput(run) * training.tokens / training.examples
 
 
-def allocated_on_card(run: Run) -> float | None:
-    """The most that the framework's own allocator has had on its card."""
+def allocated_on_gpu(run: Run) -> float | None:
+    """Peak bytes of the framework's own allocator on its GPU."""
     return trained(run).device_peak_bytes
 
 
 def timed_batches(run: Run) -> Sequence[float]:
-    """Behind the first, which compiles."""
+    """Seconds of the batches after the first, which compiles."""
     if run.inference is None:
         raise ValueError(f"run {run.index} of {run.case} did not infer")
     return run.inference.batch_seconds[1:] or run.inference.batch_seconds
 
 
 def latency_quantile(tenth: int) -> Callable[[Run], float]:
-    """So many tenths of the timed batches."""
+    """A quantile of the timed batches, in tenths."""
 
     def quantile(run: Run) -> float:
         timed = timed_batches(run)
@@ -87,22 +87,22 @@ def latency_quantile(tenth: int) -> Callable[[Run], float]:
 
 
 def first_step(run: Run) -> float:
-    """It compiles."""
+    """Seconds of the first step, which compiles."""
     return trained(run).step_seconds[0]
 
 
 def import_time(run: Run) -> float:
-    """Of the framework."""
+    """Seconds of importing the framework."""
     return run.import_seconds or 0.0
 
 
 def build_time(run: Run) -> float:
-    """Of the network."""
+    """Seconds of building the network."""
     return run.build_seconds or 0.0
 
 
 def accuracy(run: Run) -> float:
-    """Right answers among all."""
+    """The share of correct answers."""
     evaluation = evaluated(run)
     return evaluation.correct / evaluation.examples
 
@@ -113,30 +113,30 @@ def best_accuracy(run: Run) -> float:
 
 
 def training_time(run: Run) -> float:
-    """All steps, the first included; evaluations are not in it."""
+    """Seconds of all steps, including the first, without evaluations."""
     return sum(trained(run).step_seconds)
 
 
 def top5_accuracy(run: Run) -> float | None:
-    """Those whose label is among the five likeliest, of more than ten classes."""
+    """The share of labels among the five most likely classes, for more than ten classes."""
     evaluation = evaluated(run)
     return None if evaluation.top5_correct is None else evaluation.top5_correct / evaluation.examples
 
 
 def perplexity(run: Run) -> float | None:
-    """exp(loss) where answers are tokens."""
+    """exp(loss) if answers are tokens."""
     evaluation = evaluated(run)
-    # A larger one is no number.
+    # A larger one would overflow.
     return exp(min(evaluation.loss, LARGEST_LOSS)) if evaluation.answers == "tokens" else None
 
 
 def peak_rss(run: Run) -> float:
-    """The largest of any phase."""
+    """The largest resident set of any phase."""
     return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
 
 
 def leak(run: Run) -> float | None:
-    """By what share the resident set grows with the steps, 0 where it shrinks; None of a run hardly sampled."""
+    """The relative growth of the resident set over the steps, 0 if it shrinks; None with too few samples."""
     from pytest_dlbench.judging.leaks import growth  # noqa: PLC0415 - of NumPy
 
     found = growth(run)
@@ -144,47 +144,47 @@ def leak(run: Run) -> float | None:
 
 
 def phase(run: Run) -> Usage:
-    """What is used while the network is trained, or applied."""
+    """Resource usage during training or inference."""
     return run.usage["train" if run.inference is None else "infer"]
 
 
 def cpu_use(run: Run) -> float:
-    """Processors that were busy."""
+    """The mean number of busy processors."""
     usage = phase(run)
     return (usage.user_seconds + usage.system_seconds) / usage.wall_seconds
 
 
 def load_time(run: Run) -> float | None:
-    """Of handing the data to the framework."""
+    """Seconds of handing the data to the framework."""
     return trained(run).load_seconds
 
 
 def input_wait(run: Run) -> float | None:
-    """Of a step, the median behind the warm-up: until its batch was there and handed over."""
+    """Median seconds per step, after the warm-up, until its batch was available and handed over."""
     training = trained(run)
     return median(training.input_seconds[warm_up(training.step_seconds).steps :]) if training.input_seconds else None
 
 
 def page_faults(run: Run) -> float | None:
-    """Minor ones a step."""
+    """Minor page faults per step."""
     faults = run.usage["train"].minor_faults
     return None if faults is None else faults / len(trained(run).step_seconds)
 
 
 def machine_speed(run: Run) -> float | None:
-    """GFLOP a second of a matrix product in NumPy."""
+    """GFLOP/s of a matrix product in NumPy."""
     return run.speed.flops_per_second / 1e9 if run.speed else None
 
 
 def energy(run: Run) -> float | None:
-    """Joules of the processors and their memory."""
+    """Joules of processors and memory."""
     readings = phase(run).readings
     found = [readings[name] for name in ("package_joules", "dram_joules") if name in readings]
     return sum(found) if found else None
 
 
-def of_cards(field: str, together: Callable[[Iterable[float]], float]) -> Callable[[Run], float | None]:
-    """A field of all graphics cards together."""
+def of_gpus(field: str, together: Callable[[Iterable[float]], float]) -> Callable[[Run], float | None]:
+    """A reading that combines a field of all GPUs."""
 
     def value(run: Run) -> float | None:
         found = [getattr(gpu, field) for gpu in phase(run).gpus]

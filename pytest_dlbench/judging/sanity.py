@@ -1,4 +1,4 @@
-"""Figures that cannot be: what is wrong then is the measurement, or the builder, and never the speed."""
+"""Sanity checks: an impossible result means that the measurement or the builder is wrong, never the speed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -6,24 +6,24 @@ from math import isclose, isfinite
 
 from pytest_dlbench.records import Run, StepCheck
 
-# Of the peak of a matrix product in NumPy: its libraries differ by less.
+# Times the peak of a matrix product in NumPy: its libraries differ by less.
 MOST_OF_PEAK = 1.05
-# What an algorithm may save of a convolution's arithmetic: Winograd's F(4×4, 3×3) needs a quarter of it.
+# How much an algorithm may reduce a convolution's arithmetic: Winograd's F(4×4, 3×3) needs a quarter of it.
 CONVOLUTION_SAVES = 4.0
-# Twice as many steps take twice as long; with what a busy machine adds to either.
+# Twice as many steps take twice as long, apart from what a busy machine adds to either.
 LEAST_RATIO, MOST_RATIO = 1.2, 5.0
-# Of the loss of the same batch with the same weights: sums in another order change it by less, in half precision too.
+# Changes of the loss for the same batch and weights: reordered sums change it by less, even in half precision.
 CHANGES, NOTHING = 1e-3, 1e-6
-# What may be left to do behind the steps, of their own time: the last update, and what a clock is off.
+# Work that may remain after the steps, as a share of their time: the last update, and the clock's inaccuracy.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
 CLOCK, PROCESSOR = 0, 1
-# Threads that wait for one another by spinning use more processor time, too, where a neighbour holds one of them up.
+# Threads that spin while waiting use more processor time, too, if another process delays one of them.
 FOREIGN_CPUS = 0.5
 CHECK = "check_steps"
 
 
 def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
-    """What is impossible about a run; empty for a possible one."""
+    """The failed sanity check of a run; empty if all pass."""
     most = MOST_OF_PEAK * (CONVOLUTION_SAVES if has_convolutions else 1.0)
     if run.flop_utilisation is not None and run.flop_utilisation > most:
         return (
@@ -35,7 +35,7 @@ def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
 
 
 def unchecked(run: Run, device: str) -> str:
-    """Why the times of the check of steps speak neither for nor against this run; empty where they do."""
+    """Why the step check's times are inconclusive for this run; empty if they are not."""
     if not _found(run, device) or not _is_unclear(run, device):
         return ""
     others = run.usage[CHECK].foreign_cpus
@@ -46,19 +46,19 @@ def unchecked(run: Run, device: str) -> str:
 
 def _found(run: Run, device: str) -> str:
     found = [suspicion(check, device) for check in run.step_checks]
-    # Each repetition may be disturbed elsewhere, which only adds: the quickest of each part must be wrong, too.
+    # A disturbance of a repetition only adds time: the combined fastest parts must fail, too.
     return suspicion(_quickest(run.step_checks), device) if found and all(found) else ""
 
 
 def _is_unclear(run: Run, device: str) -> bool:
-    """Whether all that speaks against a run is times that were taken beside others."""
+    """Whether the only evidence against a run is times that were taken while other processes ran."""
     if CHECK not in run.usage or _of_losses(_quickest(run.step_checks)):
         return False
     return device == "cpu" and run.usage[CHECK].foreign_cpus > FOREIGN_CPUS
 
 
 def _quickest(checks: Sequence[StepCheck]) -> StepCheck:
-    """The last check, with the least seconds of each of its parts in all of them."""
+    """The last check, with the minimum time of each part over all checks."""
     return replace(
         checks[-1],
         single=_least(check.single for check in checks),
@@ -75,8 +75,8 @@ def _least(seconds: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 
 def suspicion(check: StepCheck, device: str) -> str:
-    """What one check of the steps speaks against; it counts if all repetitions speak against something."""
-    # Training went on beyond what the recipe asks for, and need not survive that.
+    """What one step check found; it counts if every repetition found something."""
+    # Training continued beyond the recipe's length, and may diverge there.
     return (_of_losses(check) or _of_times(check, device)) if isfinite(float(check.loss_after)) else ""
 
 
@@ -95,11 +95,11 @@ def _of_losses(check: StepCheck) -> str:
 
 
 def _of_times(check: StepCheck, device: str) -> str:
-    # A neighbour on the machine stretches the clock, and not the time on processors; a card's work is not on them.
+    # Other processes stretch wall-clock time but not processor time, which does not include a GPU's work.
     clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
     if all(_is_left(check, clock) for clock in clocks):
         return (
-            f"impossible: {2 * check.steps} steps ended after {check.double[CLOCK]:.3f} s, but the evaluation behind"
+            f"impossible: {2 * check.steps} steps ended after {check.double[CLOCK]:.3f} s, but the evaluation after"
             f" them took {check.behind_double[CLOCK]:.3f} s and alone takes {check.alone[CLOCK]:.3f} s;"
             " a step does not wait for its own work (a missing synchronisation)"
         )

@@ -1,17 +1,17 @@
-"""The scale on which rules work: a difference above 0 is worse, whatever the metric counts."""
+"""The scale on which rules work: a difference above 0 is worse, whatever the metric."""
 
 from math import exp, isfinite, log, nan
 
 from pytest_dlbench.judging.metric import Metric
 
-# Runs that agree better than this do so by luck, or by the clock's resolution.
+# Runs that agree better than this do so by chance, or because of the clock's resolution.
 SMALLEST_SPREAD = {"ratio": 0.003, "points": 0.05}
 
 
 def badness(metric: Metric, value: float) -> float:
-    """ln(value) of what should be low and -ln(value) of what should be high; the same of percentage points.
+    """ln(value) if lower is better, -ln(value) if higher is better; percentage points likewise, without ln.
 
-    NaN for what is no figure that can be compared, such as a time of 0: no rule lets it pass.
+    NaN for a figure that cannot be compared, such as a time of 0: no rule accepts it.
     """
     if not isfinite(value) or (metric.kind == "ratio" and value <= 0):
         return nan
@@ -25,16 +25,16 @@ def limit(metric: Metric, tolerance: float) -> float:
 
 
 def smallest_spread(metric: Metric) -> float:
-    """The least standard deviation of a difference that is believed."""
+    """The minimum standard deviation of a difference."""
     return SMALLEST_SPREAD[metric.kind] if metric.smallest_spread is None else metric.smallest_spread
 
 
 def shown(
     metric: Metric, estimate: float, lower: float, upper: float
 ) -> tuple[float | None, float | None, float | None]:
-    """A difference and its interval as a Verdict has them: a ratio new / old, or points; None for no bound."""
+    """A difference and its interval as in a Verdict: a ratio new / old, or points; None for no bound."""
     if metric.better == "higher":
-        # 0 and not -0, which would be shown with its sign.
+        # 0 rather than -0, which would be shown with its sign.
         estimate, lower, upper = 0.0 - estimate, 0.0 - upper, 0.0 - lower
     return _shown(metric, estimate), _shown(metric, lower), _shown(metric, upper)
 

@@ -1,9 +1,9 @@
-"""The gate's rule: pair after pair until the interval of the change lies on one side of the tolerance.
+"""The gate's rule: pair after pair until the interval of the change is on one side of the tolerance.
 
-A difference is that of the two runs of a pair, above 0 where the new one is worse: ln(new / old) of a time, points lost
-of an accuracy. After each pair from the third on, a moderated interval of the mean difference is held against
-±tolerance, at a level that pays for all looks (see ``levels``). What one look has excluded stays excluded: the interval
-of a decision is the intersection of all looks' so far.
+A difference is that of the two runs of a pair, above 0 if the new one is worse: ln(new / old) for a time, points lost
+for an accuracy. After each pair from the third on, a moderated interval of the mean difference is compared with
+±tolerance, at a level that accounts for all looks (see ``alpha_spending``). What one look has excluded stays excluded:
+the interval of a decision is the intersection of those of all looks so far.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK, level_o
 from pytest_dlbench.judging.intervals import Moderated, Values, moderated
 from pytest_dlbench.records import VerdictOutcome
 
-# At the tolerance, on either side.
+# The error rate of a change exactly at the tolerance, on either side.
 ALPHA = 0.025
-# Until this pair, pairs that lie apart by more than these reference spreads keep the rule from saying anything: a
-# reference taken on a quieter day would make it sure too early.
+# Until this pair, the rule does not conclude anything if pairs differ by more than these reference spreads: a
+# reference measured on a quieter day would make it certain too early.
 SETTLED_PAIRS = 6
 GUARD_SPREADS = 5.0
-# From this pair on it gives up where the chance of ever reaching a verdict is below this.
+# After SETTLED_PAIRS it gives up if the chance of ever reaching a verdict is below this.
 FUTILE_CHANCE = 0.1
 
 Flags = NDArray[np.bool_]
@@ -62,12 +62,12 @@ FEW_PAIRS, SPREAD, OPEN, DECIDED, FUTILE, EXHAUSTED, NOT_FINITE = range(7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is judged, and how often it may be wrong.
+    """A tolerance, and how often the rule may err.
 
     ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
     tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
-    ``gives_up``: it stops where more pairs would hardly decide it, which makes errors no likelier.
-    ``is_one_sided``: what is surely no worse than the tolerance is called equivalent, and may be better.
+    ``gives_up``: it stops if more pairs would hardly decide, which makes errors no more likely.
+    ``is_one_sided``: a change surely no worse than the tolerance is called equivalent, even if it is an improvement.
     """
 
     tolerance: float
@@ -89,10 +89,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What the rule says after ``pairs`` pairs, in the unit of the differences; above 0 is worse.
+    """The rule's decision after ``pairs`` pairs, in the unit of the differences; above 0 is worse.
 
-    The interval is the intersection of those of all looks so far: (-inf, inf) before the first one, and without the
-    estimate where pairs contradict earlier ones. ``was_held_back``: the spread guard was needed at some look.
+    The interval is the intersection of those of all looks so far: (-inf, inf) before the first one. It does not contain
+    the estimate if pairs contradict earlier ones. ``was_held_back``: the spread guard applied at some look.
     """
 
     outcome: VerdictOutcome
@@ -105,15 +105,15 @@ class Decision:
 
     @property
     def is_final(self) -> bool:
-        """Whether no further pair is wanted."""
+        """Whether no further pair is needed."""
         return self.reason not in (Reason.FEW_PAIRS, Reason.SPREAD, Reason.OPEN)
 
 
 def decide(differences: Sequence[float], spread: float, rule: Rule) -> Decision:
-    """What the pairs so far say, in the order in which they were run.
+    """The decision after the pairs so far, in the order in which they were run.
 
-    ``spread`` is the standard deviation of a difference that is expected of this case on this machine. The first
-    decision that is final stands: later pairs, run for the sake of another metric, do not change it.
+    ``spread`` is the expected standard deviation of a difference for this case on this machine. The first final
+    decision stands: later pairs, which run because of another metric, do not change it.
     """
     if not 0 < spread < np.inf:
         raise ValueError(f"expected a spread above 0, got {spread}")
@@ -131,7 +131,7 @@ def decide(differences: Sequence[float], spread: float, rule: Rule) -> Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A decision for each of many comparisons: arrays over them, with the places in OUTCOMES and REASONS."""
+    """Decisions of many comparisons as arrays; outcomes and reasons are indices into OUTCOMES and REASONS."""
 
     outcome: Codes
     reason: Codes
@@ -143,9 +143,9 @@ class Replay:
 
 
 def replay(differences: Values, spreads: Values, rule: Rule) -> Replay:
-    """The rule over many comparisons at once, one row of differences and one spread each.
+    """Apply the rule to many comparisons at once, with one row of differences and one spread each.
 
-    That simulations run the rule itself, and not another form of it, is why it is written for arrays.
+    It is written for arrays so that simulations run the rule itself rather than a copy.
     """
     found = _begin(len(differences))
     for count in range(1, min(differences.shape[1], rule.max_pairs) + 1):
@@ -172,7 +172,7 @@ def _begin(comparisons: int) -> Replay:
 
 
 def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule: Rule) -> None:
-    """One look at the comparisons ``rows``, which are still open."""
+    """One look at the comparisons in ``rows``, which are still open."""
     count = differences.shape[1]
     now = moderated(differences, spreads, is_robust=True)
     is_held = _is_too_wide(differences, spreads) if count < SETTLED_PAIRS else np.zeros(len(rows), dtype=np.bool_)
@@ -200,7 +200,7 @@ def _is_too_wide(differences: Values, spreads: Values) -> Flags:
 
 
 def _outcome(estimate: Values, lower: Values, upper: Values, rule: Rule) -> Codes:
-    """Nothing where the estimate has left the interval: pairs that contradict earlier ones are no evidence."""
+    """Inconclusive if the estimate is outside of the interval: pairs that contradict earlier ones are no evidence."""
     is_odd = (estimate < lower) | (estimate > upper)
     tolerance = rule.tolerance
     is_worse, is_better = lower > tolerance, upper < -tolerance
@@ -210,7 +210,7 @@ def _outcome(estimate: Values, lower: Values, upper: Values, rule: Rule) -> Code
 
 
 def _is_futile(now: Moderated, lower: Values, upper: Values, count: int, rule: Rule) -> Flags:
-    """Whether the last look is unlikely to give a verdict, as far as the pairs so far can foretell its mean."""
+    """Whether the last look is unlikely to give a verdict, given the mean that the pairs so far predict."""
     from scipy import special  # noqa: PLC0415 - as in intervals
 
     last, tolerance = rule.max_pairs, rule.tolerance
@@ -218,9 +218,9 @@ def _is_futile(now: Moderated, lower: Values, upper: Values, count: int, rule: R
         return np.zeros(len(lower), dtype=np.bool_)
     sd = now.error * sqrt(count)
     width = _quantile(now.freedom + last - count, rule) * sd / sqrt(last)
-    # Of the last mean around the present one: the pairs to come, and that the true mean is not known either.
+    # Of the last mean around the present one: from the pairs to come, and because the true mean is unknown.
     mean_sd = sd * sqrt(1 / count - 1 / last)
-    # Where the last mean must lie to be called equivalent: what is excluded already needs no further proof.
+    # The range of the last mean that would be equivalent: what is already excluded needs no further proof.
     highest = np.where(upper < tolerance, np.inf, tolerance - width)
     lowest = np.where((lower > -tolerance) | rule.is_one_sided, -np.inf, width - tolerance)
 

@@ -1,4 +1,4 @@
-"""A session against those before it. One number a session: two sessions differ however many runs each has.
+"""A session compared with earlier ones. One number per session: sessions differ however many runs each has.
 
 All figures are on the scale of ``scales``: a difference above 0 is worse.
 """
@@ -15,31 +15,31 @@ from pytest_dlbench.judging.intervals import MAD_TO_SD, PRIOR_FREEDOM, Interval,
 from pytest_dlbench.judging.verdicts import ALPHA, decide
 from pytest_dlbench.records import VerdictOutcome
 
-# Clipped CUSUM: by how many deviations a session may be off before it counts; how much one may count at most, so that
-# a single bad night is no alarm; and where the sum is one.
+# Clipped CUSUM: by how many deviations a session may differ before it counts; how much one counts at most, so that
+# a single bad night is no alarm; and the sum that is one.
 CUSUM_ALLOWED = 1.0
 CUSUM_CLIP = 3.0
 CUSUM_ALARM = 5.0
-# Added to the deviation of every reference: a lucky one would make each later session an outlier.
+# Added to the deviation of every reference: one that is small by chance would make each later session an outlier.
 CUSUM_FLOOR = 0.003
 
 
-# A probe of the machine has its own noise, on a shared machine far more than what it is to take out. It is used where
-# stored sessions lie so much closer together with it: of one that says nothing, by luck in 5 % of five sessions.
-CANARY_NARROWS = 0.7
+# A measurement of machine speed has its own noise, on a shared machine far more than what it should remove. It is used
+# only if it narrows the spread of stored sessions by this factor: an uninformative one does in 5 % of five sessions.
+CONTROL_NARROWS = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFigure:
-    """The median over a session's runs of one metric, and that of the canary probe of the same session."""
+    """The median of one metric over a session's runs, and that of the session's machine-speed control."""
 
     value: float
-    canary: float | None = None
+    control: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSpread:
-    """The standard deviation of sessions: what is assumed of it, as four degrees of freedom, and the least believed."""
+    """The standard deviation of sessions: the assumed one, with four degrees of freedom, and the minimum."""
 
     assumed: float
     smallest: float
@@ -47,7 +47,7 @@ class SessionSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A session against ``sessions`` stored ones. ``is_corrected``: canaries took out what the machine itself did."""
+    """A session compared with ``sessions`` stored ones. ``is_corrected``: machine speed was factored out."""
 
     outcome: VerdictOutcome
     change: Interval
@@ -65,8 +65,8 @@ def against_sessions(
 ) -> Comparison:
     """The change since the mean of the stored sessions, in a prediction interval for one more session of the same code.
 
-    From five sessions on the interval knows only what they say, less their canaries if these bring them together. With
-    fewer the assumed spread is part of it, and what looks worse is ``suspect`` and no more: pairs would tell. Raises
+    From five sessions on, the interval is based on them alone, minus machine speed if that narrows their spread. With
+    fewer, the assumed spread is included, and the worst outcome is ``suspect``: pairs would decide. Raises
     ValueError without a stored session.
     """
     if not stored:
@@ -82,7 +82,7 @@ def against_sessions(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """One more session of the same code: where it is expected, how far it may lie from there (a standard error)."""
+    """One more session of the same code: its expected value, and the standard error of that."""
 
     centre: float
     error: float
@@ -90,7 +90,7 @@ class Prediction:
 
 
 def prediction(stored: Sequence[SessionFigure], spread: SessionSpread) -> Prediction:
-    """What stored sessions foretell of the next one, which has a canary if these have."""
+    """The next session as predicted from stored ones; it has a machine-speed control if these have one."""
     return _prediction(stored, spread, is_corrected=_corrected(stored, stored[-1]))
 
 
@@ -101,7 +101,7 @@ def _prediction(stored: Sequence[SessionFigure], spread: SessionSpread, *, is_co
     return Prediction(centre=float(values.mean()), error=error * sqrt(1 + 1 / len(values)), freedom=freedom)
 
 
-def against_anchor(
+def against_reference(
     anchor: SessionFigure,
     stored: Sequence[SessionFigure],
     new: SessionFigure,
@@ -110,12 +110,12 @@ def against_anchor(
     tolerance: float,
     alpha: float = ALPHA,
 ) -> Comparison:
-    """The change since the one session that every later one is held against, so that accepted slips add up.
+    """The change since the reference session, with which every later one is compared, so that accepted changes add up.
 
-    How far sessions lie apart is read off neighbours among the stored ones, which slips between them move least. One
-    session says ``suspect`` at most.
+    The spread of sessions is estimated from successive stored ones, which small changes affect least. Against one
+    session, ``suspect`` is the worst outcome.
     """
-    is_corrected = anchor.canary is not None and _corrected(stored, new)
+    is_corrected = anchor.control is not None and _corrected(stored, new)
     first, *before, now = _values([anchor, *stored, new], is_corrected=is_corrected)
     steps = np.diff(before)
     # Of normal values, half the mean square of n - 1 successive differences has 2(n-1)²/(3n-4) degrees of freedom.
@@ -128,16 +128,16 @@ def against_anchor(
 
 
 def _corrected(stored: Sequence[SessionFigure], new: SessionFigure) -> bool:
-    """Whether canaries take out what the machine did: all sessions have one, and the stored ones are closer with it."""
-    if len(stored) < KNOWN_SESSIONS or any(figure.canary is None for figure in [*stored, new]):
+    """Whether to factor out machine speed: all sessions have it, and it narrows the spread of the stored ones."""
+    if len(stored) < KNOWN_SESSIONS or any(figure.control is None for figure in [*stored, new]):
         return False
     with_it, without = _values(stored, is_corrected=True), _values(stored, is_corrected=False)
-    return float(np.std(with_it)) < CANARY_NARROWS * float(np.std(without))
+    return float(np.std(with_it)) < CONTROL_NARROWS * float(np.std(without))
 
 
 def _values(figures: Sequence[SessionFigure], *, is_corrected: bool) -> list[float]:
-    """The figures, less their canaries where that is asked. What is not finite is NaN, and decides nothing."""
-    values = [figure.value - (figure.canary or 0.0) if is_corrected else figure.value for figure in figures]
+    """The figures, minus machine speed if ``is_corrected``. Values that are not finite are NaN, and decide nothing."""
+    values = [figure.value - (figure.control or 0.0) if is_corrected else figure.value for figure in figures]
     return [value if isfinite(value) else nan for value in values]
 
 
@@ -156,14 +156,14 @@ def _outcome(change: Interval, tolerance: float, *, is_known: bool) -> VerdictOu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """The sums after each session behind the reference. ``alarms`` are the places of those that are an alarm."""
+    """The CUSUM after each session that follows the reference. ``alarms`` are the indices of sessions with an alarm."""
 
     sums: tuple[float, ...]
     alarms: tuple[int, ...]
 
     @property
     def changes(self) -> tuple[int, ...]:
-        """Where each stretch of sums that came to an alarm left 0: the change that it tells of, at the latest."""
+        """Where each run of sums that led to an alarm left 0: the change began there at the latest."""
         found: list[int] = []
         start = 0
         for place, sum_ in enumerate(self.sums):
@@ -174,21 +174,21 @@ class Drift:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether the latest session is an alarm."""
+        """Whether the latest session has an alarm."""
         return bool(self.sums) and self.sums[-1] > CUSUM_ALARM
 
     @property
     def latest(self) -> int:
-        """How many sessions there are since the sum was last 0: those that have drifted."""
+        """The number of sessions since the sum was last 0: those that have drifted."""
         return next((place for place, sum_ in enumerate(reversed(self.sums)) if not sum_), len(self.sums))
 
 
 def drift(series: Sequence[float], floor: float = CUSUM_FLOOR) -> Drift:
-    """Clipped CUSUM over a case's sessions, oldest first, of which the first 30 are taken as clean.
+    """Clipped CUSUM over a case's sessions, oldest first, with the first 30 as reference.
 
-    ``floor`` is added to their deviation: the least that sessions of the metric are believed to differ by.
-    A later session that is not finite counts as the worst one. With 30 sessions or fewer there is nothing to say, and
-    no sum. Raises ValueError for a reference that is not finite.
+    ``floor``, the minimum spread of the metric's sessions, is added to their deviation. A later session that is not
+    finite counts as the worst one. With 30 sessions or fewer there are no sums. Raises ValueError for a reference that
+    is not finite.
     """
     values = np.array(series, dtype=np.float64)
     reference, later = values[:CUSUM_REFERENCE], values[CUSUM_REFERENCE:]
@@ -205,22 +205,22 @@ def drift(series: Sequence[float], floor: float = CUSUM_FLOOR) -> Drift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoint:
-    """Where a series went to another level: the first session of it, and the one that told."""
+    """A level shift: the index of its first session, and of the one in which it was detected."""
 
     began: int
-    told: int
+    detected: int
     change: float
-    """The median of the sessions from the one to the other, less that of the reference."""
+    """The median of the sessions from the one to the other, minus that of the reference."""
 
 
 def change_points(series: Sequence[float], floor: float = CUSUM_FLOOR) -> tuple[ChangePoint, ...]:
-    """Every change of a case's sessions, for the worse or the better, by the clipped CUSUM.
+    """Every level shift in a case's sessions, up or down, by the clipped CUSUM.
 
-    Behind each the next 30 sessions are the new reference. What is not finite has to be left out before.
+    After each shift the next 30 sessions are the new reference. All values must be finite.
     """
     found: list[ChangePoint] = []
     start = 0
-    while point := min(_first_alarms(series, start, floor), key=lambda point: point.told, default=None):
+    while point := min(_first_alarms(series, start, floor), key=lambda point: point.detected, default=None):
         found.append(point)
         start = point.began
     return tuple(found)
@@ -231,11 +231,11 @@ def _first_alarms(series: Sequence[float], start: int, floor: float) -> Iterator
         sums = drift([sign * value for value in series[start:]], floor)
         if not sums.alarms:
             continue
-        told = sums.alarms[0] - CUSUM_REFERENCE
-        began = next((place + 1 for place in range(told, -1, -1) if not sums.sums[place]), 0)
-        first, last = (start + CUSUM_REFERENCE + place for place in (began, told))
+        alarm = sums.alarms[0] - CUSUM_REFERENCE
+        began = next((place + 1 for place in range(alarm, -1, -1) if not sums.sums[place]), 0)
+        first, last = (start + CUSUM_REFERENCE + place for place in (began, alarm))
         before, after = series[start : start + CUSUM_REFERENCE], series[first : last + 1]
-        yield ChangePoint(began=first, told=last, change=float(np.median(after) - np.median(before)))
+        yield ChangePoint(began=first, detected=last, change=float(np.median(after) - np.median(before)))
 
 
 def _scores(reference: Values, later: Values, floor: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""Two recorded sessions of one case against each other, by the rule of a stored baseline."""
+"""Compares two recorded sessions of one case, by the rule of a stored baseline."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""When each step of a training was taken, on the clock of the run: evaluations may lie between them."""
+"""When each step of a training ran, on the clock of the run; evaluations may be between them."""
 
 from pytest_dlbench.records import Training
 
@@ -6,7 +6,7 @@ Span = tuple[float, float]
 
 
 def spans(training: Training) -> tuple[Span, ...]:
-    """When each step began and ended, since the start of the run; none in files that do not tell."""
+    """Start and end of each step since the start of the run; empty for files without that information."""
     if training.began_seconds is None:
         return ()
     resumed, now = dict(training.resumed), training.began_seconds

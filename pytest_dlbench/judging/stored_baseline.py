@@ -1,6 +1,6 @@
-"""A session against its stored baseline: sessions with sessions, and what is exact run by run; then the anchor, drift.
+"""Compares a session with its baseline: session by session, exact metrics run by run; also finds drift.
 
-What is kept in the baseline is made here, too.
+It also makes the sessions that baselines store.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from pytest_dlbench.judging.sessions import (
     Comparison,
     SessionFigure,
     SessionSpread,
-    against_anchor,
+    against_reference,
     against_sessions,
     drift,
 )
@@ -34,12 +34,12 @@ from pytest_dlbench.records import (
     VerdictOutcome,
 )
 
-# The newest of them say where a case stands, and how far its sessions lie apart; the older ones are for drift.
+# The newest sessions, which give the level and spread of a case; older ones are for drift.
 JUDGED_SESSIONS = 10
-# Thirty are the reference of the CUSUM, and ten nights on it still tells.
+# Thirty are the reference of the CUSUM, which can still detect a drift ten nights later.
 MOST_SESSIONS = 40
-CANARY = "machine_speed"
-# A median of three runs is not known better; the files stay short, and differences between them readable.
+CONTROL = "machine_speed"
+# A median of three runs is not more precise, files stay short, and diffs readable.
 DIGITS = 7
 
 Series = Mapping[str, Sequence[float]]
@@ -47,10 +47,10 @@ Series = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a baseline says of a session.
+    """The result of comparing a session with a baseline.
 
-    ``since_anchor`` is empty where the anchor is all there is. ``drifting`` has the sessions since each metric's drift
-    began.
+    ``since_anchor`` has verdicts against the reference session; it is empty if that is the only session. ``drifting``
+    has the number of sessions since each metric's drift began.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -59,7 +59,7 @@ class Judged:
 
     @property
     def outcome(self) -> CaseOutcome:
-        """Of the case. The anchor and drift make it suspect, and never better."""
+        """The outcome of the case, which the reference session and drift can only make suspect."""
         suspicious = [verdict for verdict in self.since_anchor if verdict.outcome is VerdictOutcome.SUSPECT]
         found = of_verdicts([*self.verdicts, *suspicious])
         is_milder = found not in (CaseOutcome.REGRESSED, CaseOutcome.SUSPECT)
@@ -67,7 +67,7 @@ class Judged:
 
 
 def changed(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Metrics that are no longer what they were: whoever saves this session begins a new level of them."""
+    """Metrics that have changed: saving this session starts a new level of them."""
     levels = (VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED)
     return tuple(verdict.metric for verdict in verdicts if verdict.outcome in levels)
 
@@ -75,7 +75,7 @@ def changed(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
 def session_of(
     record: Record, *, name: str, saved: str, reason: str, metrics: Metrics, commit: str = ""
 ) -> BaselineSession:
-    """What a baseline keeps of a session whose runs have finished. ``saved`` is a time in ISO 8601."""
+    """What a baseline stores of a session whose runs have finished. ``saved`` is a time in ISO 8601."""
     figures = read_all(record.runs)
     return BaselineSession(
         id=name,
@@ -90,9 +90,9 @@ def session_of(
 
 
 def appended(baseline: Baseline | None, record: Record, session: BaselineSession) -> Baseline:
-    """The baseline with one more session, its own anchor where it is the first; the oldest but the anchor are dropped.
+    """The baseline with one more session; the first becomes the reference session, which is never dropped.
 
-    The baseline must be of the same context.
+    The oldest sessions beyond MOST_SESSIONS are dropped. The baseline must have the same context.
     """
     before = baseline.sessions if baseline else ()
     anchor = baseline.anchor if baseline else session.id
@@ -108,7 +108,7 @@ def appended(baseline: Baseline | None, record: Record, session: BaselineSession
 
 
 def seeds(baseline: Baseline) -> frozenset[int]:
-    """Those of the newest sessions: a seed is the same run again, and no further one. None of them diverged."""
+    """The seeds of the newest sessions, none of which diverged; a repeated seed is the same run."""
     return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)
 
 
@@ -119,23 +119,22 @@ def compare(
     metrics: Metrics,
     history: Series | None = None,
 ) -> Judged:
-    """The runs of this session against a baseline of the same case, one verdict for each metric with a tolerance.
+    """Compare this session's runs with a baseline of the case: one verdict for each metric with a tolerance.
 
-    ``history`` has further medians of sessions by metric, oldest first: where they are more than the baseline has,
-    drift is looked for in them. Raises FileFormatError for a baseline without a figure that is to be judged: it would
-    pass unseen.
+    ``history`` has medians of sessions by metric, oldest first: if it has more sessions than the baseline, drift is
+    detected there. Raises FileFormatError for a baseline without a judged figure, which would otherwise pass silently.
     """
     figures = read_all(runs)
-    # Images have no perplexity; what is absolute is judged without a baseline.
+    # Images have no perplexity; absolute metrics are judged without a baseline.
     judged = [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
-    canary = median(figures[CANARY]) if CANARY in figures else None
+    control = median(figures[CONTROL]) if CONTROL in figures else None
     verdicts, since_anchor, drifting = [], [], {}
     for metric in judged:
         new = measured(runs, metric, figures)
         stored = _Stored.of(baseline, metric)
-        found = stored.verdict(new, canary, tolerances[metric.name])
+        found = stored.verdict(new, control, tolerances[metric.name])
         verdicts.append(found)
-        if anchored := stored.anchored(new, canary, tolerances[metric.name]):
+        if anchored := stored.anchored(new, control, tolerances[metric.name]):
             since_anchor.append(anchored)
         if since := stored.drifting(median(new.values()), (history or {}).get(metric.name, ())):
             drifting[metric.name] = since
@@ -145,11 +144,11 @@ def compare(
 def narrow(
     baseline: Baseline, tolerances: Mapping[str, float], calibrated: Mapping[str, float], runs: int, metrics: Metrics
 ) -> dict[str, float]:
-    """The least tolerance that a session of so many runs can be cleared at, of each metric whose own is below it.
+    """The smallest tolerance at which a session of this many runs can be cleared, for metrics whose own is below it.
 
-    While fewer than five sessions tell how far they lie apart, what is assumed of it makes no tolerance too narrow:
-    then the least counts that is believed of any machine, or what ``calibrated`` has, the spreads of pairs by metric:
-    sessions lie no closer together than their runs. Where runs are judged, till then they are taken to agree.
+    With fewer than five sessions, the assumed spread makes no tolerance too narrow. Then the smallest spread of any
+    machine counts, or that of ``calibrated`` (spreads of pairs by metric), because sessions differ at least as much as
+    their runs. For metrics that are judged run by run, runs are assumed to agree until then.
     Raises FileFormatError as ``compare`` does.
     """
     found = {}
@@ -165,7 +164,7 @@ def narrow(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """One metric of a baseline: the sessions of its present level, oldest first, and the anchor."""
+    """One metric of a baseline: the sessions of its present level, oldest first, and the reference session."""
 
     metric: Metric
     level: Sequence[BaselineSession]
@@ -175,7 +174,7 @@ class _Stored:
     def of(cls, baseline: Baseline, metric: Metric) -> "_Stored":
         level: list[BaselineSession] = []
         for session in reversed(baseline.sessions):
-            # A metric may be younger than the baseline; the newest session has to have it.
+            # A metric may be younger than the baseline, but the newest session must have it.
             if level and metric.name not in session.medians:
                 break
             _check(baseline, session, metric)
@@ -188,53 +187,53 @@ class _Stored:
             _check(baseline, anchor, metric)
         return cls(metric=metric, level=level, anchor=anchor if is_new else None)
 
-    def verdict(self, new: Mapping[int, float], canary: float | None, tolerance: float) -> Verdict:
-        """Of the newest sessions."""
+    def verdict(self, new: Mapping[int, float], control: float | None, tolerance: float) -> Verdict:
+        """The verdict against the newest sessions."""
         judged = self.level[-JUDGED_SESSIONS:]
         if self.metric.is_exact:
             return of_runs(self.metric, _by_seed(self.metric, judged), new, tolerance)
         found = against_sessions(
             [_figure(self.metric, session.medians) for session in judged],
-            self._new(new, canary),
+            self._new(new, control),
             spread=self._spread,
             tolerance=limit(self.metric, tolerance),
         )
         return self._shown(found, new, tolerance)
 
     def smallest(self, runs: int, calibrated: float) -> float:
-        """The least tolerance at which they can clear a session of so many runs; pairs differ by ``calibrated``."""
+        """The smallest tolerance at which a session of ``runs`` can be cleared; pairs differ by ``calibrated``."""
         judged = self.level[-JUDGED_SESSIONS:]
         if self.metric.is_exact:
-            # Fewer are not judged at all, and say so.
+            # Fewer are reported as too few, and not judged.
             counted = max(runs, FEWEST_RUNS)
             values = list(_by_seed(self.metric, judged).values())
-            # The spread of a few runs is a guess: before five sessions they are taken to agree.
-            told = values if len(judged) >= KNOWN_SESSIONS else [median(values)] * len(values)
-            return smallest_of_runs(self.metric, told, counted)
+            # The spread of a few runs is a guess: before five sessions they are assumed to agree.
+            assumed_values = values if len(judged) >= KNOWN_SESSIONS else [median(values)] * len(values)
+            return smallest_of_runs(self.metric, assumed_values, counted)
         least = smallest_spread(self.metric)
         figures = [_figure(self.metric, session.medians) for session in judged]
         assumed = max(least, calibrated / sqrt(2 * runs))
         return smallest_of_sessions(figures, SessionSpread(assumed=assumed, smallest=least))
 
-    def anchored(self, new: Mapping[int, float], canary: float | None, tolerance: float) -> Verdict | None:
-        """Of the anchor, ``suspect`` at most; None where it is the only session, or has no such figure."""
+    def anchored(self, new: Mapping[int, float], control: float | None, tolerance: float) -> Verdict | None:
+        """The verdict against the reference session, at worst ``suspect``; None if it is the only one or lacks it."""
         if self.anchor is None:
             return None
         if self.metric.is_exact:
             found = of_runs(self.metric, _by_seed(self.metric, [self.anchor]), new, tolerance)
             is_worse = found.outcome is VerdictOutcome.REGRESSED
             return replace(found, outcome=VerdictOutcome.SUSPECT) if is_worse else found
-        since = against_anchor(
+        since = against_reference(
             _figure(self.metric, self.anchor.medians),
             [_figure(self.metric, session.medians) for session in self.level[-JUDGED_SESSIONS:]],
-            self._new(new, canary),
+            self._new(new, control),
             spread=self._spread,
             tolerance=limit(self.metric, tolerance),
         )
         return self._shown(since, new, tolerance)
 
     def drifting(self, new: float, history: Sequence[float]) -> int:
-        """How many sessions ago a drift began that goes on, 0 without one. What is exact needs no such rule."""
+        """How many sessions ago an ongoing drift began, 0 without one. Exact metrics need no such rule."""
         if self.metric.is_exact:
             return 0
         stored = [session.medians[self.metric.name] for session in self.level]
@@ -248,8 +247,8 @@ class _Stored:
         assumed = max(self.metric.session_sd, self.metric.run_sd)
         return SessionSpread(assumed=assumed, smallest=smallest_spread(self.metric))
 
-    def _new(self, new: Mapping[int, float], canary: float | None) -> SessionFigure:
-        probe = {CANARY: canary} if canary else {}
+    def _new(self, new: Mapping[int, float], control: float | None) -> SessionFigure:
+        probe = {CONTROL: control} if control else {}
         return _figure(self.metric, {self.metric.name: median(new.values()), **probe})
 
     def _shown(self, found: Comparison, new: Mapping[int, float], tolerance: float) -> Verdict:
@@ -271,14 +270,14 @@ class _Stored:
 
 
 def _figure(metric: Metric, medians: Mapping[str, float]) -> SessionFigure:
-    speed = medians.get(CANARY) if metric.is_timed else None
-    canary = badness(METRICS[CANARY], speed) if speed else None
-    # A slow machine makes both figures bad: what is left is the framework's.
-    return SessionFigure(value=badness(metric, medians[metric.name]), canary=canary)
+    speed = medians.get(CONTROL) if metric.is_timed else None
+    control = badness(METRICS[CONTROL], speed) if speed else None
+    # A slow machine makes both figures worse: the difference is the framework's.
+    return SessionFigure(value=badness(metric, medians[metric.name]), control=control)
 
 
 def _by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int, float]:
-    """Each seed's mean over the sessions: it is the same run again, and no further one."""
+    """Each seed's mean over the sessions, because a repeated seed is the same run."""
     values: dict[int, list[float]] = {}
     for session in sessions:
         for seed, value in zip(session.seeds, session.values[metric.name], strict=True):
@@ -287,7 +286,7 @@ def _by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int
 
 
 def _check(baseline: Baseline, session: BaselineSession, metric: Metric) -> None:
-    """What is compared with has to be there, and to be a figure."""
+    """Raise FileFormatError if the session has no comparable figure of the metric."""
     values = session.values.get(metric.name, ()) if metric.is_exact else ()
     found = [*values, *(session.medians[name] for name in (metric.name,) if name in session.medians)]
     if found and all(is_comparable(metric, value) for value in found) and bool(values) >= metric.is_exact:

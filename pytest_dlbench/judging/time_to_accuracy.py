@@ -1,7 +1,7 @@
-"""When a training reached the accuracy that was asked for.
+"""When a training reached its target accuracy.
 
-A run that never did is censored: its time is more than that of its training, and nobody knows how much. It is not
-infinite, for it was ended; and it is not left out, for what remains would be the lucky runs.
+A run that never did is censored: its time is longer than its training, by an unknown amount. It is not infinite,
+because the run was ended, and it is not excluded, because only the lucky runs would remain.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pytest_dlbench.records.reasons import TargetMissed
 class TimeToAccuracy:
     """Training seconds and epochs at the first evaluation at or above the target; at the last one if ``is_censored``.
 
-    Evaluations are as far apart as the recipe has them: the target was reached at some time since the one before.
+    The recipe sets the evaluation interval: the target was reached at some time since the previous evaluation.
     """
 
     target: float
@@ -25,7 +25,7 @@ class TimeToAccuracy:
 
 
 def time_to_accuracy(run: Run) -> TimeToAccuracy | None:
-    """Of a run that had a target and was evaluated, else None."""
+    """The time of a run that had a target and was evaluated, else None."""
     if run.target_accuracy is None or not run.curve:
         return None
     found = next((point for point in run.curve if point.accuracy >= run.target_accuracy), None)
@@ -42,13 +42,13 @@ def reached(run: Run) -> float | None:
 
 
 def seconds(run: Run) -> float | None:
-    """Of training, until the target was reached; None where it was not."""
+    """Training seconds until the target was reached; None if it was not."""
     found = time_to_accuracy(run)
     return None if found is None or found.is_censored else found.seconds
 
 
 def epochs(run: Run) -> float | None:
-    """The same in passes over the data."""
+    """Epochs until the target was reached; None if it was not."""
     found = time_to_accuracy(run)
     return None if found is None or found.is_censored else found.epochs
 

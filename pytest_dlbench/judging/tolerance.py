@@ -10,18 +10,18 @@ UNITS = {"ratio": "%", "points": "pp"}
 
 
 def parse_tolerances(texts: Iterable[str], where: str, metrics: Metrics) -> Mapping[str, float]:
-    """Tolerances by metric: the defaults, and what the texts set. 0.05 stands for 5 %, 1.0 for 1 pp."""
+    """Tolerances by metric: the defaults, overridden by the texts. 0.05 is 5 %, 1.0 is 1 pp."""
     defaults = {name: metric.tolerance for name, metric in metrics.items() if metric.tolerance is not None}
     return {**defaults, **given_tolerances(texts, where, metrics)}
 
 
 def given_tolerances(texts: Iterable[str], where: str, metrics: Metrics) -> Mapping[str, float]:
-    """Only what the texts set. Raises OptionError."""
+    """Only the tolerances in the texts. Raises OptionError."""
     return dict(_parse(text, where, metrics) for text in texts)
 
 
 def asked_for(tolerances: Mapping[str, float], metrics: Metrics) -> Mapping[str, float]:
-    """Those that are not the defaults."""
+    """The tolerances that differ from the defaults."""
     return {name: amount for name, amount in tolerances.items() if amount != metrics[name].tolerance}
 
 

@@ -1,4 +1,4 @@
-"""One case pair by pair: all metrics are screened, then what may have regressed is confirmed on fresh pairs."""
+"""One case pair by pair: all metrics are screened, then possible regressions are confirmed on fresh pairs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.multiple_testing import CaseMetric, Standing
-from pytest_dlbench.judging.pairs import Pair, decide_all, is_told, reference_spread, rules, verdict, wants_more
+from pytest_dlbench.judging.pairs import Pair, decide_all, has_metric, reference_spread, rules, verdict, wants_more
 from pytest_dlbench.judging.power import too_narrow
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule
@@ -15,17 +15,17 @@ from pytest_dlbench.records import Run, Verdict
 
 NextPair = Callable[[], Pair]
 NextLevel = Callable[[], float | None]
-"""The level of a session's next confirmation, None where its budget of false alarms is spent."""
+"""The level of a session's next confirmation, None if its false-alarm budget is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What is judged, and by how many pairs a pass at most: tolerances and reference spreads by metric.
+    """What is judged, with at most how many pairs per pass: tolerances and reference spreads by metric.
 
-    ``metrics`` are all that the session knows.
+    ``metrics`` are all metrics of the session.
 
-    The spreads are of ``reference_runs`` in a row; with none of them they are assumed, and no less than those that
-    ``dlbench calibrate`` found, which are ``calibrated``.
+    The spreads are measured in ``reference_runs`` consecutive runs; if that is 0 they are assumed, but at least the
+    ``calibrated`` ones from ``dlbench calibrate``.
     """
 
     tolerances: Mapping[str, float]
@@ -38,9 +38,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The pairs of both passes, and what is reported of each metric, with the pairs that it rests on.
+    """The pairs of both passes, and what is reported for each metric, from the pairs of its last pass.
 
-    ``alpha`` is what the second pass may err with, in all.
+    ``alpha`` is the total error rate of the second pass.
     """
 
     screened: Sequence[Pair]
@@ -57,13 +57,13 @@ def terms_of(
     metrics: Metrics,
     calibrated: Mapping[str, float] | None = None,
 ) -> Terms:
-    """The terms, with spreads measured in the reference where it has so many runs of a metric as that takes.
+    """The terms, with spreads measured in the reference if it has enough runs of a metric.
 
-    What was calibrated may be of a quieter day: without a reference it widens what is assumed, and never narrows it.
+    A calibration may be from a quieter day: without a reference it can widen the assumed spread, but never narrow it.
     """
     known = {} if reference or not calibrated else calibrated
     spreads = {
-        name: max(reference_spread(metrics[name], metrics[name].told(reference)), known.get(name, 0.0))
+        name: max(reference_spread(metrics[name], metrics[name].values(reference)), known.get(name, 0.0))
         for name in tolerances
     }
     return Terms(
@@ -77,10 +77,10 @@ def terms_of(
 
 
 def narrow(terms: Terms) -> dict[str, float]:
-    """The least tolerance that the pairs can tell from no change, of each metric whose own is below it.
+    """The smallest tolerance that the pairs can resolve, for each metric whose own is below it.
 
-    What is only assumed of this machine makes none too narrow: then what was calibrated counts, or else the least
-    spread that is ever believed.
+    An assumed spread makes no tolerance too narrow: without a reference, the calibrated spread counts, or else the
+    smallest spread of any machine.
     """
     least = {name: smallest_spread(terms.metrics[name]) for name in terms.tolerances}
     spreads = terms.spreads if terms.reference_runs else {**least, **terms.calibrated}
@@ -121,7 +121,7 @@ class Pass:
 
 @dataclass(slots=True, kw_only=True)
 class Passes:
-    """Both passes of a case. ``next_level`` is asked once for each candidate, when the screening is at its end."""
+    """Both passes of a case. ``next_level`` is called once per candidate, when the screening has ended."""
 
     terms: Terms
     next_level: NextLevel
@@ -159,9 +159,9 @@ class Passes:
         return Pass(rules=rules, spreads=self.terms.spreads, metrics=self.terms.metrics)
 
     def found(self) -> Found:
-        """What is reported, after one pair or more."""
+        """What is reported, after at least one pair."""
         assert self._first is not None
-        # Without a pair of its own the second pass says nothing, and can't err.
+        # Without pairs the second pass concludes nothing and cannot err.
         second = self._second if self._second and self._second.pairs else None
         screened, confirmed = self._first.pairs, second.pairs if second else []
         again = second.standings if second else {}
@@ -215,16 +215,16 @@ def until_decided(
 
 
 def _told(terms: Terms, pair: Pair) -> Mapping[str, float]:
-    """Those of metrics that such runs have: images have no perplexity, and a short run tells no leak."""
-    found = {name: amount for name, amount in terms.tolerances.items() if is_told(terms.metrics[name], pair)}
-    # With nothing to judge there would be nothing to fail.
+    """Tolerances of the metrics that such runs have: images have no perplexity, short runs show no leak."""
+    found = {name: amount for name, amount in terms.tolerances.items() if has_metric(terms.metrics[name], pair)}
+    # With nothing to judge, nothing could fail.
     return found or terms.tolerances
 
 
 def _confirming(
     candidates: Sequence[CaseMetric], full: Mapping[str, Rule], next_level: NextLevel
 ) -> Mapping[str, Rule]:
-    """The rules of the second pass: each candidate's level is its own, for others may come with later tests."""
+    """The rules of the second pass: each candidate has its own level, because later tests may have more candidates."""
     levels = {key.metric: next_level() for key in candidates}
     return {
         name: multiple_testing.confirming(full[name], 1, level) for name, level in levels.items() if level is not None

@@ -1,4 +1,4 @@
-"""How much of a machine's arithmetic a training used."""
+"""The share of a machine's arithmetic that a training used."""
 
 from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.model import Network, Recipe
@@ -10,10 +10,10 @@ FLOPS = 2
 
 
 def step_flops(network: Network, batch_size: int) -> float:
-    """Floating-point operations that one step needs, by the network's own count.
+    """Floating-point operations of one step, computed from the network.
 
-    A layer takes as many again for the gradient by its weights, and by its input; the first layer with weights has no
-    use for the second. Activations, normalisation, loss and optimiser count as none.
+    A layer needs the same number again for the gradient by its weights, and for that by its input; the first layer with
+    weights does not need the latter. Activations, normalisation, loss and optimiser are not counted.
     """
     first = next((placed for placed in network.layers if placed.inferred.parameters), None)
     passes = 3 * network.multiply_adds - (first.inferred.multiply_adds if first else 0)
@@ -21,7 +21,7 @@ def step_flops(network: Network, batch_size: int) -> float:
 
 
 def step_work(network: Network, recipe: Recipe) -> StepWork:
-    """What one step has to compute, and to move at the least."""
+    """What one step has to compute, and the minimum of bytes it has to move."""
     return StepWork(flops=step_flops(network, recipe.batch_size), least_bytes=float(step_bytes(network, recipe)))
 
 
@@ -32,5 +32,5 @@ def utilisation(training: Training, network: Network, speed: MachineSpeed) -> fl
 
 
 def has_convolutions(network: Network) -> bool:
-    """Whether some of the arithmetic is that of convolutions, which has shorter ways than the count."""
+    """Whether the network has convolutions, for which there are algorithms with less arithmetic."""
     return any(placed.layer.kind == "conv2d" for placed in network.layers)

@@ -1,4 +1,4 @@
-"""Runs against runs: the interval of the change against the tolerance. "Not significant" is never "fine"."""
+"""Compares runs with runs: the interval of the change with the tolerance. "Not significant" is never "fine"."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log
@@ -11,12 +11,12 @@ from pytest_dlbench.judging.intervals import Interval, Values, centre, unpaired
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
-# On either side: a change that is exactly at the tolerance is called a regression in 5 % of sessions.
+# On either side: a change exactly at the tolerance is called a regression in 5 % of sessions.
 ALPHA = 0.05
 
 
 def measured(runs: Sequence[Run], metric: Metric, figures: Mapping[str, Sequence[float]]) -> Mapping[int, float]:
-    """The figures of this session's runs by their seeds; raises DlbenchError for what cannot be compared."""
+    """The figures of this session's runs by seed; raises DlbenchError if one cannot be compared."""
     if metric.name not in figures:
         raise DlbenchError(
             f"{runs[0].case} cannot be compared: not every run has a {metric.name}; give it no tolerance"
@@ -28,12 +28,12 @@ def measured(runs: Sequence[Run], metric: Metric, figures: Mapping[str, Sequence
 
 
 def is_comparable(metric: Metric, value: float) -> bool:
-    """Neither zero nor a negative number has a ratio."""
+    """Whether a value is finite, and above 0 for ratios."""
     return isfinite(value) and (value > 0 or metric.kind == "points")
 
 
 def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
-    """Runs against runs: ``old`` and ``new`` are values by seed."""
+    """Compare runs with runs; ``old`` and ``new`` are values by seed."""
     if metric.kind == "points":
         return accuracy.verdict(metric, old, new, tolerance)
     change = _log_ratio(metric, _array(old), _array(new))
@@ -51,7 +51,7 @@ def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], 
 
 
 def decide(change: Interval, limit: float, *, is_lower_better: bool) -> VerdictOutcome:
-    """Regressed or improved where the whole interval lies beyond the limit, equivalent where it lies within ±limit."""
+    """Regressed or improved if the whole interval is beyond the limit, equivalent if it is within ±limit."""
     worse, better = (change.lower, change.upper) if is_lower_better else (-change.upper, -change.lower)
     if worse > limit:
         return VerdictOutcome.REGRESSED
@@ -74,7 +74,7 @@ def _log_ratio(metric: Metric, old: Values, new: Values) -> Interval:
 
 
 def _centre(metric: Metric, values: Values) -> float:
-    """What is shown as the figure of one side: of ratio metrics, so that new / old is the ratio that is shown."""
+    """The figure shown for one side of a ratio metric, so that new / old is the ratio shown."""
     return exp(centre(np.log(values), run_sd=metric.run_sd, is_robust=metric.is_robust))
 
 

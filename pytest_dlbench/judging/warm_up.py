@@ -1,4 +1,4 @@
-"""Where a training settles: the steps before that are warm-up, and count for no step time."""
+"""Where a training becomes steady: the steps before are warm-up, and excluded from step times."""
 
 from collections.abc import Sequence
 from statistics import quantiles
@@ -6,20 +6,20 @@ from statistics import quantiles
 from pytest_dlbench.records import WarmUp
 
 LEAST_STEPS = 10
-# So much slower than the second half of the rest is still warm-up: as much as a step time may change by default.
+# Steps slower than the second half of the rest by this factor are warm-up: the default tolerance of step times.
 SLOWER = 1.05
 # The halves of a steady series differ by no more than this; on a quiet machine by 1 to 3 %.
 STEADY = 1.1
-# An eighth of fewer steps has no quartile worth the name.
+# An eighth of fewer steps has no useful quartile.
 ENOUGH_STEPS = 40
 
 
 def warm_up(seconds: Sequence[float]) -> WarmUp:
-    """How many steps to leave out, and whether the rest is steady.
+    """How many steps to exclude, and whether the rest is steady.
 
-    The first 10 steps, or the first quarter of fewer than 40, always are left out. Of the rest the first eighth goes,
-    too, while it is more than 5 % slower than the last half, up to half of the series. Compared are lower quartiles:
-    compiling, allocating and filling caches slow every step, a neighbour on the machine slows some.
+    The first 10 steps, or the first quarter of fewer than 40, are always excluded. The first eighth of the rest is also
+    excluded as long as it is more than 5 % slower than the last half, up to half of the series. Lower quartiles are
+    compared, because compiling, allocating and filling caches slow every step, other processes only some.
     """
     least = max(1, min(LEAST_STEPS, len(seconds) // 4))
     cut = least

@@ -1,4 +1,4 @@
-"""The --dlbench-* options: their table, and what the user asked for by them."""
+"""The --dlbench-* options: their table, and the values that the user chose."""
 
 from pytest_dlbench.options.declare import add_to_command, declare
 from pytest_dlbench.options.option import Option

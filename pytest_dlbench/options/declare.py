@@ -1,4 +1,4 @@
-"""The table, as pytest's command line, its ini file and the commands of ``dlbench`` are told of it."""
+"""Adds the options to pytest's command line, to its ini keys and to the commands of ``dlbench``."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def declare(parser: "pytest.Parser") -> None:
-    """Add every row of the table to pytest's command line and ini keys."""
+    """Add every option of the table to pytest's command line and ini keys."""
     group = parser.getgroup("dlbench", "benchmarks of deep-learning training")
     for option in OPTIONS:
         group.addoption(option.flag, dest=option.key, default=None, help=_help(option), **_action(option))
@@ -20,7 +20,7 @@ def declare(parser: "pytest.Parser") -> None:
 
 
 def add_to_command(parser: argparse.ArgumentParser, name: str) -> None:
-    """Add a row to a command of ``dlbench``, where it needs no prefix; ``read`` takes what was given."""
+    """Add an option to a ``dlbench`` command, without the prefix; ``read`` parses the value."""
     option = next(option for option in OPTIONS if option.name == name)
     flag = option.flag.replace("--dlbench-", "--")
     parser.add_argument(flag, dest=option.key, default=None, help=_help(option), **_action(option))

@@ -1,4 +1,4 @@
-"""One option: how it is typed, and what its text means."""
+"""One option: how it is spelled, and how its text is parsed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 from pytest_dlbench.judging import Metrics
 
 Parse = Callable[..., Any]
-"""From the text and the place it stands in to a value; raises OptionError."""
+"""Parses a text; also takes the name of the option or ini key, for error messages. Raises OptionError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One row: the flag --dlbench-NAME, the ini key dlbench_NAME with underscores, and what its text means."""
+    """One row of the table: the flag --dlbench-NAME and the ini key dlbench_NAME (with underscores)."""
 
     name: str
     parse: Parse
@@ -21,20 +21,20 @@ class Option:
     metavar: str = ""
     repeats: bool = False
     spelled: str = ""
-    """As it is typed, where that differs from the name."""
+    """The flag's spelling, if it differs from the name."""
     names_metrics: bool = False
-    """Whether ``parse`` takes the metrics of the session, too."""
+    """Whether ``parse`` also takes the metrics of the session."""
 
     def read(self, text: str, where: str, metrics: Metrics) -> Any:
-        """The value of a text that stands at a place; raises OptionError."""
+        """Parse a text that was given as ``where``; raises OptionError."""
         return self.parse(text, where, metrics) if self.names_metrics else self.parse(text, where)
 
     @property
     def flag(self) -> str:
-        """As it is typed."""
+        """The flag on the command line."""
         return f"--dlbench-{self.spelled or self.name}"
 
     @property
     def key(self) -> str:
-        """As it is written in an ini file, always with underscores, and as pytest keeps it."""
+        """The ini key, always with underscores, and pytest's ``dest``."""
         return self.flag.removeprefix("--").replace("-", "_")

@@ -1,4 +1,4 @@
-"""What the text of an option or an ini key means: from text, and the place it stands in, to a value."""
+"""Parsers of option values. Each takes the text and the name of the option or ini key, for error messages."""
 
 import re
 from collections.abc import Mapping
@@ -34,19 +34,19 @@ def path(value: str, where: str) -> Path:
 
 
 def optional_path(value: str, where: str) -> Path | None:
-    """The same; None for no path."""
+    """A path, or None if the text is empty."""
     return Path(value) if value.strip() else None
 
 
 def history_address(value: str, where: str) -> str:
-    """A folder or an fsspec address, empty for none; refused before hours of training where it could not be written."""
+    """A folder, an fsspec address or nothing. Fails without pyarrow: not only after hours of training."""
     if value.strip() and find_spec("pyarrow") is None:
-        raise OptionError(f'{where}: needs pyarrow, which is not here: pip install "pytest-dlbench[history]"')
+        raise OptionError(f'{where}: needs pyarrow, which is not installed: pip install "pytest-dlbench[history]"')
     return value.strip()
 
 
 def page_path(value: str, where: str) -> Path | None:
-    """A path for a report, None for none; refused before hours of training where none could be written."""
+    """A path for a report, or None. Fails without the report's packages: not only after hours of training."""
     if not value.strip():
         return None
     require_report(where)
@@ -54,13 +54,13 @@ def page_path(value: str, where: str) -> Path | None:
 
 
 def names(value: str, where: str) -> tuple[str, ...]:
-    """Names with commas between them; whether they are known is for the matrix to say."""
+    """Comma-separated names; the matrix checks whether they are known."""
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def positive_int(value: str, where: str) -> int:
     """A whole number, 1 or more."""
-    # Python takes more for space at the end of a text than at the end of a number.
+    # str.strip() removes characters that int() does not accept as whitespace.
     digits = value.strip()
     if not digits.isdecimal() or int(digits) < 1:
         raise OptionError(f"{where}: expected a whole number, 1 or more, got {value!r}")
@@ -68,7 +68,7 @@ def positive_int(value: str, where: str) -> int:
 
 
 def thread_counts(value: str, where: str) -> tuple[int, ...]:
-    """Whole numbers with commas between them, each once."""
+    """Comma-separated whole numbers, without duplicates."""
     counts = tuple(dict.fromkeys(positive_int(text, where) for text in names(value, where)))
     if not counts:
         raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
@@ -84,7 +84,7 @@ def two_sides(value: str, where: str) -> tuple[str, ...]:
 
 
 def pair_limit(value: str, where: str) -> int:
-    """As many pairs as the rule's levels were computed for."""
+    """A number of pairs for which the rule's levels were computed."""
     limit = positive_int(value, where)
     if not FIRST_LOOK <= limit <= LAST_LOOK:
         raise OptionError(f"{where}: expected {FIRST_LOOK} to {LAST_LOOK} pairs, got {value!r}")
@@ -92,7 +92,7 @@ def pair_limit(value: str, where: str) -> int:
 
 
 def share(value: str, where: str) -> float:
-    """A percentage above 0 and not above 10, ``1%``, as a share of 1."""
+    """A percentage above 0 and up to 10, such as ``1%``, as a fraction."""
     number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*%", value.strip())
     if not number or not 0 < float(number[1]) <= 10:
         raise OptionError(f"{where}: expected a share above 0% and up to 10%, such as 1%, got {value!r}")
@@ -100,7 +100,7 @@ def share(value: str, where: str) -> float:
 
 
 def accuracy(value: str, where: str) -> float | None:
-    """A share of 1, ``0.97`` or ``97%``; None where nothing is given."""
+    """A fraction, given as ``0.97`` or ``97%``; None if the text is empty."""
     if not value.strip():
         return None
     number = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", value.strip())
@@ -111,7 +111,7 @@ def accuracy(value: str, where: str) -> float | None:
 
 
 def duration(value: str, where: str) -> float:
-    """Seconds: ``90s``, ``30m``, ``2h``; infinite where nothing is given."""
+    """Seconds, given as ``90s``, ``30m`` or ``2h``; infinite if the text is empty."""
     if not value.strip():
         return inf
     number = re.fullmatch(r"(\d+(?:\.\d*)?)([smh])", value.strip())
@@ -139,14 +139,14 @@ def scale(value: str, where: str) -> str:
 
 
 def allocator(value: str, where: str) -> str:
-    """One of the policies of memory allocation."""
+    """One of the memory allocation policies."""
     if value not in ALLOCATORS:
         raise OptionError(unknown_name("policy", value, where, ALLOCATORS))
     return value
 
 
 def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
-    """Outcomes that a gate may be told to accept."""
+    """Outcomes that a gate can be set to accept."""
     known = {outcome.value: outcome for outcome in GATE_FAILING}
     for name in names(value, where):
         if name not in known:
@@ -155,22 +155,22 @@ def outcomes(value: str, where: str) -> frozenset[CaseOutcome]:
 
 
 def tolerances(value: str, where: str, metrics: Metrics) -> Mapping[str, float]:
-    """METRIC:AMOUNT with commas between them."""
+    """Comma-separated METRIC:AMOUNT pairs."""
     return parse_tolerances(names(value, where), where, metrics)
 
 
 def groups(value: str, where: str) -> tuple[str, ...]:
-    """What tables are grouped by, with commas between them."""
+    """Comma-separated labels to group tables by."""
     return _known(names(value, where), "group", where, GROUPS)
 
 
 def columns(value: str, where: str, metrics: Metrics) -> tuple[str, ...]:
-    """Columns of tables, with commas between them; none for the usual ones."""
+    """Comma-separated columns of tables; empty for the default ones."""
     return _known(names(value, where), "column", where, (*metrics, *OWN))
 
 
 def sort(value: str, where: str, metrics: Metrics) -> str:
-    """A metric, ``name``, or nothing for the order of the tests."""
+    """A metric or ``name``; empty for the order of the tests."""
     return next(iter(_known((value.strip(),) if value.strip() else (), "sort", where, ("name", *metrics))), "")
 
 

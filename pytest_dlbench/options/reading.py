@@ -1,4 +1,4 @@
-"""What the user asked for: from the command line, else from the ini file, else the default."""
+"""The values of all options: from the command line, else from the ini file, else the default."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,20 +14,20 @@ from pytest_dlbench.options.table import OPTIONS
 from pytest_dlbench.planning.sweep import Sweep
 from pytest_dlbench.records import CaseOutcome
 
-# What a command that repeats a case has to repeat.
+# Options that a command must repeat to run the same case again.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
     | {"target_accuracy"}
 )
 
-OF_PAIRS = frozenset({"budget", "max_runs", "false_alarms"})
+PAIRS_ONLY = frozenset({"budget", "max_runs", "false_alarms"})
 
 TOLERANCE = next(option for option in OPTIONS if option.name == "tolerance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user asked for, parsed."""
+    """The parsed values of all options."""
 
     save: bool
     reason: str
@@ -37,7 +37,7 @@ class Options:
     shadow: bool
     ab: tuple[str, ...]
     false_alarms: float
-    """The share of sessions without any change in which --dlbench-ab may call some case regressed."""
+    """The share of sessions without any change in which --dlbench-ab may call a case regressed."""
     max_runs: int
     budget: float
     tolerance: Mapping[str, float]
@@ -66,9 +66,9 @@ class Options:
     columns: tuple[str, ...]
     sort: str
     typed_tolerance: Mapping[str, float]
-    """Those of the command line alone, which also come before the marks of a test."""
+    """Those of the command line only, which also take precedence over a test's marks."""
     again: tuple[str, ...]
-    """Flags of this command line that one that repeats a case must have, too."""
+    """Flags of this command line that a command must repeat to run the same case again."""
 
 
 def read(
@@ -79,10 +79,10 @@ def read(
     metrics: Metrics = METRICS,
     has_pairs: bool = False,
 ) -> Options:
-    """Options from the command line, else from the ini file, else the default. Raises OptionError.
+    """Read options from the command line, else from the ini file, else the default. Raises OptionError.
 
-    Both callables give the text of a key or None. ``metrics`` are those that options may name. ``has_pairs``: whatever
-    is asked for, it is done in pairs.
+    Both callables return the text of a key, or None. ``metrics`` are those that options may name. ``has_pairs`` says
+    that the session runs in pairs even without --dlbench-ab.
     """
     values = {option.name: _value(option, command_line, ini, metrics) for option in OPTIONS}
     typed = _typed_tolerance(command_line, metrics)
@@ -110,21 +110,23 @@ def check_keys(written: Iterable[str]) -> None:
 
 
 def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: bool) -> None:
-    """That what was asked for goes together; OptionError says what does not."""
+    """Raise OptionError if options contradict each other."""
     if options.save and not options.reason:
-        raise OptionError('--dlbench-save: say why, for whoever reads the baseline: --dlbench-reason "first baseline"')
+        raise OptionError(
+            '--dlbench-save: needs a reason, which is kept in the baseline: --dlbench-reason "first baseline"'
+        )
     if options.save and options.ab:
         raise OptionError(
-            "--dlbench-save: --dlbench-ab judges two sides of one session, and saves nothing: leave one out"
+            "--dlbench-save: --dlbench-ab compares two sides of one session and saves nothing: drop one of the two"
         )
     if options.save and options.runs < FEWEST_RUNS:
         raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
-    # In an ini file they wait for sessions that have pairs.
-    typed = [option.flag for option in OPTIONS if option.name in OF_PAIRS and command_line(option.key) is not None]
+    # In an ini file they are allowed: they apply to the sessions that have pairs.
+    typed = [option.flag for option in OPTIONS if option.name in PAIRS_ONLY and command_line(option.key) is not None]
     if typed and not has_pairs:
         raise OptionError(
-            f"{typed[0]}: is for pairs, and this session has none: name two sides, such as"
-            " --dlbench-ab pytorch==2.12.0,pytorch==2.13.0, or leave it out"
+            f"{typed[0]}: applies to pairs only, and this session has none: name two sides, such as"
+            " --dlbench-ab pytorch==2.12.0,pytorch==2.13.0, or drop it"
         )
 
 
@@ -140,7 +142,7 @@ def _is_folder(address: str) -> bool:
 def _again(runs: int, command_line: Callable[[str], Any]) -> Iterator[str]:
     for option in OPTIONS:
         given = command_line(option.key)
-        # So few runs that nothing can be saved are not what is to be repeated.
+        # With fewer runs than that nothing can be saved, so the suggested command does not repeat it.
         is_too_few = option.name == "runs" and runs < FEWEST_RUNS
         if option.name in REPEATED and given is not None and not is_too_few:
             values = given if option.repeats else [given]

@@ -1,1 +1,1 @@
-"""From axes to cases: what is run, what is skipped and why, and how long it should take."""
+"""From axes to cases: which are run, which are skipped and why, and how long they should take."""

@@ -1,4 +1,4 @@
-"""How long a run should take: as long as the journals say it took, else by its arithmetic."""
+"""How long a run should take: as long as in the journals, else estimated from its arithmetic."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,23 +12,23 @@ from pytest_dlbench.planning.plan import Outline
 from pytest_dlbench.records import Context, Machine, RunOutcome
 from pytest_dlbench.storing import Entry, read_journal
 
-# A process, its imports, the network and the first step: what PyTorch takes twice over, and TensorFlow barely.
+# A process, its imports, the network and the first step: PyTorch needs half of this, TensorFlow almost all.
 START_SECONDS = 3.0
-# A forward pass and, in training, a backward one of twice its work.
+# A forward pass and, in training, a backward pass of twice its work.
 PASSES = {"training": 3, "inference": 1}
-# Multiply-adds a second of one CPU thread, and of a GPU. PyTorch and JAX reach one to five times that of the thread
-# (the table of the README): rather too long than too short.
+# Multiply-adds per second of one CPU thread and of a GPU. PyTorch and JAX reach one to five times the thread's rate
+# (table in the README): an estimate should be too long rather than too short.
 THREAD_RATE, GPU_RATE = 1e10, 1e12
-# Older journals tell nothing that these do not.
+# Older journals add nothing.
 MAX_JOURNALS = 20
 
 Past = Sequence[Mapping[str, Sequence[tuple[Context, float]]]]
-"""Sessions, the newest first: by case, each finished run's context and wall seconds."""
+"""Sessions, newest first: for each case the context and wall seconds of every finished run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What is counted of a network once, for it may be in thousands of cases."""
+    """Counts of a network, computed once because thousands of cases may share it."""
 
     parameters: int
     multiply_adds: int
@@ -36,19 +36,19 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """Wall seconds of one run; ``is_measured`` where journals have them."""
+class Estimate:
+    """Wall seconds of one run; ``is_measured`` if they are from journals."""
 
     seconds: float
     is_measured: bool
 
 
-class Forecaster:
-    """Forecasts for one machine."""
+class Estimator:
+    """Estimates the runs of one machine."""
 
     def __init__(self, machine: Machine, past: Past) -> None:
         self._machine, self._past = machine, past
-        # By identity: networks are inferred once a model, and cannot be hashed.
+        # By identity: each model's network is inferred once, and networks are not hashable.
         self._sizes: dict[int, tuple[Network, Size]] = {}
 
     def size(self, network: Network) -> Size:
@@ -60,15 +60,15 @@ class Forecaster:
             self._sizes[id(network)] = (network, counts)
         return self._sizes[id(network)][1]
 
-    def run(self, outline: Outline, *, is_exact: bool = True) -> Forecast:
-        """One run of a case; of one whose steps are not known (not ``is_exact``) at least the start is."""
+    def run(self, outline: Outline, *, is_exact: bool = True) -> Estimate:
+        """Estimate one run of a case. If its steps are unknown (not ``is_exact``), only the start is estimated."""
         if (seconds := self._measured(outline, is_exact)) is not None:
-            return Forecast(seconds=seconds, is_measured=True)
+            return Estimate(seconds=seconds, is_measured=True)
         samples = outline.steps * outline.recipe.batch_size if is_exact else 0
         case = outline.case
         rate = THREAD_RATE * case.threads if case.device == "cpu" else GPU_RATE
         work = PASSES[outline.purpose] * self.size(outline.network).multiply_adds * samples
-        return Forecast(seconds=START_SECONDS + work / rate, is_measured=False)
+        return Estimate(seconds=START_SECONDS + work / rate, is_measured=False)
 
     def _measured(self, outline: Outline, is_exact: bool) -> float | None:
         for session in self._past:
@@ -85,7 +85,7 @@ class Forecaster:
 
 
 def read_past(folder: Path) -> Past:
-    """What the newest journals of a folder tell; what cannot be read tells nothing."""
+    """The finished runs in the newest journals of a folder; unreadable lines are ignored."""
     newest = sorted(folder.glob("*.jsonl"), reverse=True)[:MAX_JOURNALS]
     return [_session(path) for path in newest]
 

@@ -1,4 +1,4 @@
-"""What other people may hook into, in a conftest.py or a plugin of their own."""
+"""Hooks for a conftest.py or another plugin."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 @pytest.hookspec
 def pytest_dlbench_frameworks(config: pytest.Config) -> Iterable["Framework"]:  # type: ignore[empty-body]
-    """Frameworks to know beside the built-in ones; one of a known name takes its place."""
+    """Add frameworks; one with the name of a built-in framework replaces it."""
 
 
 @pytest.hookspec
 def pytest_dlbench_models(config: pytest.Config) -> Iterable["Model"]:  # type: ignore[empty-body]
-    """Models to know beside the zoo's."""
+    """Add models; one with the name of a model of the zoo replaces it."""
 
 
 @pytest.hookspec
 def pytest_dlbench_datasets(config: pytest.Config) -> Iterable["Dataset"]:  # type: ignore[empty-body]
-    """Data sets to know beside the built-in ones."""
+    """Add data sets; one with the name of a built-in data set replaces it."""
 
 
 @pytest.hookspec
 def pytest_dlbench_samplers(config: pytest.Config) -> Iterable["MakeSampler"]:  # type: ignore[empty-body]
-    """What else to read beside every run, such as a wattmeter; what it tells joins the run's record as ``readings``."""
+    """Add samplers for every run, such as a wattmeter's; their values become ``readings`` of the run's record."""
 
 
 @pytest.hookspec
 def pytest_dlbench_record(config: pytest.Config) -> Iterable["Metric"]:  # type: ignore[empty-body]
-    """Metrics to read off every record beside the built-in ones; one with a tolerance is judged, too."""
+    """Add metrics, which are computed for every record; those with a tolerance are also judged."""
 
 
 @pytest.hookspec

@@ -1,4 +1,4 @@
-"""Which frameworks the difference of two lock files can reach. Pure: what was read in, what to run out."""
+"""Which frameworks the changes between two lock files affect. A pure function of the two files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.locks import Lock
 from pytest_dlbench.planning.sides import is_pinned
 
-# A worker computes with it whatever the framework is.
+# Every worker computes with it.
 ALWAYS = frozenset({"numpy"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A package in both files, or in one of them: then the other version is empty."""
+    """A package whose version differs; if only one file has the package, the other version is empty."""
 
     name: str
     old: str
@@ -24,8 +24,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """A framework that both files pin, and what changed of all that it needs."""
+class Affected:
+    """A framework that both files pin, and the changed packages among its dependencies."""
 
     framework: Framework
     changes: tuple[Change, ...]
@@ -33,30 +33,30 @@ class Reached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bump:
-    """``changes`` are all of the two files; ``passed_over`` are frameworks that they pin and that none reaches."""
+    """``changes`` are all changes; ``unaffected`` are frameworks that both files pin and no change affects."""
 
     changes: tuple[Change, ...]
-    reached: tuple[Reached, ...]
-    passed_over: tuple[str, ...]
-    tells_needs: bool
-    """Whether both files say which package needs which. Else every change counts for every framework."""
+    affected: tuple[Affected, ...]
+    unaffected: tuple[str, ...]
+    lists_dependencies: bool
+    """Whether both files say which package needs which. If not, every change is assumed to affect every framework."""
 
 
 def of(old: Lock, new: Lock, frameworks: Iterable[Framework]) -> Bump:
-    """What an update of the first to the second can change of the frameworks."""
-    reached, passed_over = [], []
+    """The frameworks that an update from ``old`` to ``new`` affects."""
+    affected, unaffected = [], []
     for framework in frameworks:
         if not _is_pinned_in_both(framework, old, new):
             continue
         if found := _of_framework(framework, old, new):
-            reached.append(Reached(framework=framework, changes=found))
+            affected.append(Affected(framework=framework, changes=found))
         else:
-            passed_over.append(framework.name)
+            unaffected.append(framework.name)
     return Bump(
         changes=_differences(_all_versions(old), _all_versions(new)),
-        reached=tuple(reached),
-        passed_over=tuple(passed_over),
-        tells_needs=_tells_needs(old, new),
+        affected=tuple(affected),
+        unaffected=tuple(unaffected),
+        lists_dependencies=_lists_dependencies(old, new),
     )
 
 
@@ -80,7 +80,7 @@ def _of_framework(framework: Framework, old: Lock, new: Lock) -> tuple[Change, .
     environment = framework.environments[0]
     before, after = old.versions(environment.python), new.versions(environment.python)
     found = _differences(before, after)
-    if not _tells_needs(old, new):
+    if not _lists_dependencies(old, new):
         return found
     asked = [need for needs in framework.needs for need in needs.split(" | ")]
     roots = ALWAYS | {canonicalize_name(Requirement(text).name) for text in (*asked, *environment.requirements)}
@@ -88,12 +88,12 @@ def _of_framework(framework: Framework, old: Lock, new: Lock) -> tuple[Change, .
     return tuple(change for change in found if change.name in wanted)
 
 
-def _tells_needs(old: Lock, new: Lock) -> bool:
+def _lists_dependencies(old: Lock, new: Lock) -> bool:
     return old.lists_dependencies and new.lists_dependencies
 
 
 def _closure(roots: Iterable[str], lock: Lock) -> set[str]:
-    """The packages that are named, and all that those need."""
+    """The packages in ``roots``, and all their dependencies."""
     needs: dict[str, set[str]] = {}
     for pin in lock.pins:
         needs.setdefault(pin.name, set()).update(pin.needs)
@@ -108,7 +108,7 @@ def _closure(roots: Iterable[str], lock: Lock) -> set[str]:
 
 
 def _all_versions(lock: Lock) -> dict[str, str]:
-    """Of every package all that is pinned for some Python or machine."""
+    """For each package, all versions that are pinned for any Python or machine."""
     found: dict[str, list[str]] = {}
     for pin in lock.pins:
         found.setdefault(pin.name, []).append(pin.version)

@@ -1,4 +1,4 @@
-"""The matrix: values of the axes become cells, with ids and marks; what is left out says why."""
+"""The matrix: values of the axes become cells with ids and marks; skipped cells have a reason."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ AXES = ("framework", "model", "dataset", "device")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How much one run trains at most: so many examples, and so many multiply-adds of their forward passes."""
+    """How much one run trains at most: a number of examples, and of multiply-adds in their forward passes."""
 
     examples: float
     multiply_adds: float
 
 
-# A run of quick takes seconds: the second limit is of networks that are too large for the first, on two CPU cores.
-# Full has no limit but the recipe's own length.
+# A quick run takes seconds on two CPU cores: the second limit is for networks that are too large for the first.
+# The only limit of full is the recipe's own length.
 SCALES: Mapping[str, Scale] = {
     "smoke": Scale(examples=640, multiply_adds=4e10),
     "quick": Scale(examples=2880, multiply_adds=1.6e11),
@@ -31,7 +31,7 @@ SCALES: Mapping[str, Scale] = {
 
 
 class Value(Protocol):
-    """What stands on an axis: a framework, a model, a data set or a device."""
+    """A value of an axis: a framework, a model, a data set or a device."""
 
     @property
     def name(self) -> str:
@@ -40,21 +40,21 @@ class Value(Protocol):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The pytest marks it brings to its cells."""
+        """The pytest marks of its cells."""
         ...
 
 
 class Data(Value, Protocol):
-    """A data set as far as a model must fit it; None fits every model."""
+    """The properties of a data set that a model must fit; None fits every model."""
 
     @property
     def shape(self) -> Shape | None:
-        """One sample."""
+        """The shape of one sample."""
         ...
 
     @property
     def classes(self) -> int | None:
-        """Labels from 0."""
+        """The number of classes; labels start at 0."""
         ...
 
     @property
@@ -64,12 +64,12 @@ class Data(Value, Protocol):
 
     @property
     def vocabulary(self) -> int | None:
-        """How many tokens inputs are made of, if they are."""
+        """The number of distinct tokens, if inputs are tokens."""
         ...
 
     @property
     def label_shape(self) -> Shape:
-        """How many labels an example has; () for one."""
+        """The shape of an example's labels; () for a single label."""
         ...
 
 
@@ -88,8 +88,8 @@ class Cell:
 def cells(
     axes: Mapping[str, Sequence[Value]], absent: Mapping[str, str] | None = None, purpose: Purpose = "training"
 ) -> tuple[list[Cell], list[SkippedCell]]:
-    """All combinations that fit together, and those that do not; ``absent`` says of values why they are not here."""
-    taken, left_out = [], []
+    """All combinations that fit together, and those that are skipped; ``absent`` says why a value is not available."""
+    taken, skipped = [], []
     reasons = _misfits(axes.get("model", ()), axes.get("dataset", ()), purpose)
     positions = [list(axes).index(axis) for axis in ("model", "dataset") if axis in axes]
     for values in product(*axes.values()):
@@ -97,14 +97,14 @@ def cells(
         reason = reasons.get(tuple(values[position].name for position in positions))
         reason = reason or next((absent[value.name] for value in values if absent and value.name in absent), None)
         if reason:
-            left_out.append(SkippedCell(id=cell.id, reason=reason))
+            skipped.append(SkippedCell(id=cell.id, reason=reason))
         else:
             taken.append(cell)
-    return taken, left_out
+    return taken, skipped
 
 
 def _misfits(models: Sequence[Value], datasets: Sequence[Value], purpose: Purpose) -> dict[tuple[str, ...], str]:
-    """Why pairs of model and data set do not go together, by their names; each pair is looked at once."""
+    """Why pairs of model and data set do not fit together, by their names; each pair is checked once."""
     pairs = {
         (model.name, data.name): misfit(model, data, purpose)  # type: ignore[arg-type]
         for model, data in product(models, datasets)
@@ -113,7 +113,7 @@ def _misfits(models: Sequence[Value], datasets: Sequence[Value], purpose: Purpos
 
 
 def misfit(model: Model, data: Data, purpose: Purpose = "training") -> str:
-    """Why a model cannot be trained on a data set, or applied to it; empty where it can."""
+    """Why a model cannot be trained on a data set, or applied to it; empty if it can."""
     head = model.head
     if purpose == "training" and not head.is_trained:
         return f"{model.name} is applied and not trained"

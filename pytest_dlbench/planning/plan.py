@@ -20,7 +20,7 @@ from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.run_spec import RunSpec
 
-# So many images went through the networks of the Rosetta Stone's inference table.
+# The number of images in the inference table of the Rosetta Stone.
 INFERENCE_EXAMPLES = 1000
 # An invalid run is done again, but not for ever: a machine that is always busy does not become quiet by waiting.
 REPEATS = 2
@@ -28,9 +28,9 @@ REPEATS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """What a case would train: all that is known of it before anything is prepared.
+    """What a case would train: everything known before anything is prepared.
 
-    ``refusal`` says why it cannot be trained so, and is empty where it can; there are no steps then.
+    ``refusal`` says why it cannot be trained (steps are 0 then); it is empty if it can.
     """
 
     case: Case
@@ -62,7 +62,7 @@ class RunSettings:
     target_accuracy: float | None = None
     allocator: str = TUNED
     metrics: Metrics = field(default_factory=lambda: METRICS)
-    """All that is read off a run: the built-in metrics and those of hooks."""
+    """All metrics that are computed for a run: built-in ones and those of hooks."""
 
     @property
     def repeats(self) -> int:
@@ -81,9 +81,9 @@ class RunSettings:
         steps: int | None = None,
         purpose: Purpose = "training",
     ) -> RunSpec:
-        """How one cell is run; raises ModelError for what cannot be trained, or applied.
+        """How one cell is run; raises ModelError if it cannot be trained or applied.
 
-        The data are prepared by then, or the spec has no place to run, because their files are not here.
+        Prepares the data; if their files are missing, the spec has no place to run.
         """
         outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
         refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
@@ -101,14 +101,14 @@ class RunSettings:
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
-            # Who says how many steps wants to see these and nothing else.
+            # If the number of steps is given, only those steps are run.
             evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
         )
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:
-        """Steps behind which the test split is evaluated, beside the last; none of inference."""
+        """Steps after which the test split is evaluated, other than the last; none for inference."""
         if outline.purpose == "inference":
             return ()
         return evaluations(outline.recipe, outline.dataset, self.scale, outline.steps)
@@ -124,7 +124,7 @@ class RunSettings:
         label: str = "training",
         purpose: Purpose = "training",
     ) -> Outline:
-        """The same with nothing prepared, looked for or built."""
+        """What one cell trains, without preparing, finding or building anything."""
         dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
         if reason := misfit(model, dataset, purpose):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
@@ -144,21 +144,21 @@ class RunSettings:
         )
 
     def _changed(self, recipe: Recipe, dataset: Dataset, framework: str) -> tuple[Recipe, str]:
-        """A recipe with the changes of this session, and why it cannot be used so, if it cannot."""
+        """A recipe with the changes of this session, and why it cannot be used, if it cannot."""
         try:
             recipe = sweep.chosen(recipe, self.changes, framework, dataset.shape)
             recipe = sweep.changed(recipe, self.changes)
             recipe_steps_of(recipe, dataset)
         except ModelError as error:
             if not self.changes:
-                # The suite's own mistake, and no point of a sweep.
+                # The suite's own mistake rather than a point of a sweep.
                 raise
             return recipe, str(error)
         return recipe, ""
 
     def _case(self, label: str, framework: str, model: str, dataset: str, device: str) -> Case:
-        # Threads belong to a case, but the usual number does not lengthen its name. What was set always does, even to
-        # what a recipe has anyway: a name must not mean something else when the recipe is edited.
+        # Threads belong to a case, but their default number is not in its name. Settings always are, even if they equal
+        # the recipe's: the name must keep its meaning when the recipe is edited.
         settings = tuple(change.id for change in self.changes)
         threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
         name = "-".join((label, framework, model, dataset, device, self.scale, *settings, *threads))
@@ -204,17 +204,17 @@ def synthetic_for(model: Model) -> Dataset:
 
 
 def _prepared(dataset: Dataset, place: Place | Absent) -> tuple[Prepared, Place | Absent]:
-    """The data set on disk, and the place; nothing on disk, and no place, where its files are not here."""
+    """The prepared data set and the place; if its files are missing, an unprepared one and no place."""
     try:
         return prepare(dataset), place
     except DataMissingError as error:
         nothing = Prepared(dataset=dataset, folder=prepared_root() / dataset.folder_name, digest="")
-        # A framework that is not here is the nearer reason.
+        # A framework that is not installed is the more direct reason.
         return nothing, place if isinstance(place, Absent) else Absent(lack=Lack.NO_DATA, reason=str(error))
 
 
 def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:
-    """Why a framework cannot train a network by a recipe; empty where nothing is known against it."""
+    """Why a framework cannot train a network with a recipe; empty if no reason is known."""
     supported = supports(framework)
     if framework.unsupported or supported is None:
         return framework.unsupported
@@ -223,7 +223,7 @@ def unsupported(framework: Framework, network: Network, recipe: Recipe) -> str:
 
 
 def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
-    """The recipe's own steps, or its epochs in whole batches; ModelError for a batch of more than all examples."""
+    """The recipe's steps, or its epochs in whole batches; ModelError if a batch exceeds all examples."""
     per_epoch = dataset.train_examples // recipe.batch_size
     if not per_epoch:
         raise ModelError(
@@ -233,19 +233,19 @@ def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:
-    """Steps of one run: all that the recipe has, or as many as the scale has; two, where there are two.
+    """Steps of one run: those of the recipe, up to the limits of the scale, but at least two if the recipe has two.
 
-    Of inference: the batches of INFERENCE_EXAMPLES, or as many as a training of this scale has time for.
+    For inference: the batches of INFERENCE_EXAMPLES, up to the time of a training run at this scale.
     """
     steps, limit = _steps_of_all(recipe, dataset, purpose), SCALES[scale]
-    # Training costs three forward passes, of which inference is one.
+    # Training costs as much as three forward passes, inference is one.
     multiply_adds = limit.multiply_adds * (3 if purpose == "inference" else 1)
     examples = min(limit.examples, multiply_adds / network.multiply_adds, steps * recipe.batch_size)
     return min(steps, max(2, int(examples / recipe.batch_size)))
 
 
 def evaluations(recipe: Recipe, dataset: Dataset, scale: str, steps: int) -> tuple[int, ...]:
-    """Steps behind which the test split is evaluated, beside the last: by the recipe's interval, at smoke none."""
+    """Steps after which the test split is evaluated, other than the last: by the recipe's interval, none at smoke."""
     if recipe.evaluation_interval is None or scale == "smoke" or not steps:
         return ()
     interval = recipe.evaluation_interval * (dataset.train_examples // recipe.batch_size)

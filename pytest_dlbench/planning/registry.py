@@ -1,4 +1,4 @@
-"""Everything that has a name: the values of the axes, and metrics."""
+"""Everything named: the values of the axes, and metrics."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,14 +32,14 @@ class Registry:
     metrics: Metrics = field(default_factory=lambda: METRICS)
 
     def find(self, axis: str, value: Any, where: str) -> Value:
-        """The value of a name; a value that is no name is taken as it is. Raises OptionError."""
+        """The value with a name; a value itself is returned as it is. Raises OptionError."""
         if isinstance(value, KINDS[axis]):
             return cast("Value", value)
         if axis == "framework" and isinstance(value, str) and is_specification(value):
             return specified(value, cast("Mapping[str, Framework]", self.values[axis]), where)
         known = self.values[axis]
         if axis == "model" and isinstance(value, str) and value not in known:
-            # A source may be left out where that leaves no doubt: mnist-cnn is tartu-mnist-cnn.
+            # The source may be omitted if the rest is unambiguous: mnist-cnn is tartu-mnist-cnn.
             longer = [name for name in known if name.endswith(f"-{value}")]
             value = longer[0] if len(longer) == 1 else value
         if not isinstance(value, str) or value not in known:
@@ -47,7 +47,7 @@ class Registry:
         return known[value]
 
     def models(self, pattern: str, where: str) -> Sequence[Value]:
-        """The models of a name, of a pattern such as ``hkbu-*``, or ``all``. Raises OptionError."""
+        """The models that match a name, a pattern such as ``hkbu-*``, or ``all``. Raises OptionError."""
         known = self.values["model"]
         if pattern not in (ALL, *known) and not set(pattern) & set("*?["):
             return [self.find("model", pattern, where)]
@@ -57,16 +57,16 @@ class Registry:
         return found
 
     def models_in(self, node_ids: Iterable[str]) -> Sequence[Value]:
-        """The models that the brackets of node ids name, such as ``test_training[jax-gatech-lenet-digits28-cpu]``."""
+        """The models in the brackets of node ids, such as ``test_training[jax-gatech-lenet-digits28-cpu]``."""
         texts = [f"-{node_id.partition('[')[2].rstrip(']')}-" for node_id in node_ids]
         return [value for name, value in self.values["model"].items() if any(f"-{name}-" in text for text in texts)]
 
     def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
-        """The same with more values; one of a known name takes its place."""
+        """A registry with more values; one with a known name replaces it."""
         return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
 
     def measuring(self, added: Iterable[Metric]) -> "Registry":
-        """The same with more metrics; raises OptionError for a name that is taken."""
+        """A registry with more metrics; raises OptionError for a name that is taken."""
         return replace(self, metrics=extended(self.metrics, added))
 
 
@@ -81,7 +81,7 @@ KNOWN = Registry(
 
 
 def hooked(known: Registry, hook: Any, config: Any) -> Registry:
-    """The same with what plugins and a suite's conftest.py add; ``hook`` calls them all and gives them ``config``."""
+    """The registry with the values from plugins and a suite's conftest.py; ``hook`` is pytest's hook relay."""
     for axis, called in (
         ("framework", hook.pytest_dlbench_frameworks),
         ("model", hook.pytest_dlbench_models),

@@ -1,4 +1,4 @@
-"""Which frameworks stand against each other: ``--dlbench-ab OLD,NEW``."""
+"""Which frameworks are compared with each other: ``--dlbench-ab OLD,NEW``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ WHERE = "--dlbench-ab"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arms:
-    """One framework on two sides, or two frameworks."""
+class Sides:
+    """Baseline and candidate: one framework in two environments, or two frameworks."""
 
     old: Framework
     new: Framework
 
 
-def arms(asked: Sequence[str], frameworks: Sequence[str], registry: Registry) -> tuple[Arms, ...]:
-    """What ``--dlbench-ab`` names, each side as ``--dlbench-frameworks`` takes it, or as a requirements file.
+def sides_of(asked: Sequence[str], frameworks: Sequence[str], registry: Registry) -> tuple[Sides, ...]:
+    """The sides that ``--dlbench-ab`` names: as in ``--dlbench-frameworks``, or as requirements files.
 
-    Two requirements files stand for every framework that both of them pin, variants such as pytorch-compile only where
+    Two requirements files select every framework that both pin, but variants such as pytorch-compile only if
     ``frameworks`` names them. Raises OptionError.
     """
     if not asked:
@@ -36,21 +36,21 @@ def arms(asked: Sequence[str], frameworks: Sequence[str], registry: Registry) ->
     if any(file.is_file() for file in files):
         return _of_files(files, frameworks, registry)
     if frameworks:
-        raise OptionError(f"{WHERE} names the frameworks already: leave out --dlbench-frameworks")
+        raise OptionError(f"{WHERE} already names the frameworks: omit --dlbench-frameworks")
     old, new = (cast("Framework", registry.find("framework", text, WHERE)) for text in asked)
     if old.name == new.name:
         raise OptionError(
             f"{WHERE}: both sides are {old.name!r}; expected two, such as pytorch==2.12.0,pytorch==2.13.0"
         )
-    return (Arms(old=old, new=new),)
+    return (Sides(old=old, new=new),)
 
 
-def _of_files(files: Sequence[Path], frameworks: Sequence[str], registry: Registry) -> tuple[Arms, ...]:
+def _of_files(files: Sequence[Path], frameworks: Sequence[str], registry: Registry) -> tuple[Sides, ...]:
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
-        raise OptionError(f"{WHERE}: there is no file {missing[0]}; expected two requirements files, or two frameworks")
+        raise OptionError(f"{WHERE}: {missing[0]} does not exist; expected two requirements files, or two frameworks")
     if files[0].stem == files[1].stem:
-        raise OptionError(f"{WHERE}: both files are named {files[0].stem!r}, and so would be their cases: rename one")
+        raise OptionError(f"{WHERE}: both files are named {files[0].stem!r}, so their cases would clash: rename one")
     pins = [_pins(file) for file in files]
     known = cast("dict[str, Framework]", registry.values["framework"])
     names = frameworks or [name for name, framework in known.items() if not set(framework.more_marks) & known.keys()]
@@ -61,7 +61,7 @@ def _of_files(files: Sequence[Path], frameworks: Sequence[str], registry: Regist
     sides = (
         [cast("Framework", registry.find("framework", f"{name}@{file}", WHERE)) for file in files] for name in found
     )
-    return tuple(Arms(old=old, new=new) for old, new in sides)
+    return tuple(Sides(old=old, new=new) for old, new in sides)
 
 
 def _pins(file: Path) -> dict[str, Requirement]:
@@ -70,14 +70,14 @@ def _pins(file: Path) -> dict[str, Requirement]:
 
 
 def _parsed(lines: Iterator[str]) -> Iterator[Requirement]:
-    """What follows an option is a word of its own, and no requirement that could be pinned."""
+    """The pinned requirements; other lines, such as the value of an option, are ignored."""
     for line in lines:
         if "==" in line:
             yield Requirement(line)
 
 
 def is_pinned(framework: Framework, pins: dict[str, Requirement]) -> bool:
-    """Whether each of its needs is among the pins, in a version that will do."""
+    """Whether each of its needs is pinned to a suitable version."""
     alternatives = ([Requirement(text) for text in need.split(" | ")] for need in framework.needs)
     return bool(framework.environments) and all(any(_fits(need, pins) for need in needs) for needs in alternatives)
 

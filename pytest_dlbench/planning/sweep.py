@@ -1,7 +1,8 @@
-"""Settings of the recipe from the command line: text becomes changes of fields, whatever fields a recipe has.
+"""Settings of the recipe from the command line: text becomes changes of the recipe's fields.
 
-What a field may be is read off its type, what it may not be is said by its dataclass. Two settings are no fields, but
-say which recipe it is whose fields are changed: ``recipe=NAME``, and ``settings=framework`` for each framework's own.
+The type of a field determines which texts are accepted; its dataclass rejects invalid values. Two settings are not
+fields but select the recipe whose fields are changed: ``recipe=NAME``, and ``settings=framework`` for each framework's
+own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,19 +22,19 @@ from pytest_dlbench.zoo.gatech import default_recipe
 T = TypeVar("T")
 Scalar = int | float | bool | str | None
 Sweep = Mapping[str, tuple[Scalar, ...]]
-"""The values of each setting, by its name, in the order of the names."""
+"""The values of each setting, sorted by name."""
 
-# What stands for a whole recipe, and its values.
+# Settings that select a whole recipe, and their values.
 WHOLE = {"recipe": tuple(RECIPES), "settings": ("equal", "framework")}
-# Two ways to say one length: who sets one means it in place of the other.
+# Two ways to give the length: setting one replaces the other.
 _INSTEAD = {"epochs": "steps", "steps": "epochs"}
-# What every recipe of such settings refuses need not wait until a recipe is known.
+# A value that every recipe refuses is refused before the recipe is known.
 _TRIAL = Recipe(batch_size=1, epochs=1, optimizer=SGD(0.1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One field of a recipe or of its optimiser, and the value that it is to have."""
+    """One field of a recipe or its optimiser, and its new value."""
 
     name: str
     value: Scalar
@@ -46,28 +47,28 @@ class Change:
 
 
 def show(value: Scalar) -> str:
-    """A value as it is typed; 0.010 and 1e-2 are one value, and have one text."""
+    """A value as text; 0.010 and 1e-2 are the same value and have the same text."""
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return value if isinstance(value, str) else str(value).lower()
 
 
 def parse(text: str, where: str) -> Sweep:
-    """``batch_size=50,500,learning_rate=0.1``: every key with its values; raises OptionError."""
+    """Parse ``batch_size=50,500,learning_rate=0.1`` into keys with their values; raises OptionError."""
     typed = _by_key(text, where)
     return {name: _values(name, typed[name], f"{where} {name}", where) for name in sorted(typed)}
 
 
 def points(sweep: Sweep) -> list[tuple[Change, ...]]:
-    """Every combination of the values, the last setting varying the quickest; one of no changes where none is set."""
+    """Every combination of the values; the last setting varies fastest. Without settings, one point without changes."""
     axes = [[Change(name=name, value=value) for value in values] for name, values in sweep.items()]
     return list(product(*axes))
 
 
 def chosen(recipe: Recipe, changes: Iterable[Change], framework: str, image: Shape) -> Recipe:
-    """The recipe that is meant where ``recipe`` or ``settings`` is set, else the one that is given.
+    """The recipe that ``recipe`` or ``settings`` selects, else the given one.
 
-    Raises ModelError where a framework has no recipe of its own for such images.
+    Raises ModelError if a framework has no recipe of its own for such images.
     """
     values = {change.name: str(change.value) for change in changes if change.name in WHOLE}
     name = values.get("recipe", "")
@@ -84,7 +85,7 @@ def chosen(recipe: Recipe, changes: Iterable[Change], framework: str, image: Sha
 
 
 def changed(recipe: Recipe, changes: Iterable[Change]) -> Recipe:
-    """The recipe with these settings; raises ModelError where it has no such setting, or cannot have them together."""
+    """The recipe with these settings; raises ModelError for unknown settings and invalid combinations."""
     values = {change.name: change.value for change in changes if change.name not in WHOLE}
     of_recipe: dict[str, Any] = {name: value for name, value in values.items() if name in _names(recipe)}
     of_optimizer = {name: value for name, value in values.items() if name not in of_recipe}
@@ -97,7 +98,7 @@ def changed(recipe: Recipe, changes: Iterable[Change]) -> Recipe:
 
 
 def _replaced(settings: T, values: Mapping[str, Any]) -> T:
-    """Whatever cannot be is refused by the dataclass itself."""
+    """The settings with new values; the dataclass itself refuses invalid ones."""
     replaced_by = {_INSTEAD[name]: None for name in values if name in _INSTEAD}
     replaced: T = replace(cast("Any", settings), **{**replaced_by, **values})
     return replaced
@@ -111,7 +112,7 @@ def _by_key(text: str, where: str) -> dict[str, list[str]]:
         if begins_key:
             key = name.strip()
             if key in typed:
-                raise OptionError(f"{where}: {key} is set twice; give all its values at once: {key}=1,2")
+                raise OptionError(f"{where}: {key} is set twice; give all its values together: {key}=1,2")
             typed[key] = []
         elif not key:
             raise OptionError(f"{where}: expected KEY=VALUE, such as batch_size=64 or batch_size=50,500, got {text!r}")
@@ -125,7 +126,7 @@ def _values(name: str, texts: Sequence[str], place: str, where: str) -> tuple[Sc
         raise OptionError(unknown_name("setting", name, where, known))
     values = tuple(_value(name, known[name], text, place) for text in texts)
     if twice := [show(value) for value in values if values.count(value) > 1]:
-        raise OptionError(f"{place}: {twice[0]} is there twice; two cases would have one id")
+        raise OptionError(f"{place}: {twice[0]} is given twice; two cases would have the same id")
     return values
 
 
@@ -140,13 +141,13 @@ def _value(name: str, types: Sequence[Any], text: str, place: str) -> Scalar:
 
 
 def _read(kind: Any, text: str) -> Any:
-    """A text as a value of a type; MISSING where it is none."""
+    """A text as a value of a type; MISSING if it is not one."""
     if kind is NoneType:
         return None if text == "none" else MISSING
     if kind is bool:
         return {"true": True, "false": False}.get(text.lower(), MISSING)
     if kind is int:
-        # Python itself refuses numbers of thousands of digits.
+        # Python refuses numbers with thousands of digits with an error of its own.
         return int(text) if text.isdecimal() and len(text) < 19 else MISSING
     if kind is float:
         return _number(text)
@@ -168,7 +169,7 @@ def _expected(kind: Any) -> str:
 
 
 def _refusal(name: str, value: Scalar) -> str:
-    """Why no recipe takes a number, empty where some may: what hangs on other settings is for the recipe to say."""
+    """Why every recipe refuses a number; empty if one may accept it, depending on other settings."""
     if isinstance(value, bool | str | None):
         return ""
     refusals = []
@@ -184,34 +185,34 @@ def _refusal(name: str, value: Scalar) -> str:
 
 
 def _trials() -> Iterator[Any]:
-    """A recipe, and one of each optimiser."""
+    """A recipe, and an instance of each optimiser."""
     yield _TRIAL
     for kind in _optimizers():
         needed = [field.name for field in fields(kind) if field.default is MISSING and field.init]
         try:
             yield kind(**dict.fromkeys(needed, 0.1))
         except (ModelError, TypeError):
-            # One that needs more than rates is asked when its recipe is known.
+            # An optimiser that needs more than rates is checked when its recipe is known.
             continue
 
 
 @lru_cache(maxsize=1)
 def _settable() -> dict[str, tuple[Any, ...]]:
-    """What text may stand for, by the name of the setting; those of the recipe itself come before an optimiser's."""
+    """The accepted types of each setting; those of the recipe take precedence over an optimiser's."""
     found: dict[str, tuple[Any, ...]] = {name: (Literal[values],) for name, values in WHOLE.items()}
     kinds: tuple[Any, ...] = (Recipe, *_optimizers())
     for kind in kinds:
         hints = get_type_hints(kind)
         for field in fields(kind):
             types = tuple(filter(_is_scalar, _alternatives(hints[field.name])))
-            # A schedule, or nothing: "nothing" alone is no setting that anybody wants.
+            # A field that can only be an object or None, such as a schedule, is not a setting.
             if types and types != (NoneType,):
                 found.setdefault(field.name, types)
     return found
 
 
 def _optimizers() -> tuple[type[Any], ...]:
-    """Every class that a recipe's optimiser may be of."""
+    """Every class of optimiser."""
     declared = _alternatives(get_type_hints(Recipe)["optimizer"])
     return tuple(dict.fromkeys(kind for base in declared for kind in _family(base) if is_dataclass(kind)))
 

@@ -21,7 +21,7 @@ from pytest_dlbench.plugin import parametrize
 from pytest_dlbench.plugin.parametrize import SKIPPED, Point
 
 if TYPE_CHECKING:
-    from pytest_dlbench.planning.estimate import Forecaster
+    from pytest_dlbench.planning.estimate import Estimator
     from pytest_dlbench.planning.plan import Outline
     from pytest_dlbench.reporting.dry_run import Row
     from pytest_dlbench.workflows.session import Session
@@ -68,10 +68,10 @@ class Planner:
 
 def _rows(items: list[pytest.Item], options: Options, registry: Registry, session: "Session") -> "Iterable[Row]":
     """A row for every item that is a case; items in which no cell is left are none."""
-    from pytest_dlbench.planning.estimate import Forecaster, read_past  # noqa: PLC0415 - see plugin.session_of
+    from pytest_dlbench.planning.estimate import Estimator, read_past  # noqa: PLC0415 - see plugin.session_of
 
-    forecaster = Forecaster(session.settings.machine, read_past(options.journals))
-    outlook = _Outlook(options, registry, session, forecaster)
+    estimator = Estimator(session.settings.machine, read_past(options.journals))
+    outlook = _Outlook(options, registry, session, estimator)
     for item, following in pairwise(chain(items, [None])):
         assert item is not None
         if any(_parameters(item).get(axis, "") is None for axis in AXES):
@@ -82,8 +82,8 @@ def _rows(items: list[pytest.Item], options: Options, registry: Registry, sessio
 class _Outlook:
     """From items to rows."""
 
-    def __init__(self, options: Options, registry: Registry, session: "Session", forecaster: "Forecaster") -> None:
-        self._options, self._registry, self._session, self._forecaster = options, registry, session, forecaster
+    def __init__(self, options: Options, registry: Registry, session: "Session", estimator: "Estimator") -> None:
+        self._options, self._registry, self._session, self._estimator = options, registry, session, estimator
         self._states: dict[str, str] = {}
 
     def row(self, item: pytest.Item, following: pytest.Item | None) -> "Row":
@@ -112,9 +112,9 @@ class _Outlook:
         is_exact = item.get_closest_marker("equivalence") is None
         purpose = parametrize.purpose_of(item)
         outline = self._outline(item, recipe, purpose if is_exact else "equivalence", purpose)
-        size, state = self._forecaster.size(outline.network), self._state(outline)
-        forecast = self._forecaster.run(outline, is_exact=is_exact) if state.startswith(dry_run.RUNS) else None
-        runs = (self._options.runs if is_exact else 1) if forecast else 0
+        size, state = self._estimator.size(outline.network), self._state(outline)
+        estimate = self._estimator.run(outline, is_exact=is_exact) if state.startswith(dry_run.RUNS) else None
+        runs = (self._options.runs if is_exact else 1) if estimate else 0
         return dry_run.Row(
             case=terminal.name(outline.case),
             state=state,
@@ -124,8 +124,8 @@ class _Outlook:
             recipe_steps=outline.recipe_steps,
             batch_size=outline.recipe.batch_size if is_exact else None,
             runs=runs,
-            seconds=forecast.seconds * runs if forecast else None,
-            is_measured=forecast is not None and forecast.is_measured,
+            seconds=estimate.seconds * runs if estimate else None,
+            is_measured=estimate is not None and estimate.is_measured,
         )
 
     def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str, purpose: Purpose) -> "Outline":

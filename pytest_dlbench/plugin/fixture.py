@@ -14,7 +14,7 @@ from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.registry import Registry
-from pytest_dlbench.planning.sides import Arms
+from pytest_dlbench.planning.sides import Sides
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.run_spec import RunSpec
@@ -93,7 +93,7 @@ class Dlbench:
         session: Session,
         settings: RunSettings,
         registry: Registry,
-        arms: Sequence[Arms],
+        sides: Sequence[Sides],
         node: str,
         recipe: Recipe | None,
         tolerance: Mapping[str, float],
@@ -103,7 +103,7 @@ class Dlbench:
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._recipe, self._tolerance, self._tell, self._settle, self._skip = recipe, tolerance, tell, settle, skip
-        self._old_sides = {pair.new.name: pair.old for pair in arms}
+        self._old_sides = {pair.new.name: pair.old for pair in sides}
 
     def train(
         self,

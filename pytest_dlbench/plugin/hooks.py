@@ -14,7 +14,7 @@ from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
-from pytest_dlbench.planning.sides import Arms, arms
+from pytest_dlbench.planning.sides import Sides, sides_of
 from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
@@ -29,7 +29,7 @@ REPORTER = "dlbench-reporter"
 OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
-ARMS = pytest.StashKey[Sequence[Arms]]()
+SIDES = pytest.StashKey[Sequence[Sides]]()
 RESULT = pytest.StashKey[CaseResult]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 PAIRED = pytest.StashKey[int]()
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         asked = options.read(config.getoption, config.getini, config.rootpath, metrics=registry.metrics)
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
-        config.stash[ARMS] = arms(asked.ab, asked.frameworks, registry)
+        config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[REGISTRY] = registry
@@ -125,7 +125,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     config = metafunc.config
     try:
         stash = config.stash
-        left_out = parametrize.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[ARMS])
+        left_out = parametrize.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[SIDES])
         parametrize.parametrize_points(metafunc, config.stash[OPTIONS])
         if hasattr(config, "workerinput"):
             # A usage error later would be a crash of the worker to pytest-xdist.
@@ -146,7 +146,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     # Here, for what is deselected has no share of the time.
     stash = session.config.stash
-    stash[PAIRED] = sum(parametrize.is_paired(item, stash[ARMS]) for item in session.items)
+    stash[PAIRED] = sum(parametrize.is_paired(item, stash[SIDES]) for item in session.items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -246,7 +246,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         session=session,
         settings=replace(session.settings, threads=point.threads, changes=point.changes, target_accuracy=target),
         registry=config.stash[REGISTRY],
-        arms=config.stash[ARMS],
+        sides=config.stash[SIDES],
         node=node.nodeid,
         recipe=recipe,
         tolerance=markers.tolerances(node, asked, session.settings.metrics),

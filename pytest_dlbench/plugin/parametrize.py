@@ -17,7 +17,7 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.matrix import AXES, Value, cells
 from pytest_dlbench.planning.registry import Registry
-from pytest_dlbench.planning.sides import Arms
+from pytest_dlbench.planning.sides import Sides
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import SkippedCell
 
@@ -72,20 +72,20 @@ def target_of(item: pytest.Item, usual: float | None) -> float | None:
 
 
 def parametrize(
-    metafunc: pytest.Metafunc, registry: Registry, asked: Options, arms: Sequence[Arms] = ()
+    metafunc: pytest.Metafunc, registry: Registry, asked: Options, sides: Sequence[Sides] = ()
 ) -> list[SkippedCell]:
     """Give a test its cells, as a mark that comes before the fixtures' own parameters; gives what was left out.
 
-    The new sides of ``arms`` are the frameworks where there are any.
+    If there are ``sides``, their candidates are the frameworks.
     """
     taken_axes = _already_parametrized(metafunc)
     axes = [axis for axis in AXES if axis in metafunc.fixturenames and axis not in taken_axes]
     if not axes:
         return []
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
-    if arms and "framework" in values:
-        values["framework"] = [pair.new for pair in arms]
-    absent = {} if asked.frameworks or arms else _absent(values.get("framework", ()), asked)
+    if sides and "framework" in values:
+        values["framework"] = [pair.new for pair in sides]
+    absent = {} if asked.frameworks or sides else _absent(values.get("framework", ()), asked)
     if not asked.datasets:
         datasets = [data for data in values.get("dataset", ()) if isinstance(data, Dataset)]
         absent |= {data.name: reason for data in datasets if (reason := missing(data))}
@@ -108,16 +108,16 @@ def purpose_of(node: pytest.Item) -> Purpose:
     return "inference" if node.get_closest_marker("inference") else "training"
 
 
-def is_paired(item: pytest.Item, arms: Sequence[Arms]) -> bool:
+def is_paired(item: pytest.Item, sides: Sequence[Sides]) -> bool:
     """Whether a test runs its case in pairs, as far as its parameters say."""
-    if not arms or "dlbench" not in getattr(item, "fixturenames", ()) or item.get_closest_marker("equivalence"):
+    if not sides or "dlbench" not in getattr(item, "fixturenames", ()) or item.get_closest_marker("equivalence"):
         return False
     given = getattr(item, "callspec", None)
     if given is None or "framework" not in given.params:
         # Its body names the framework.
         return True
     framework = given.params["framework"]
-    return getattr(framework, "name", framework) in {pair.new.name for pair in arms}
+    return getattr(framework, "name", framework) in {pair.new.name for pair in sides}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""The data: what was run, what was measured, and what was concluded. Frozen, without behaviour.
+"""Data: what was run, measured and concluded. Frozen, without behaviour.
 
-Seconds are of the monotonic clock that worker and sampler share; bytes are bytes; accuracies are shares of 1.
+Times are in seconds of the monotonic clock that worker and sampler share, sizes in bytes, accuracies from 0 to 1.
 """
 
 from pytest_dlbench.records.baselines import Baseline, BaselineSession

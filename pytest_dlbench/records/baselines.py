@@ -1,4 +1,4 @@
-"""What is kept of a case's sessions."""
+"""Stored baselines: the accepted sessions of a case."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from pytest_dlbench.records.versions import BASELINE_FORMAT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineSession:
-    """What is kept of one session of a case.
+    """One accepted session of a case.
 
-    ``id`` is the time it was saved, in UTC and unique among the case's sessions. ``medians`` are over the runs, of
-    every metric; ``values`` have every run's, in the order of the ``seeds``, of metrics that are judged run by run.
-    ``accepted`` are metrics that had changed and were saved all the same: a new level begins here. ``commit`` is that
-    of the repository that the benchmark lies in, empty where it is in none.
+    ``id`` is the time at which it was saved, in UTC, unique among the case's sessions. ``medians`` are over the runs,
+    for every metric; ``values`` are those of every run, in the order of ``seeds``, for metrics that are judged run by
+    run. ``accepted`` lists metrics that had changed and were saved nevertheless: a new level starts here. ``commit`` is
+    that of the benchmark's repository, empty if there is none.
     """
 
     id: str
@@ -31,9 +31,9 @@ class BaselineSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """Accepted sessions of one case, oldest first; ``context`` holds for all of them, ``recipe`` is the newest one's.
+    """Accepted sessions of one case, oldest first, all with the same ``context``; ``recipe`` is the newest session's.
 
-    ``anchor`` is the session that later ones are also held against, and is never dropped.
+    ``anchor`` is the reference session: later ones are also compared with it, and it is never dropped.
     """
 
     format: int = BASELINE_FORMAT

@@ -1,4 +1,4 @@
-"""What the gate can tell of a case on one machine class."""
+"""What the gate can detect in a case on one machine class."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from pytest_dlbench.records.versions import FORMAT_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fault that was planted on the new side of a case, and what the gate said of it.
+    """A fault that was planted in the candidate of a case, and the gate's verdict.
 
-    ``verdict`` is of the metric that it was planted in, None where the gate said nothing; ``pairs`` are all that
+    ``verdict`` is that of the metric in which it was planted, None if there is none; ``pairs`` are all pairs that
     the gate ran until every metric was decided, and ``reason`` says why it ended there. ``not_planted`` says why it was
-    not run, or could not be; ``outcome`` is None then. In files older than this field ``reason`` has that, as text.
+    not run, or could not be; ``outcome`` is None then. In files older than this field, ``reason`` has that as text.
     """
 
     name: str
@@ -29,13 +29,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What the gate can tell of one case on one machine class: the case run against itself, then with planted faults.
+    """What the gate can detect in a case on one machine class: the case run against itself, then with planted faults.
 
-    ``spreads`` are the standard deviations that a pair's difference is expected to have, in the unit the rule works in:
-    log units of times and bytes, percentage points of accuracy. ``smallest`` are the tolerances from which the gate can
-    decide at the level ``alpha`` with ``max_pairs`` pairs, as a tolerance is written: 0.03 for 3 %, 1.0 for 1 pp.
-    ``verdicts`` are those of the case against itself that have bounds: any that says changed is a false alarm.
-    ``exchanged`` is their share where the sides of these pairs are exchanged at random.
+    ``spreads`` are the expected standard deviations of a pair's difference, in the rule's unit: log units for times and
+    bytes, percentage points for accuracy. ``smallest`` are the smallest tolerances at which the gate can decide at
+    level ``alpha`` with ``max_pairs`` pairs, as tolerances are written: 0.03 for 3 %, 1.0 for 1 pp. ``verdicts`` are
+    those of the case against itself that have bounds: each change among them is a false alarm. ``exchanged`` is the
+    false-alarm rate when the sides of these pairs are swapped at random.
     """
 
     format: int = FORMAT_VERSION

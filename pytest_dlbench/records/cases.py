@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The machine class: what keys a baseline. Versions of anything are not in it, they are what is tested.
+    """The machine class, for which baselines are stored. It has no software versions: those are what is tested.
 
-    ``memory_gib`` is rounded (1, 1.5, 2, 3, 4, 6, 8 …), for the figure that a kernel reports changes with its version.
+    ``memory_gib`` is rounded (1, 1.5, 2, 3, 4, 6, 8 …), because the size that a kernel reports depends on its version.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Machine:
 class Case:
     """One cell of the matrix at one scale.
 
-    ``settings`` are those of the recipe that were set on the command line; they are part of the id.
+    ``settings`` are recipe settings from the command line; they are part of the id.
     """
 
     id: str
@@ -38,12 +38,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What must be the same on both sides before figures are compared.
+    """What must be the same on both sides of a comparison.
 
-    ``allocator`` is how all workers got their memory, by its name for --dlbench-allocator.
+    ``allocator`` is the allocation policy of all workers, as in --dlbench-allocator.
 
-    All but ``recipe_steps``, all that the recipe has: where ``steps`` are fewer, the scale ended the training before
-    the recipe does, and its accuracy is not the recipe's. None in files older than this field.
+    The exception is ``recipe_steps``, the recipe's own number of steps: if ``steps`` is lower, the scale ended the
+    training early, and its accuracy is not the recipe's. None in files older than this field.
     """
 
     machine: Machine

@@ -1,4 +1,4 @@
-"""Records as JSON text and back. Reading checks every type; an error names the path into the document."""
+"""Records to and from JSON. Reading checks every type; errors name the path in the document."""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,17 +17,17 @@ class _Versioned:
 
 
 def encode_line(record: Any) -> bytes:
-    """One line of JSON, ending in a line feed."""
+    """One line of JSON, with a line feed."""
     return msgspec.json.encode(record, order="sorted") + b"\n"
 
 
 def encode_file(record: Any) -> bytes:
-    """A small, sorted, indented document, so that a difference between two of them can be read."""
+    """A sorted, indented document, so that diffs are readable."""
     return msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=2) + b"\n"
 
 
 def decode(text: bytes, kind: type[T], where: str) -> T:
-    """The record in a JSON document; FileFormatError says where in the document it is wrong."""
+    """The record in a JSON document; FileFormatError says where in the document the problem is."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
@@ -37,7 +37,7 @@ def decode(text: bytes, kind: type[T], where: str) -> T:
 
 
 def decode_versioned(text: bytes, kind: type[T], where: str) -> T:
-    """The same for a document with a ``format``, which is looked at first: another one may have any shape."""
+    """``decode`` for a document with a ``format``, which is checked first: other formats may have any shape."""
     found = format_of(text, where)
     if found != FORMAT_VERSION:
         raise FileFormatError(f"{where}: format {found}; this version reads {FORMAT_VERSION} @ $.format")
@@ -45,12 +45,12 @@ def decode_versioned(text: bytes, kind: type[T], where: str) -> T:
 
 
 def format_of(text: bytes, where: str) -> int:
-    """The ``format`` of a document, 1 where it has none."""
+    """The ``format`` of a document, 1 if it has none."""
     return decode(text, _Versioned, where).format
 
 
 def convert(value: Any, kind: type[T], where: str) -> T:
-    """The same for a document that is parsed already."""
+    """``decode`` for a document that is already parsed."""
     try:
         return msgspec.convert(value, type=kind)
     except msgspec.ValidationError as error:
@@ -58,5 +58,5 @@ def convert(value: Any, kind: type[T], where: str) -> T:
 
 
 def builtins(record: Any) -> Any:
-    """A record as plain dictionaries, lists, numbers and text."""
+    """A record as plain dictionaries, lists, numbers and strings."""
     return msgspec.to_builtins(record)

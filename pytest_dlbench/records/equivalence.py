@@ -1,4 +1,4 @@
-"""What a network must give, and which frameworks were seen to give it."""
+"""The golden losses of a network, and certificates of frameworks that reproduced them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from pytest_dlbench.records.versions import FORMAT_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
-    """What a network must give that starts from seeded weights and takes seeded batches: computed in float64.
+    """The losses that a network must have with seeded weights and seeded batches, computed in float64.
 
-    ``losses`` are each before its step's update, ``evaluation_loss`` is of the test split after the last one.
-    ``difference`` is the largest relative difference between the two frameworks that computed them.
+    Each of ``losses`` is from before its step's update; ``evaluation_loss`` is that of the test split after the last
+    one. ``difference`` is the largest relative difference between the two frameworks that computed them.
     """
 
     network_digest: str
@@ -23,11 +23,11 @@ class Golden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """A framework was seen to train a network as the oracle does.
+    """Evidence that a framework trains a network as the oracle does, with these versions.
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
-    of the loss on the test split after training; the first was within ``bound``, the second within five times of it. It
-    holds for these versions.
+    of the loss on the test split after training; the first was within ``bound``, the second within five times
+    ``bound``.
     """
 
     format: int = FORMAT_VERSION

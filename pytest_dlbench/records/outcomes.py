@@ -1,4 +1,4 @@
-"""What becomes of a run, of a comparison and of a case."""
+"""The outcomes of runs, comparisons and cases."""
 
 from enum import StrEnum
 
@@ -19,9 +19,9 @@ class RunOutcome(StrEnum):
 
 
 class VerdictOutcome(StrEnum):
-    """What a comparison says about one metric.
+    """The outcome of a comparison of one metric.
 
-    ``suspect`` is what a stored baseline with little history may say at most: it looks worse, and pairs would tell.
+    ``suspect`` is the worst verdict of a stored baseline with little history: it looks worse, and pairs would decide.
     """
 
     REGRESSED = "regressed"
@@ -32,7 +32,7 @@ class VerdictOutcome(StrEnum):
 
 
 class CaseOutcome(StrEnum):
-    """What becomes of a case; distinct in the terminal, in JUnit and in JSON."""
+    """The outcome of a case; distinct in the terminal, in JUnit and in JSON."""
 
     PASSED = "passed"
     REGRESSED = "regressed"

@@ -1,4 +1,4 @@
-"""What was concluded of a case."""
+"""What was concluded about a case."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from pytest_dlbench.records.reasons import Caution, Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One metric against its baseline.
+    """One metric compared with its baseline.
 
-    ``change`` with its interval ``lower`` to ``upper`` is a ratio new / old for ratio metrics (1.0 is no change) and a
-    difference new - old in percentage points for accuracy (0.0 is no change), each None where there is no such figure:
-    too few pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` are the stored ones that
-    it was judged against as such, 0 where runs were compared with runs. ``is_corrected`` says that the machine's own
-    speed in each session was taken out; ``old`` is then what it would be on the machine as it is now.
+    ``change``, with its interval from ``lower`` to ``upper``, is a ratio new / old for ratio metrics (1.0 is no change)
+    and a difference new - old in percentage points for accuracy (0.0 is no change). Each is None if unknown: too few
+    pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` is the number of stored sessions
+    it was compared with, 0 if runs were compared with runs. ``is_corrected`` says that each session's machine speed
+    was factored out; ``old`` is then the value expected at the machine's present speed.
     """
 
     metric: str
@@ -34,13 +34,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """How a case was run on two sides, one pair of runs after the other.
+    """How a case was run on two sides, pair by pair.
 
-    ``old`` is the case of the other side. The first ``screened`` pairs were judged on all metrics, the ``confirmed``
-    ones behind them on those that were not cleared; ``alpha`` is what this second pass may err with, its part of the
-    session's budget of false alarms. ``new_first`` says of each pair which side ran first, ``reasons`` why each metric
-    was decided when it was. ``spreads`` are how far two runs in a row were expected to lie apart (log units, or
-    points), measured in ``reference_runs`` of an earlier session, or assumed or calibrated where these are 0.
+    ``old`` is the baseline's case. The first ``screened`` pairs were judged on all metrics, the next ``confirmed`` ones
+    on those that were not cleared; ``alpha`` is the error rate of this second pass, its part of the session's
+    false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, ``reasons`` why each metric was
+    decided when it was. ``spreads`` are the expected differences between consecutive runs (standard deviations in log
+    units, or points), measured in ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0.
     """
 
     old: Case
@@ -55,7 +55,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorTime:
-    """Seconds a step in one operator, on the old and the new side, under the framework's own profiler."""
+    """Seconds per step in one operator, of baseline and candidate, under the framework's own profiler."""
 
     name: str
     old: float
@@ -66,14 +66,14 @@ class OperatorTime:
 class CaseResult:
     """A case as it is reported.
 
-    ``reasons`` say why the outcome is what it is, ``cautions`` why its figures may mislead. ``steps`` and
-    ``recipe_steps`` are those of its context. With a ``pairing`` it was judged against another side of this session,
-    and ``runs`` are its own only. ``since_anchor`` holds it against the reference session of its baseline; ``drifting``
-    are metrics that have drifted, with the sessions since it began. ``operators`` are those that changed most, where a
+    ``reasons`` explain the outcome, ``cautions`` why the figures may mislead. ``steps`` and ``recipe_steps`` are those
+    of its context. With a ``pairing``, it was compared with the other side in this session, and ``runs`` counts its own
+    runs only. ``since_anchor`` compares it with the reference session of its baseline; ``drifting`` are metrics that
+    have drifted, with the number of sessions since the drift began. ``operators`` are those that changed most, if a
     regression was profiled.
 
-    ``message``, ``settled_by`` (the command that would settle a suspicion) and ``warnings`` are text: of files that are
-    older than the reasons, and of documents, for readers that make no sentences of their own. Empty elsewhere.
+    ``message``, ``settled_by`` (the command that would settle a suspicion) and ``warnings`` are text: in files older
+    than the reasons, and in documents, for readers that do not render reasons. Empty elsewhere.
     """
 
     case: Case

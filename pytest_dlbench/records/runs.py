@@ -1,4 +1,4 @@
-"""One run in a fresh process, and all of a case."""
+"""One run in a fresh process, and all runs of a case."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from pytest_dlbench.records.usages import Timeline, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpeed:
-    """What this machine reached in a fresh process with NumPy alone: the best of a few repetitions.
+    """The speed of this machine in a fresh process with NumPy alone: the best of a few repetitions.
 
-    ``launch_seconds`` is what the smallest operation takes; None in files older than it.
+    ``launch_seconds`` is the time of the smallest operation; None in files older than this field.
     """
 
     threads: int
@@ -27,10 +27,10 @@ class MachineSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWork:
-    """What one step of training has to do, by the network's own count and not measured.
+    """The work of one training step, computed from the network rather than measured.
 
-    ``flops`` are floating-point operations. ``least_bytes`` are those that a step moves at the least where nothing
-    stays in a cache (``model.traffic``).
+    ``flops`` are floating-point operations. ``least_bytes`` is the minimum that a step moves if nothing stays in a
+    cache (``model.traffic``).
     """
 
     flops: float
@@ -39,18 +39,17 @@ class StepWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training, or inference, in one fresh process: the unit of every statistic.
+    """One training or inference in a fresh process: the unit of every statistic.
 
-    ``threads`` is how many CPU threads the framework says are in force, None where it cannot tell; ``cores`` are the
-    processors that the kernel lets its process use, read back once the framework is imported. ``compiled`` is "cold"
-    for a run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
-    ``survivors`` are processes that the worker left behind, by name; they were ended. ``absent`` are things that cannot
-    be read on this machine, or were not, and why. ``flop_utilisation`` is the model's arithmetic a second over the
-    machine's ``speed``; ``work`` is that arithmetic, and is None in files older than it. ``invalid`` says why the
-    figures are not the framework's. ``curve`` are all evaluations, of which the last is ``evaluation``;
-    ``target_accuracy`` is what was to be reached, if that was asked. ``hooked`` are the metrics that hooks added to a
-    session, by name: later readers do not have the hooks. ``operator_seconds`` are of a step, in a run under the
-    framework's own profiler.
+    ``threads`` is the number of CPU threads that the framework reports, None if it reports none; ``cores`` are the
+    processors that the kernel lets its process use, read after the framework is imported. ``compiled`` is "cold" for a
+    run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
+    ``survivors`` are the names of processes that outlived the worker; they were ended. ``absent`` says what could not
+    be read on this machine, and why. ``flop_utilisation`` is the model's arithmetic per second over the machine's
+    ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
+    not the framework's. ``curve`` has all evaluations, of which the last is ``evaluation``; ``target_accuracy`` is the
+    requested one, if any. ``hooked`` are metrics that hooks added to the session, by name, because later readers do not
+    have the hooks. ``operator_seconds`` are per step, in a run under the framework's own profiler.
     """
 
     case: str
@@ -91,7 +90,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """All runs of one case in one session, and the certificate that holds for the versions they ran with."""
+    """All runs of one case in one session, and the certificate for the versions they ran with."""
 
     case: Case
     context: Context

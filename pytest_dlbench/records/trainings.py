@@ -1,4 +1,4 @@
-"""What a worker tells of its training, or of a network that it applied."""
+"""What a worker reports about its training or inference."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,14 +6,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """The timed region: every step's seconds and its loss before the update.
+    """The timed region: each step's seconds and its loss before the update.
 
-    ``load_seconds`` is handing the data to the framework, before the first step; ``began_seconds``, when that step
-    began, is since the start of the run. None in files older than these fields. Behind an evaluation training goes on:
-    ``resumed`` has the number of each step that did so, from 0, and when it began. ``input_seconds`` are the part of
-    each step that was waiting for its batch, empty where all data were handed over before. ``tokens`` are those that
-    went in, None of what is no text; ``device_peak_bytes`` the most that the framework's own allocator has had on its
-    card, None where it does not count them.
+    ``load_seconds`` is the time of handing the data to the framework, before the first step; ``began_seconds`` is when
+    that step began, since the start of the run. Both are None in files older than these fields. ``resumed`` has each
+    step with which training continued after an evaluation: its number, from 0, and when it began. ``input_seconds`` is
+    the part of each step that was spent waiting for its batch, empty if all data was handed over before. ``tokens`` is
+    the number of input tokens, None if the input is not text; ``device_peak_bytes`` is the peak of the framework's own
+    allocator on its GPU, None if the framework does not report it.
     """
 
     step_seconds: tuple[float, ...]
@@ -30,9 +30,9 @@ class Training:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmUp:
-    """How many steps of a training count for no step time, and whether the others are steady.
+    """The number of warm-up steps, which are in no step time, and whether the other steps are steady.
 
-    Of too few steps that is not known: None.
+    ``is_steady`` is None if there are too few steps.
     """
 
     steps: int
@@ -41,9 +41,9 @@ class WarmUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contention:
-    """How many of the steps behind the warm-up were taken while others left the machine no processor free.
+    """How many steps after the warm-up ran while other processes left no processor free.
 
-    ``is_cut`` says whether they count for no step time: they do where they are more than half.
+    ``is_cut`` says whether they are excluded from step times: they are unless they are more than half.
     """
 
     steps: int
@@ -52,11 +52,11 @@ class Contention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """The test split, after training and outside its time.
+    """One evaluation of the test split, outside the training time.
 
-    ``seconds`` are the framework's own, what is counted of its outputs is not in them. ``examples`` are all ``answers``
-    that count: classes, tokens at each step but those that are ignored, or flags. ``top5_correct`` are those whose
-    label is among the five likeliest, None where there are no more than ten classes.
+    ``seconds`` are the framework's own, without counting correct outputs. ``examples`` is the number of ``answers``
+    that count: classes, tokens at each step except ignored ones, or flags. ``top5_correct`` counts those whose label is
+    among the five most likely, None if there are ten classes or fewer.
     """
 
     seconds: float
@@ -69,9 +69,9 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """One evaluation of the test split: behind so many steps, or passes over the data.
+    """One evaluation of the test split after ``step`` steps, or ``epoch`` passes over the data.
 
-    ``seconds`` are of all steps until then, the first included and evaluations not.
+    ``seconds`` is the time of all steps until then, including the first one but not evaluations.
     """
 
     step: int
@@ -83,11 +83,12 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCheck:
-    """Steps that were taken again behind a run, then twice as many, each with an evaluation of one batch behind it.
+    """A check after a run: some further steps, then twice as many, each followed by an evaluation of one batch.
 
-    Seconds are a pair: of the clock, and of the worker's process on processors. ``alone`` is that evaluation with no
-    step before it. Losses are of that batch, before and after all of these steps, to the last digit; ``loss_again`` is
-    that of the same weights in three more evaluations, where it is farthest; empty in files older than it.
+    Times are pairs of seconds: wall-clock time, and processor time of the worker's process. ``behind_single`` and
+    ``behind_double`` are the evaluations after the steps, ``alone`` is one without steps before it. Losses are of that
+    batch, before and after all of these steps, to the last digit; ``loss_again`` is the one that differs most in three
+    more evaluations of the same weights, empty in files older than this field.
     """
 
     steps: int
@@ -103,9 +104,9 @@ class StepCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
-    """A network applied and not trained: every batch's seconds, and the shape of what comes of one example.
+    """Inference: each batch's seconds, and the shape of the output for one example.
 
-    The first batch's are also those of putting the examples on the device, and of compiling.
+    The first batch includes the time of moving the examples to the device, and of compiling.
     """
 
     batch_seconds: tuple[float, ...]

@@ -1,17 +1,17 @@
-"""What a worker's process tree, and the cards that it had, used."""
+"""Resource usage of a worker's process tree and its GPUs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Among the reasons why a card is slowed, the one that is no trouble.
+# The only throttling reason that is harmless.
 POWER_LIMIT = "power limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuUsage:
-    """One graphics card during one phase; None is what it does not tell, and ``absent`` says why.
+    """One GPU during one phase; None is what it does not report, and ``absent`` says why.
 
-    ``energy_source`` is "counter", or "integrated power" where the card has no counter.
+    ``energy_source`` is "counter", or "integrated power" if the GPU has no counter.
     """
 
     name: str
@@ -31,13 +31,13 @@ class GpuUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What the worker's process tree used during one phase.
+    """Resource usage of the worker's process tree during one phase.
 
-    All but memory is a difference of cumulative counters at the phase's ends; docs/reference/measurements.md has the
-    meaning, the source and the error of every field. A phase that others interrupt, as evaluations do training, is all
-    its parts.
-    Means of CPUs are processors: 1.0 is one of them, all the time. ``readings`` are what further samplers tell, by
-    name. None is what this kernel does not tell, or a file older than the field.
+    All except memory are differences of cumulative counters between the ends of the phase;
+    docs/reference/measurements.md has the meaning, the source and the error of every field. A phase that others
+    interrupt, as evaluations do training, is the sum of its parts.
+    CPU means are in processors: 1.0 is one processor, all the time. ``readings`` are values of further samplers, by
+    name. None means that this kernel does not report it, or that the file is older than the field.
     """
 
     wall_seconds: float
@@ -67,10 +67,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """What was seen of the worker's process tree during a run, thinned: one value of each at every moment.
+    """A thinned time series of the worker's process tree during a run: one value of each at every time.
 
-    ``seconds`` are since the start of the run, ``cpu_seconds`` all that the tree has used by then, ``machine_seconds``
-    all that the machine's processors have worked since that start, for whomever; none in files older than this field.
+    ``seconds`` are since the start of the run; ``cpu_seconds`` is the tree's processor time until then;
+    ``machine_seconds`` is the busy time of all processors since the start, for all processes, empty in files older than
+    this field.
     """
 
     seconds: tuple[float, ...] = ()

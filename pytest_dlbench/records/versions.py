@@ -1,6 +1,6 @@
-"""The formats of files, by number."""
+"""Version numbers of file formats."""
 
-# Version 1 (0.1.0): the first. Fields that came later have a default, so that older files can be read.
+# Version 1 (0.1.0): the first. Fields added later have a default, so that older files can be read.
 FORMAT_VERSION = 1
-# Version 1 had one session and no name for it; version 2 has several, and an anchor.
+# Version 1 had one unnamed session; version 2 has several, and a reference session.
 BASELINE_FORMAT = 2

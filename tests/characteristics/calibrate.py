@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def simulate(paths: int) -> Values:
-    """How many of the smallest p values lie in each bin, by batch and last look."""
+    """The number of smallest p values in each bin, by batch and last look."""
     random = np.random.default_rng(SEED)
     counts = np.zeros((BATCHES, LAST_LOOK - FIRST_LOOK + 1, len(BINS) - 1))
     for batch in counts:
@@ -78,7 +78,7 @@ def smallest_p(differences: Values) -> Iterator[Values]:
 
 
 def quantiles(counts: Values) -> Values:
-    """The quantiles ALPHAS of p values that are counted in bins."""
+    """The quantiles ALPHAS of binned p values."""
     share = np.cumsum(counts) / counts.sum()
     return np.exp(np.interp(ALPHAS, share, BINS[1:]))
 
@@ -90,12 +90,12 @@ def relative_errors(batches: Values) -> list[float]:
 
 
 def rounded(values: Values, digits: int) -> list[float]:
-    """Significant digits: more would be noise in the file's differences."""
+    """Rounded to significant digits: more would be noise in the file's diffs."""
     return [float(f"{value:.{digits}g}") for value in values]
 
 
 def as_text(table: dict[str, object]) -> str:
-    """JSON with one line for each row of the table, so that a difference can be read."""
+    """JSON with one line for each row of the table, so that diffs are readable."""
     lines = [f"  {json.dumps(name)}: {_value(value)}" for name, value in table.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -74,7 +74,7 @@ def main() -> int:
 
 
 def broken_promises(sessions: int) -> Iterator[str]:
-    """What the paired rule does not keep."""
+    """The promises that the paired rule breaks."""
     for promise in PROMISES:
         if not promise.is_kept(measured(promise, sessions, SEED)):
             yield promise.text
@@ -84,14 +84,14 @@ def broken_promises(sessions: int) -> Iterator[str]:
 
 
 def broken_suites(suites: dict[str, SuiteShares], least_power: float) -> Iterator[str]:
-    """What the rule for many cases does not keep."""
+    """The promises that the rule for many cases breaks."""
     for name, shares in suites.items():
         if not keeps_family(shares, int((SUITES[name] > TOLERANCE + 1e-12).sum()), least_power):
             yield f"{CASES} cases, {name}: family error {shares.family_error:.1%}, power {shares.power:.1%}"
 
 
 def conditions(sessions: int) -> list[str]:
-    """How the figures came about."""
+    """How the figures were simulated."""
     edge = sqrt(0.025 * 0.975 / sessions)
     return [
         f"Simulated, not measured: {sessions:,} sessions for each number in the first two tables, {sessions // 40:,}",

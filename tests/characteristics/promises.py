@@ -14,7 +14,7 @@ CASES = 100
 
 
 def changes(*, regressed: int, others: float) -> Values:
-    """True changes of 100 cases: so many by +10 %, and the others."""
+    """True changes of 100 cases: some by +10 %, and the others."""
     return np.where(np.arange(CASES) < regressed, log(1.1), others)
 
 
@@ -40,18 +40,18 @@ class Promise:
     least: float = 0.0
 
     def is_kept(self, shares: Shares) -> bool:
-        """Whether the share is within the promise, but for three standard errors of a simulation of that size."""
+        """Whether the share is within the promise, up to three standard errors of a simulation of that size."""
         return within(self.figure(shares), self.least, self.most, shares.sessions)
 
 
 def within(share: float, least: float, most: float, sessions: int) -> bool:
-    """Between the two, but for three standard errors of a share of so many sessions."""
+    """Whether a share is between the two, up to three standard errors for that many sessions."""
     slack_below, slack_above = (3 * sqrt(bound * (1 - bound) / sessions) for bound in (least, most))
     return least - slack_below <= share <= most + slack_above
 
 
 def promises(rule: Callable[..., Shares], *, name: str, at_the_tolerance: float) -> tuple[Promise, ...]:
-    """What holds of a rule: false alarms, detections, and the share that is called regressed at the tolerance."""
+    """Promises of a rule: false alarms, detections, and the share called regressed at the tolerance."""
     unchanged = (
         Promise(
             text=f"{name}, {regime.name}: an unchanged case is called regressed or improved in at most {most:.1%}",
@@ -76,7 +76,7 @@ def promises(rule: Callable[..., Shares], *, name: str, at_the_tolerance: float)
     )
     detected = (
         Promise(
-            text=f"{name}, {regime.name}: 10 % slower is called regressed in at least 99 %",
+            text=f"{name}, {regime.name}: 10 % slower is called regressed at least 99 % of the time",
             rule=rule,
             regime=regime,
             change=log(1.1),
@@ -98,12 +98,12 @@ MOST_PAIRS_OF_ONE_PASS = 5.5
 # Of 100 cases in the typical regime, under the usual budget of 1 %.
 MOST_FAMILY_ERROR = 0.015
 LEAST_POWER = 0.99
-# Where each case is settled before the next begins, with ten that are 10 % slower among them.
+# If each case is settled before the next begins, and ten of them are 10 % slower.
 LEAST_POWER_IN_TURN = 0.96
 
 
 def measured(promise: Promise, sessions: int, seed: int) -> Shares:
-    """The simulation behind a promise."""
+    """The simulation of a promise."""
     return promise.rule(promise.regime, promise.change, sessions=sessions, seed=seed)
 
 
@@ -113,6 +113,6 @@ def measured_suite(name: str, suites: int, seed: int, *, is_in_turn: bool = Fals
 
 
 def keeps_family(shares: SuiteShares, regressed: int, least_power: float = LEAST_POWER) -> bool:
-    """Whether a simulation of suites with so many truly regressed cases is within the promises for many cases."""
+    """Whether a simulation of suites with this many truly regressed cases keeps the promises for many cases."""
     is_quiet = within(shares.family_error, 0.0, MOST_FAMILY_ERROR, shares.suites)
     return is_quiet and (not regressed or within(shares.power, least_power, 1.0, shares.suites * regressed))

@@ -1,4 +1,4 @@
-"""The gate on real trainings of this machine: PyTorch against itself, and against itself with steps a tenth longer.
+"""The gate on real trainings of this machine: PyTorch against itself, and against itself with steps 10 % slower.
 
     python -m tests.characteristics.real [--max-runs 6] [--budget 6m] [--slower-budget 3m]
 
@@ -16,7 +16,7 @@ from pytest_dlbench.records import CaseOutcome, CaseResult
 from pytest_dlbench.storing.recorded import read
 
 BENCH = Path(__file__).parents[2] / "bench" / "test_training.py"
-# What runs on the machine meanwhile is part of what is seen.
+# Other load on the machine is part of the measurement.
 USUAL = ("-p", "tests.doubles.pytorch_twice", "--dlbench-scale=smoke", "--dlbench-allow=invalid")
 SELF = ("--dlbench-ab=pytorch,pytorch-again", "--dlbench-set=batch_size=16,32,64")
 SLOWER = ("--dlbench-ab=pytorch,pytorch-slower", "--dlbench-models=gatech-lenet,tartu-mnist-cnn,hkbu-fcn-r")
@@ -24,7 +24,7 @@ TIMES = ("step_time", "step_time_median")
 
 
 def session(name: str, budget: str, *arguments: str) -> list[CaseResult]:
-    """What became of the cases of one session."""
+    """The outcomes of the cases of one session."""
     folder = Path(".dlbench") / "real" / name
     before = set(folder.glob("*.jsonl"))
     asked = (*USUAL, *arguments, f"--dlbench-budget={budget}", f"--dlbench-journals={folder}")
@@ -33,17 +33,17 @@ def session(name: str, budget: str, *arguments: str) -> list[CaseResult]:
 
 
 def complaints(same: list[CaseResult], slower: list[CaseResult]) -> list[str]:
-    """What should not have been said."""
+    """The wrong verdicts."""
     wrong = [f"{case.case.id}: regressed against itself" for case in same if case.outcome is CaseOutcome.REGRESSED]
     wrong += [] if len(same) >= 12 else [f"only {len(same)} cases against themselves"]
     times = [verdict for case in slower for verdict in case.verdicts if verdict.metric in TIMES]
-    wrong += [f"a tenth slower: {verdict}" for verdict in times if verdict.outcome in ("equivalent", "improved")]
+    wrong += [f"10 % slower: {verdict}" for verdict in times if verdict.outcome in ("equivalent", "improved")]
     found = [case for case in slower if case.outcome is CaseOutcome.REGRESSED]
-    return wrong if found else [*wrong, "no case that is a tenth slower was found"]
+    return wrong if found else [*wrong, "no case that is 10 % slower was detected"]
 
 
 def main() -> int:
-    """Run both sessions; 1 where something was said that is wrong."""
+    """Run both sessions; 1 if a verdict was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--max-runs", default="6", help="pairs a case and pass, against itself")
     parser.add_argument("--budget", default="6m")

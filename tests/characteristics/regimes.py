@@ -1,6 +1,6 @@
-"""Noise of runs, in log time: what the gate's promises were measured with.
+"""Noise of runs, in log time, with which the gate's promises were simulated.
 
-A run is in a fresh process. Beside its own noise it may meet a neighbour, which slows it by 10 to 50 % and often stays
+A run is in a fresh process. Besides its own noise it may meet other load, which slows it by 10 to 50 % and often stays
 for the next runs; the machine drifts slowly; and the second run of a pair may be a little slower than the first.
 """
 
@@ -20,7 +20,7 @@ SESSION_RUNS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """Standard deviations and shifts of log time; ``slowed_share`` of runs meet a neighbour, ``burst`` in a row.
+    """Standard deviations and shifts of log time; ``slowed_share`` of runs meet other load, ``burst`` in a row.
 
     ``session_sd`` is what whole sessions differ by, which pairs never see. ``new_slowed_share`` of the new version's
     runs are slowed by 10 to 50 % by itself.
@@ -78,7 +78,7 @@ QUIET, TYPICAL, NOISY, CONTENDED = REGIMES
 
 
 def runs(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:
-    """Log times of ``count`` runs one behind the other, a row for each session."""
+    """Log times of ``count`` consecutive runs, a row for each session."""
     own = random.normal(0.0, regime.run_sd, (sessions, count))
     slowed = _slowing(random, sessions, count) * _is_slowed(random, regime, sessions, count)
     return own + slowed + _drift(random, regime, sessions, count)
@@ -98,7 +98,7 @@ def reference_spreads(random: np.random.Generator, regime: Regime, sessions: int
 
 
 def spreads_of(baselines: Values) -> Values:
-    """``pairs.reference_spread`` of rows of log times: a test holds the two together."""
+    """``pairs.reference_spread`` for rows of log times; a test compares the two."""
     steps = np.abs(np.diff(baselines, axis=-1))
     return np.maximum(smallest_spread(METRICS["step_time"]), MAD_TO_SD * np.median(steps, axis=-1))
 

@@ -1,4 +1,4 @@
-"""How often the shipped rules say what, over sessions drawn from a regime of noise."""
+"""How often the shipped rules give each outcome, over sessions drawn from a regime of noise."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -41,7 +41,7 @@ Spreads = Callable[[np.random.Generator, Regime, int], Values]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Shares of sessions by what was said of one case, and the pairs that it took on average."""
+    """Shares of sessions by outcome of one case, and the mean number of pairs."""
 
     regressed: float
     improved: float
@@ -51,7 +51,7 @@ class Shares:
 
     @property
     def false_alarms(self) -> float:
-        """Where nothing changed: regressed or improved."""
+        """If nothing changed: regressed or improved."""
         return self.regressed + self.improved
 
 
@@ -106,7 +106,7 @@ def shipped(regime: Regime, change: float, *, sessions: int, seed: int, spreads:
 
 
 def _both_passes(random: np.random.Generator, regime: Regime, change: float, spreads: Values) -> tuple[Codes, Codes]:
-    """The outcome of each session and the pairs that it took."""
+    """The outcome and the number of pairs of each session."""
     first = screening(RULE)
     screened = replay(pairs(random, regime, len(spreads), first.max_pairs, change), spreads, first)
     rows = np.flatnonzero(are_candidates(screened))
@@ -170,7 +170,7 @@ def _places(random: np.random.Generator, is_candidate: Flags) -> Codes:
 
 
 def are_candidates(screened: Replay) -> Flags:
-    """``many.candidates`` for arrays: a test holds the two together."""
+    """``multiple_testing.candidates`` for arrays; a test compares the two."""
     looks_worse = (screened.outcome == INCONCLUSIVE) & (screened.estimate > TOLERANCE)
     is_candidate: Flags = (screened.outcome == REGRESSED) | looks_worse
     return is_candidate
@@ -200,7 +200,7 @@ def _suites(
 
 
 def stored(regime: Regime, change: float, *, sessions: int, histories: int, seed: int) -> dict[str, float]:
-    """Shares of what is said of a new session against so many stored ones."""
+    """Shares of outcomes of a new session against this many stored ones."""
     random = np.random.default_rng(seed)
     figures = session_figures(random, regime, histories, sessions + 1)
     figures[:, -1] += change

@@ -10,7 +10,7 @@ from pytest_dlbench.cli.main import main
 from tests.doubles import versioned
 
 CASE = "versioned-softmax-digits-cpu-smoke"
-# So wide that few pairs decide.
+# The tolerance is so wide that few pairs decide.
 USUAL = ("--tolerance", "40%", "--max-runs", "15", "--allow", "invalid", "-p", "tests.doubles.versioned")
 
 
@@ -21,23 +21,23 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def bisect(tmp_path, monkeypatch, capsys, cache):
-    """Bisect among versions by their names; gives the exit status and what was printed."""
+    """Bisect named versions; returns the exit status and the output."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    # Device locks are there: do not wait for other sessions on this machine.
     monkeypatch.setenv("TMPDIR", str(cache))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    there = versioned.install(tmp_path, sys.executable, {"v1": 1, "v2": 1, "v3": None, "v4": 3})
+    installed = versioned.install(tmp_path, sys.executable, {"v1": 1, "v2": 1, "v3": None, "v4": 3})
 
     def call(*versions, options=()):
-        good, *among, bad = (there[version] for version in versions)
+        good, *among, bad = (installed[version] for version in versions)
         ends = ("--good", good, "--bad", bad, "--among", ",".join(among))
         return main(["bisect", "versioned", CASE, *ends, *USUAL, *options]), capsys.readouterr().out
 
     return call
 
 
-def test_a_version_that_does_not_run_is_passed_over_and_remains_a_suspect(bisect):
+def test_a_version_that_does_not_run_is_skipped_and_remains_a_suspect(bisect):
     status, out = bisect("v1", "v2", "v3", "v4")
     assert status == 3
     lines = [" ".join(line.split()) for line in out.replace(str(Path.cwd()), "").splitlines()]
@@ -49,44 +49,44 @@ def test_a_version_that_does_not_run_is_passed_over_and_remains_a_suspect(bisect
     assert "versioned v2 → v4" in lines
 
 
-def test_neighbours_are_told_exactly_and_as_json_with_what_differs(bisect):
+def test_of_two_adjacent_versions_the_first_bad_one_is_exact(bisect):
     status, out = bisect("v2", "v4", options=("--json",))
-    told = json.loads(out)
+    answer = json.loads(out)
     assert status == 0
-    assert [row["answer"] for row in told["asked"]] == ["good", "bad"]
-    assert told["first_bad"] == [told["versions"][1]]
-    assert "versioned v2 → v4" in told["differences"]
+    assert [row["answer"] for row in answer["asked"]] == ["good", "bad"]
+    assert answer["first_bad"] == [answer["versions"][1]]
+    assert "versioned v2 → v4" in answer["differences"]
 
 
-def test_where_the_bad_version_is_not_worse_there_is_nothing_to_look_for(bisect):
+def test_the_search_ends_if_the_bad_version_is_not_worse(bisect):
     status, out = bisect("v1", "v3", "v2")
     assert status == 1
     assert "is not known to be worse than" in out
     assert "v3" not in out
 
 
-def test_a_good_version_that_does_not_run_is_told(bisect, capsys):
+def test_a_good_version_that_does_not_run_has_exit_status_2(bisect, capsys):
     assert bisect("v3", "v4")[0] == 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["pytorhc", CASE], "did you mean 'pytorch'"),
-        (["versioned", "softmax"], "is no case; expected MODEL-DATASET-DEVICE"),
+        (["versioned", "softmax"], "is not a case; expected MODEL-DATASET-DEVICE"),
         (["versioned", CASE], "no package is known for 'versioned'"),
         (["pytorch", CASE, "--good", "2.14"], "the good version must be older than the bad one, got 2.14 and 2.13"),
-        (["pytorch", CASE, "--good", "best"], "expected such as 2.9.0"),
-        (["versioned", CASE, "--among", "", "--metric", "throughput"], "it has no usual tolerance"),
+        (["pytorch", CASE, "--good", "best"], "expected a version such as 2.9.0"),
+        (["versioned", CASE, "--among", "", "--metric", "throughput"], "it has no default tolerance"),
         (["versioned", CASE, "--among", "", "--metric", "speed"], "unknown metric 'speed'"),
         (["versioned", CASE, "--among", "", "--tolerance", "5pp"], "step_time is judged in %"),
         (["versioned", CASE, "--among", "", "--set", "batch_size=2,4"], "this command has no axes"),
         (["versioned", CASE, "-p", "no_such_module"], "cannot be imported"),
     ],
 )
-def test_a_wrong_call_is_refused_before_anything_runs(arguments, told, capsys, monkeypatch, tmp_path):
+def test_a_usage_error_is_refused_before_anything_runs(arguments, expected, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     usual = ["bisect", "-p", "tests.doubles.versioned", "--good", "2.9", "--bad", "2.13"]
     assert main([*usual, *arguments]) == 2
-    assert told in " ".join(capsys.readouterr().err.split())
+    assert expected in " ".join(capsys.readouterr().err.split())

@@ -15,7 +15,7 @@ NEW = OLD.replace("2.12.0", "2.13.0")
 
 @pytest.fixture
 def bump(tmp_path, monkeypatch, capsys):
-    """Call it on two files of these texts; gives the exit status and what was printed."""
+    """Call the command on two files with these texts; returns the exit status and the output."""
     monkeypatch.chdir(tmp_path)
 
     def call(old, new, *options, names=("old.txt", "new.txt")):
@@ -27,21 +27,21 @@ def bump(tmp_path, monkeypatch, capsys):
     return call
 
 
-def test_nothing_changed_is_told_and_is_a_success(bump):
+def test_files_with_the_same_versions_are_a_success(bump):
     assert bump(OLD, OLD) == (0, "nothing changed: both files pin the same versions\n")
 
 
-def test_hashes_and_comments_are_no_change(bump):
+def test_hashes_and_comments_are_not_changes(bump):
     assert bump(OLD, OLD.replace("2.32", "2.32 \\\n  --hash=sha256:aa  # another wheel"))[0] == 0
 
 
-def test_a_plan_tells_the_differences_and_the_command(bump):
+def test_a_plan_lists_the_differences_and_the_command(bump):
     status, out = bump(OLD, NEW, "--plan", "--pytest=--dlbench-scale=smoke -x")
     assert status == 0
     assert out.splitlines() == [
         "what differs:",
         "  torch  2.12.0 → 2.13.0",
-        "pytorch: can change by torch",
+        "pytorch: affected by torch",
         f"to run it: pytest bench {AB} --dlbench-scale=smoke -x",
     ]
 
@@ -50,29 +50,29 @@ def test_a_change_that_no_framework_needs_runs_nothing(bump):
     status, out = bump(OLD, OLD.replace("2.32", "2.33"))
     assert status == 0
     assert out.splitlines()[-2:] == [
-        "pytorch: needs nothing of it, and is not run",
-        "no framework that both files pin can change by it: there is nothing to run",
+        "pytorch: not affected, skipped",
+        "no framework that both files pin is affected: nothing to run",
     ]
 
 
-def test_two_files_of_one_name_are_given_names_of_their_own(bump):
+def test_two_files_with_the_same_name_are_copied_to_distinct_names(bump):
     _, out = bump(OLD, NEW, "--plan", names=("main/requirements.txt", "requirements.txt"))
     assert "/old.txt," in out
 
 
 def test_a_json_plan_has_the_command_as_a_list(bump):
     _, out = bump(OLD, NEW, "--json")
-    told = json.loads(out)
-    assert told["changes"] == [{"name": "torch", "old": "2.12.0", "new": "2.13.0"}]
-    assert told["frameworks"] == {"pytorch": ["torch"]}
-    assert told["command"][3:5] == ["bench", "--dlbench-ab=old.txt,new.txt"]
+    answer = json.loads(out)
+    assert answer["changes"] == [{"name": "torch", "old": "2.12.0", "new": "2.13.0"}]
+    assert answer["frameworks"] == {"pytorch": ["torch"]}
+    assert answer["command"][3:5] == ["bench", "--dlbench-ab=old.txt,new.txt"]
 
 
-def test_an_unknown_framework_is_a_wrong_call(bump):
+def test_an_unknown_framework_is_a_usage_error(bump):
     assert bump(OLD, NEW, "--frameworks", "pytorhc")[0] == 2
 
 
-def test_pytest_takes_the_place_of_the_command_and_its_status_is_the_answer(tmp_path):
+def test_the_exit_status_is_that_of_pytest(tmp_path):
     (tmp_path / "old.txt").write_text(OLD)
     (tmp_path / "new.txt").write_text(NEW)
     (tmp_path / "test_it.py").write_text(

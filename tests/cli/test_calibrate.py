@@ -31,7 +31,7 @@ def cache(tmp_path_factory):
 def here(tmp_path, monkeypatch, cache):
     """An empty folder to calibrate in."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    # Device locks are there: do not wait for other sessions on this machine.
     monkeypatch.setenv("TMPDIR", str(cache))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
@@ -39,13 +39,13 @@ def here(tmp_path, monkeypatch, cache):
     return tmp_path
 
 
-def test_a_case_is_calibrated_and_kept_where_the_gate_reads_it(here, capsys):
+def test_a_calibration_is_stored_where_the_gate_reads_it(here, capsys):
     status = main([*USUAL, "--pairs", "5", "--max-runs", "3", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    # On a busy machine there may be anything but a wrong call.
+    answer = json.loads(capsys.readouterr().out)
+    # On a busy machine any status is possible except that of a usage error.
     assert status in (0, 1, 3)
-    assert not told["failed"]
-    (found,) = (codec.convert(one, Calibration, "the answer") for one in told["calibrations"])
+    assert not answer["failed"]
+    (found,) = (codec.convert(one, Calibration, "the answer") for one in answer["calibrations"])
     assert found.case.id == f"training{CASE}"
     assert {"step_time", "step_time_median", "accuracy", "peak_rss"} <= found.spreads.keys()
     assert found.spreads.keys() == found.smallest.keys()
@@ -55,22 +55,22 @@ def test_a_case_is_calibrated_and_kept_where_the_gate_reads_it(here, capsys):
     assert found.faults[-1].not_planted == NoDropout(model="versioned-softmax")
     assert all(fault.pairs >= 3 or fault.not_planted for fault in found.faults)
     # Runs with a fault are no runs of the case.
-    cases = {json.loads(line)["run"]["case"] for line in Path(told["journal"]).read_text().splitlines()}
+    cases = {json.loads(line)["run"]["case"] for line in Path(answer["journal"]).read_text().splitlines()}
     assert {f"calibration{CASE}", f"calibration_slower10{CASE}", f"calibration_half_rate{CASE}"} <= cases
 
 
-def test_a_framework_that_does_not_run_is_told_and_others_go_on(here, capsys):
+def test_a_framework_that_does_not_run_is_reported(here, capsys):
     assert main([*USUAL, "--frameworks", "cntk==2.6", "--pairs", "5"]) == 1
     assert "cntk==2.6-versioned-softmax-digits-cpu: " in capsys.readouterr().out
 
 
-def test_ctrl_c_tells_what_was_measured_and_leaves_no_process(here):
-    # Whatever runs these tests in the background may have them ignore it.
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heard}; from pytest_dlbench.cli.main import main; raise SystemExit(main())"
+def test_ctrl_c_reports_what_was_measured_and_ends_within_30_seconds(here):
+    # A shell that runs these tests in the background may make them ignore SIGINT.
+    handler = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{handler}; from pytest_dlbench.cli.main import main; raise SystemExit(main())"
     command = [sys.executable, "-c", code, *USUAL]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # It tells of every run as soon as it ended: then a worker of the next one is at work.
+    # Progress is printed as soon as a run has ended: the worker of the next run is active by then.
     line = process.stderr.readline()
     assert "pair 1 of" in line
     process.send_signal(signal.SIGINT)
@@ -80,7 +80,7 @@ def test_ctrl_c_tells_what_was_measured_and_leaves_no_process(here):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--pairs", "4"], "--pairs: expected 5 or more"),
         (["--pairs", "many"], "--pairs: expected a whole number"),
@@ -88,12 +88,12 @@ def test_ctrl_c_tells_what_was_measured_and_leaves_no_process(here):
         (["--frameworks", "nosuch"], "unknown framework 'nosuch'"),
     ],
 )
-def test_a_wrong_call_is_refused_before_anything_runs(arguments, told, here, capsys):
+def test_a_usage_error_is_refused_before_anything_runs(arguments, expected, here, capsys):
     assert main([*USUAL, *arguments]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
-def test_a_case_that_was_never_calibrated_has_no_calibration(tmp_path):
+def test_the_store_has_no_calibration_of_an_unknown_case(tmp_path):
     case = Case(id="x", framework="f", model="m", dataset="d", device="cpu", scale="smoke", threads=1)
     machine = Machine(name="here", cpu_model="", cores=1, memory_gib=1, os_family="linux")
     assert CalibrationStore(folder=tmp_path).read(case, machine) is None

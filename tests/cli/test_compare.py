@@ -11,14 +11,14 @@ from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing.recorded import read
 from tests.doubles import records, sessions
 
-# Two sessions of three runs each cannot tell 5 %.
+# Two sessions of three runs each cannot resolve 5 %.
 WIDE = ("--tolerance", "step_time:10%")
 OTHER = records.case("training-jax-mnist-cnn-digits28-cpu-quick", framework="jax")
 
 
 @pytest.fixture
 def compare(tmp_path, capsys):
-    """Compare a session of the usual runs with one of others; gives the exit status and what was printed."""
+    """Compare two sessions, by default of the same runs; returns the exit status and the output."""
 
     def call(*options, old=(), new=(), **new_changes):
         sides = [sessions.write(tmp_path / "a", "a", old), sessions.write(tmp_path / "b", "b", new, **new_changes)]
@@ -27,19 +27,19 @@ def compare(tmp_path, capsys):
     return call
 
 
-def test_the_same_again_passes(compare):
+def test_the_same_runs_pass(compare):
     status, out = compare(*WIDE)
     assert status == 0
     assert out.splitlines()[-1] == "1 passed"
 
 
-def test_slower_runs_are_suspect_with_the_figures_and_no_pass(compare):
+def test_slower_runs_are_suspect_and_exit_with_3(compare):
     status, out = compare(new=records.runs(steps=(0.02, 0.02, 0.02)))
     assert (status, out.splitlines()[-1]) == (3, "1 suspect")
     assert "step_time suspect 10.0 ms → 20.0 ms," in " ".join(out.split())
 
 
-def test_less_accurate_runs_are_a_regression_with_the_figures(compare):
+def test_less_accurate_runs_are_a_regression_and_exit_with_1(compare):
     status, out = compare(new=records.runs(accuracies=(0.9, 0.9, 0.9)))
     assert (status, out.splitlines()[-1]) == (1, "1 regressed")
     assert "accuracy regressed 95.00 % → 90.00 %," in " ".join(out.split())
@@ -50,36 +50,36 @@ def test_a_tolerance_can_be_given(compare):
     assert status == 0
 
 
-def test_runs_that_lie_far_apart_are_inconclusive_and_no_pass(compare):
+def test_runs_with_a_large_spread_are_inconclusive_and_exit_with_3(compare):
     status, out = compare(*WIDE, new=records.runs(steps=(0.009, 0.0105, 0.012)))
     assert (status, out.splitlines()[-1]) == (3, "1 inconclusive")
 
 
-def test_too_few_runs_are_incomparable_and_no_pass(compare):
+def test_too_few_runs_are_incomparable_and_exit_with_3(compare):
     status, out = compare(new=records.runs()[:2])
     assert status == 3
     assert "2 of the 3 runs that a comparison needs" in out
 
 
-def test_runs_that_the_machine_spoiled_are_incomparable_and_no_pass(compare):
-    spoiled = [replace(run, invalid=("others used 1.7 CPUs",)) for run in records.runs()]
-    status, out = compare(new=spoiled)
+def test_invalid_runs_are_incomparable_and_exit_with_3(compare):
+    invalid = [replace(run, invalid=("others used 1.7 CPUs",)) for run in records.runs()]
+    status, out = compare(new=invalid)
     assert status == 3
     assert "candidate, run 1 (seed 1): others used 1.7 CPUs" in out
 
 
-def test_other_conditions_are_incomparable_and_named(compare):
+def test_other_conditions_are_incomparable_and_listed(compare):
     status, out = compare(context=records.context(batch_size=128))
     assert status == 3
     assert "batch size 64 → 128" in out
 
 
-def test_a_new_side_that_did_not_finish_is_worse(compare):
+def test_a_candidate_that_did_not_finish_exits_with_1(compare):
     status, out = compare(new=[records.unfinished(RunOutcome.CRASHED)], outcome=CaseOutcome.CRASHED)
     assert (status, out.splitlines()[-1]) == (1, "1 crashed")
 
 
-def test_a_case_of_one_side_only_is_told_and_no_pass(tmp_path, capsys):
+def test_a_case_of_one_side_only_is_listed_and_exits_with_3(tmp_path, capsys):
     old, new = tmp_path / "a", tmp_path / "b"
     sessions.write(old, "a")
     sessions.write(new, "a")
@@ -88,13 +88,13 @@ def test_a_case_of_one_side_only_is_told_and_no_pass(tmp_path, capsys):
     assert f"only in B: {OTHER.id}" in capsys.readouterr().out
 
 
-def test_nothing_in_common_is_a_wrong_call(compare, tmp_path, capsys):
+def test_nothing_in_common_is_a_usage_error(compare, tmp_path, capsys):
     old, new = sessions.write(tmp_path, "a"), sessions.write(tmp_path, "b", case=OTHER)
     assert main(["compare", str(old), str(new)]) == 2
     assert "no case in common" in capsys.readouterr().err
 
 
-def test_of_a_folder_the_newest_recording_counts(tmp_path, capsys):
+def test_the_newest_recording_of_a_folder_counts(tmp_path, capsys):
     old, new = tmp_path / "a", tmp_path / "b"
     sessions.write(old, "a")
     sessions.write(new, "a", records.runs(steps=(0.02, 0.02, 0.02)))
@@ -102,24 +102,24 @@ def test_of_a_folder_the_newest_recording_counts(tmp_path, capsys):
     assert main(["compare", str(old), str(new), *WIDE]) == 0
 
 
-def test_verdicts_are_told_as_json(compare):
+def test_verdicts_are_reported_as_json(compare):
     _, out = compare("--json", new=records.runs(steps=(0.02, 0.02, 0.02)))
     (case,) = json.loads(out)["cases"]
     found = {verdict["metric"]: verdict["outcome"] for verdict in case["verdicts"]}
     assert (case["outcome"], found["step_time"], found["accuracy"]) == ("suspect", "suspect", "equivalent")
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path, capsys):
+def test_a_missing_path_is_a_usage_error(tmp_path, capsys):
     assert main(["compare", str(tmp_path / "none"), str(tmp_path)]) == 2
     assert "none does not exist" in capsys.readouterr().err
 
 
-# pytest-benchmark's own files
+# Files of pytest-benchmark
 
 
 @pytest.fixture
 def benchmarked(pytester, monkeypatch):
-    """Two files that the real program wrote; it measures nothing where it takes itself for a part of xdist."""
+    """Two files written by the real pytest-benchmark, which would measure nothing as an xdist worker."""
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
     pytester.makepyfile("def test_sum(benchmark):\n    benchmark.pedantic(sum, args=([1, 2],), rounds=5)\n")
@@ -135,14 +135,14 @@ def test_files_of_pytest_benchmark_are_compared_as_ratios_without_a_verdict(benc
     assert "no verdict" in out
 
 
-def test_of_a_folder_of_pytest_benchmark_the_newest_counts(benchmarked, capsys):
+def test_the_newest_file_of_a_pytest_benchmark_folder_counts(benchmarked, capsys):
     folder = benchmarked[0].parent
     assert main(["compare", str(folder), str(benchmarked[1]), "--json"]) == 3
     (row,) = json.loads(capsys.readouterr().out)["benchmarks"]
     assert row["ratios"] == {"min": 1.0, "median": 1.0}
 
 
-def test_what_was_exported_for_pytest_benchmark_can_be_compared_as_its_own(tmp_path, capsys):
+def test_files_exported_for_pytest_benchmark_can_be_compared(tmp_path, capsys):
     paths = []
     for name, seconds in (("a", 0.01), ("b", 0.02)):
         journal = sessions.write(tmp_path, name, records.runs(steps=(seconds,) * 3))

@@ -21,13 +21,13 @@ def users_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def have(tmp_path):
-    """A folder of MNIST's unpacked files."""
+    """A folder with MNIST's unpacked files."""
     return official.write(tmp_path / "have", MNIST)
 
 
 @pytest.fixture
 def served(monkeypatch):
-    """The official files of MNIST come from a server on this machine."""
+    """The official files of MNIST, served by a local server."""
     with serving() as server:
         server.files |= official.packed(MNIST)
         monkeypatch.setitem(SOURCES, "mnist", official.source_of(SOURCES["mnist"], server.files, server.url("")))
@@ -40,57 +40,57 @@ def row(capsys, name):
     return " ".join(line.split())
 
 
-def test_data_sets_are_listed_with_what_brings_them(capsys):
+def test_data_sets_are_listed_with_the_command_that_fetches_them(capsys):
     assert row(capsys, "mnist") == "mnist dlbench data fetch mnist class 1×28×28 10 60,000 10,000"
 
 
-def test_embedded_data_sets_are_listed_as_such(capsys):
+def test_embedded_data_sets_are_listed_as_needing_no_files(capsys):
     assert row(capsys, "pydoc30").startswith("pydoc30 needs no files tokens 30 10,000 10,000 ")
 
 
-def test_files_behind_a_login_are_listed_with_the_import(capsys):
+def test_files_that_need_a_login_are_listed_with_the_import_command(capsys):
     assert row(capsys, "imagenet").startswith("imagenet dlbench data import imagenet PATH class 3×224×224 1,000")
 
 
-def test_files_that_nothing_trains_on_are_listed(capsys):
+def test_files_that_no_data_set_uses_are_listed(capsys):
     assert row(capsys, "voc2012") == "voc2012 dlbench data fetch voc2012"
 
 
-def test_imported_files_are_listed_as_here(have, capsys):
+def test_imported_files_are_listed_as_available(have, capsys):
     assert main(["data", "import", "mnist", str(have)]) == 0
     capsys.readouterr()
-    assert row(capsys, "mnist").startswith("mnist here class")
+    assert row(capsys, "mnist").startswith("mnist available class")
 
 
-def test_an_import_says_how_many_files_came_and_where_they_lie(have, users_cache, capsys):
+def test_an_import_reports_the_number_of_files_and_their_folder(have, users_cache, capsys):
     assert main(["data", "import", "mnist", str(have)]) == 0
     assert f"mnist: 4 files in {users_cache / 'files' / 'mnist'}" in capsys.readouterr().out
 
 
-def test_a_fetch_says_by_what_each_file_is_known(served, capsys):
+def test_a_fetch_reports_how_each_file_was_verified(served, capsys):
     assert main(["data", "fetch", "mnist"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
     assert all(line.endswith(", as published") for line in lines[:4])
 
 
-def test_what_is_here_is_not_fetched_again(served, capsys):
+def test_available_files_are_not_fetched_again(served, capsys):
     assert main(["data", "fetch", "mnist"]) == 0
     asked = len(served.asked)
     assert main(["data", "fetch", "mnist"]) == 0
     assert len(served.asked) == asked
-    told = "mnist is already there; dlbench data verify mnist checks it, --again downloads it again"
-    assert told in capsys.readouterr().out
+    message = "mnist is already there; dlbench data verify mnist checks it, --again downloads it again"
+    assert message in capsys.readouterr().out
 
 
-def test_what_is_here_can_be_fetched_again(served):
+def test_available_files_can_be_fetched_again(served):
     assert main(["data", "fetch", "mnist"]) == 0
     asked = len(served.asked)
     assert main(["data", "fetch", "mnist", "--again"]) == 0
     assert len(served.asked) == 2 * asked
 
 
-def test_a_data_set_stands_for_the_files_it_is_made_from(capsys):
+def test_the_name_of_a_data_set_selects_its_source_files(capsys):
     assert main(["data", "path", "ptb30"]) == 2
     assert "the files of ptb are not here\n  to get it: dlbench data fetch ptb\n" in capsys.readouterr().err
 
@@ -102,25 +102,25 @@ def test_the_path_of_files_is_printed(have, users_cache, capsys):
     assert capsys.readouterr().out == f"{users_cache / 'files' / 'mnist'}\n"
 
 
-def test_sound_files_verify_with_how_they_were_known(have, capsys):
+def test_verifying_unchanged_files_reports_how_they_were_verified_at_import(have, capsys):
     main(["data", "import", "mnist", str(have)])
     capsys.readouterr()
     assert main(["data", "verify", "mnist"]) == 0
     out = capsys.readouterr().out
     assert "size and content hash recorded at import" in out
-    assert "mnist: 4 files are as they were when they came" in out
+    assert "mnist: 4 files are unchanged" in out
 
 
-def test_damaged_files_fail_to_verify_with_what_brings_them_again(have, users_cache, capsys):
+def test_verifying_damaged_files_fails_with_the_command_that_replaces_them(have, users_cache, capsys):
     main(["data", "import", "mnist", str(have)])
     (users_cache / "files" / "mnist" / "t10k-labels-idx1-ubyte").write_bytes(b"x")
     assert main(["data", "verify", "mnist"]) == 1
     err = capsys.readouterr().err
     assert "has 1 bytes, it had 18" in err
-    assert "to bring it again: dlbench data fetch mnist --again" in err
+    assert "to get the files again: dlbench data fetch mnist --again" in err
 
 
-def test_an_unknown_name_is_told_with_the_nearest(capsys):
+def test_an_unknown_name_is_reported_with_the_closest_match(capsys):
     assert main(["data", "fetch", "minst"]) == 2
     assert "did you mean 'mnist'?" in capsys.readouterr().err
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_dlbench.cli.main import main
 
 
-def test_every_condition_is_a_line_with_its_advice_under_it(capsys):
+def test_each_condition_is_a_line_followed_by_its_advice(capsys):
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any("load: " in line for line in lines)
@@ -15,14 +15,14 @@ def test_every_condition_is_a_line_with_its_advice_under_it(capsys):
         assert line.startswith("! ") == following.startswith("    ")
 
 
-def test_programs_get_the_same_as_json(capsys):
+def test_conditions_are_printed_as_json(capsys):
     assert main(["doctor", "--json"]) == 0
     topics = [finding["topic"] for finding in json.loads(capsys.readouterr().out)]
     assert {"load", "cores", "SMT", "energy counters"} <= set(topics)
 
 
 @pytest.mark.parametrize("more", [[], ["--framework", "jax", "--pairs", "300"]])
-def test_the_option_that_measured_sampling_names_the_benchmark_that_does(capsys, more):
+def test_the_removed_option_names_the_benchmark_that_replaces_it(capsys, more):
     with pytest.raises(SystemExit, match="2"):
         main(["doctor", "--observer", *more])
     assert "tests/perf/bench_sampling.py" in capsys.readouterr().err

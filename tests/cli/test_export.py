@@ -21,19 +21,19 @@ def journal(tmp_path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_written_into_a_file(name, journal, tmp_path, capsys):
+def test_every_format_is_written_to_a_file(name, journal, tmp_path, capsys):
     path = tmp_path / "out"
     assert main(["export", name, str(journal.parent), "-o", str(path)]) == 0
     assert path.stat().st_size > 0
     assert capsys.readouterr().out == f"{path}\n"
 
 
-def test_without_a_file_it_goes_to_standard_output(journal, capfdbinary):
+def test_without_a_file_the_export_goes_to_standard_output(journal, capfdbinary):
     assert main(["export", "json", str(journal)]) == 0
     assert len(json.loads(capfdbinary.readouterr().out)["cases"]) == 1
 
 
-def test_what_was_exported_as_json_can_be_exported_again(journal, tmp_path, capfdbinary):
+def test_a_json_export_can_be_exported_again(journal, tmp_path, capfdbinary):
     main(["export", "json", str(journal), "-o", str(tmp_path / "one.json")])
     main(["export", "csv", str(journal), "-o", str(tmp_path / "one.csv")])
     capfdbinary.readouterr()
@@ -46,14 +46,14 @@ def test_the_schema_can_be_printed(capfdbinary):
     assert json.loads(capfdbinary.readouterr().out)["title"] == "A session of pytest-dlbench"
 
 
-def test_damage_is_told_and_the_rest_exported(journal, tmp_path, capsys):
+def test_damage_is_reported_and_the_rest_is_exported(journal, tmp_path, capsys):
     journal.write_bytes(journal.read_bytes() + b"{rub")
     assert main(["export", "csv", str(journal), "-o", str(tmp_path / "out.csv")]) == 1
     assert "line 5" in capsys.readouterr().err
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 4
 
 
-def test_records_must_be_named(capsys):
+def test_an_export_without_records_is_a_usage_error(capsys):
     assert main(["export", "csv"]) == 2
     assert "name journals" in capsys.readouterr().err
 

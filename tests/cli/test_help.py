@@ -1,4 +1,4 @@
-"""What the ``dlbench`` command teaches of itself."""
+"""The help of the ``dlbench`` command."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from pytest_dlbench.cli.main import main, parser
 
 
 def commands(of, path=()):
-    """Every command that does something, by its words."""
+    """Every command without subcommands, by its words."""
     found = {}
     for action in of._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -22,13 +22,13 @@ def commands(of, path=()):
 
 
 COMMANDS = commands(parser())
-# What they print is a file of another program's format.
+# They print a file in another program's format.
 WITHOUT_JSON = {("export",), ("completion",)}
 every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
 @every_command
-def test_every_command_can_be_asked_for_help(words, capsys):
+def test_every_command_has_help(words, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*words, "--help"])
     assert ended.value.code == 0
@@ -36,7 +36,7 @@ def test_every_command_can_be_asked_for_help(words, capsys):
 
 
 @every_command
-def test_help_has_examples_that_can_be_read(words):
+def test_help_has_examples_that_can_be_parsed(words):
     examples = re.findall(r"^  dlbench (.*)$", COMMANDS[words].epilog, re.MULTILINE)
     assert examples
     for example in examples:
@@ -50,11 +50,11 @@ def test_help_documents_the_exit_status(words):
 
 
 @every_command
-def test_every_command_answers_in_json(words):
+def test_every_command_has_json_output(words):
     assert words in WITHOUT_JSON or "--json" in COMMANDS[words].format_help()
 
 
-def test_help_of_the_whole_command_documents_every_exit_status(capsys):
+def test_the_main_help_documents_every_exit_status(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     assert re.findall(r"^  (\d)    ", capsys.readouterr().out, re.MULTILINE) == ["0", "1", "2", "3"]
@@ -64,13 +64,13 @@ ANSWERS = ("models", "models gatech-lenet", "env list", "env where", "data list"
 
 
 @pytest.mark.parametrize("call", ANSWERS)
-def test_an_answer_in_json_is_one_document(call, capsys):
+def test_json_output_is_one_document(call, capsys):
     assert main([*call.split(), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_a_completion_names_every_command(shell, capsys):
+def test_a_completion_script_names_every_command(shell, capsys):
     assert main(["completion", shell]) == 0
     out = capsys.readouterr().out
     assert all(words[0] in out for words in COMMANDS)

@@ -12,7 +12,7 @@ from tests.doubles import records, sessions
 CASE = records.case().id
 
 
-def of_day(day, step=0.01, torch="2.12.0"):
+def runs_of_day(day, step=0.01, torch="2.12.0"):
     began = f"2026-11-{day:02}T02:14:05+00:00"
     versions = {**records.VERSIONS, "torch": torch}
     return [replace(run, began=began, versions=versions) for run in records.runs(steps=(step,) * 3)]
@@ -20,22 +20,22 @@ def of_day(day, step=0.01, torch="2.12.0"):
 
 @pytest.fixture
 def history(tmp_path, monkeypatch, capsys):
-    """The history of the folder that the command is called in: two days, of which the second is slower."""
+    """A history in the current folder: two days, of which the second is slower."""
     monkeypatch.chdir(tmp_path)
-    second = sessions.write(tmp_path / "journals", "b", of_day(12, 0.02, "2.13.0"))
-    first = sessions.write(tmp_path / "journals", "a", of_day(11))
+    second = sessions.write(tmp_path / "journals", "b", runs_of_day(12, 0.02, "2.13.0"))
+    first = sessions.write(tmp_path / "journals", "a", runs_of_day(11))
     assert main(["history", "--add", str(second), str(first)]) == 0
     capsys.readouterr()
     return tmp_path / "history"
 
 
-def test_without_a_case_all_are_listed(history, capsys):
+def test_without_a_case_all_cases_are_listed(history, capsys):
     assert main(["history"]) == 0
     _, line = capsys.readouterr().out.splitlines()
     assert line.split() == [CASE, records.machine().name, "2", "6", "2026-11-11", "2026-11-12"]
 
 
-def test_sessions_are_in_the_order_of_time_with_what_changed(history, capsys):
+def test_sessions_are_in_order_of_time_with_changed_versions(history, capsys):
     assert main(["history", CASE]) == 0
     title, _, first, second, *_ = capsys.readouterr().out.splitlines()
     assert title == f"{CASE} on {records.machine().name}"
@@ -44,14 +44,14 @@ def test_sessions_are_in_the_order_of_time_with_what_changed(history, capsys):
     assert second.endswith("torch 2.12.0 → 2.13.0")
 
 
-def test_a_pattern_finds_cases(history, capsys):
+def test_a_pattern_selects_cases(history, capsys):
     assert main(["history", "*pytorch*", "--json"]) == 0
     first, second = json.loads(capsys.readouterr().out)
     assert [round(row["figures"]["step_time"], 4) for row in (first, second)] == [0.01, 0.02]
     assert second["changed"] == ["torch 2.12.0 → 2.13.0"]
 
 
-def test_an_unknown_case_is_told_with_the_nearest(history, capsys):
+def test_an_unknown_case_is_reported_with_the_closest_match(history, capsys):
     assert main(["history", CASE[:-1]]) == 2
     assert f"did you mean '{CASE}'?" in capsys.readouterr().err
 
@@ -65,24 +65,24 @@ def test_a_damaged_file_is_named_and_the_others_are_shown(history, capsys):
     assert path.name in shown.err
 
 
-def test_no_history_is_an_error_that_says_what_writes_one(tmp_path, monkeypatch, capsys):
+def test_the_error_for_a_missing_history_says_how_to_write_one(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["history", CASE]) == 2
     assert "pytest --dlbench-history" in capsys.readouterr().err
 
 
-def test_a_day_that_is_none_is_a_wrong_call(history, capsys):
+def test_an_invalid_date_is_a_usage_error(history, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["history", CASE, "--since", "yesterday"])
     assert ended.value.code == 2
 
 
-# Changes of level
+# Level shifts
 
 
 @pytest.fixture
 def nightly(tmp_path, monkeypatch, capsys):
-    """Forty nights, the last eight of them ten percent slower."""
+    """Forty nights, of which the last eight are 10 % slower."""
     monkeypatch.chdir(tmp_path)
     for night in range(40):
         step = 0.01 * (1 + 0.002 * (night % 5 - 2)) * (1.1 if night >= 32 else 1)
@@ -93,22 +93,22 @@ def nightly(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
-def test_a_change_of_level_is_told_with_its_beginning_and_its_size(nightly, capsys):
+def test_a_level_shift_is_reported_with_its_start_and_size(nightly, capsys):
     assert main(["history", CASE]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step_time is worse")]
     assert line.startswith("step_time is worse from 2026-11-02T02:00:00 on, ratio 1.1")
-    assert line.endswith("as the session of 2026-11-04T02:00:00 told")
+    assert line.endswith("detected in the session of 2026-11-04T02:00:00")
 
 
-def test_a_change_of_level_is_in_the_session_that_it_begins_with(nightly, capsys):
+def test_a_level_shift_is_listed_in_the_session_in_which_it_began(nightly, capsys):
     assert main(["history", CASE, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    (begun,) = [row for row in rows if row["change_points"]]
-    assert begun["began"] == "2026-11-02T02:00:00+00:00"
-    found = {point["metric"]: point["is_worse"] for point in begun["change_points"]}
+    (shifted,) = [row for row in rows if row["change_points"]]
+    assert shifted["began"] == "2026-11-02T02:00:00+00:00"
+    found = {point["metric"]: point["is_worse"] for point in shifted["change_points"]}
     assert found == {"step_time": True, "throughput": True, "first_step": True}
 
 
-def test_too_few_sessions_for_a_change_of_level_are_told(history, capsys):
+def test_too_few_sessions_for_a_level_shift_are_reported(history, capsys):
     assert main(["history", CASE]) == 0
-    assert "2 sessions: changes of level are looked for after the first 30" in capsys.readouterr().out
+    assert "2 sessions: level shifts are detected only after the first 30" in capsys.readouterr().out

@@ -19,7 +19,7 @@ from pytest_dlbench.cli.main import main
         (["layers", "lenet"], "dlbench layers is now: dlbench models NAME"),
     ],
 )
-def test_a_removed_command_answers_with_the_new_spelling(removed, new, capsys):
+def test_a_removed_command_names_its_replacement(removed, new, capsys):
     assert main(removed) == 2
     assert new in capsys.readouterr().err
 

@@ -22,24 +22,24 @@ def test_a_model_is_shown_layer_by_layer_with_the_total(capsys):
     assert lines[-1].split() == ["total", "431,080", "2,293,000"]
 
 
-def test_an_unknown_model_is_reported_with_the_nearest(capsys):
+def test_an_unknown_model_is_reported_with_the_closest_match(capsys):
     assert main(["models", "gatech-lennet"]) == 2
     assert "did you mean 'gatech-lenet'?" in capsys.readouterr().err
 
 
-def test_the_native_model_is_what_the_framework_prints_of_it(capsys):
+def test_the_native_model_is_printed_by_the_framework(capsys):
     assert main(["models", "gatech-lenet", "--native", "pytorch"]) == 0
     out = capsys.readouterr().out
     assert "Conv2d(1, 20, kernel_size=(5, 5), stride=(1, 1))" in out
     assert "Linear(in_features=800, out_features=500, bias=True)" in out
 
 
-def test_a_native_model_of_an_unknown_framework_is_reported_with_the_nearest(capsys):
+def test_a_native_model_of_an_unknown_framework_is_reported_with_the_closest_match(capsys):
     assert main(["models", "gatech-lenet", "--native", "pytorhc"]) == 2
     assert "did you mean 'pytorch'?" in capsys.readouterr().err
 
 
-def test_a_native_model_of_an_unknown_name_is_reported_with_the_nearest(capsys):
+def test_a_native_model_of_an_unknown_name_is_reported_with_the_closest_match(capsys):
     assert main(["models", "gatech-lennet", "--native", "pytorch"]) == 2
     assert "did you mean 'gatech-lenet'?" in capsys.readouterr().err
 

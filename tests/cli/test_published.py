@@ -15,7 +15,7 @@ def test_the_studies_are_listed(capsys):
     assert names == ["tartu", "hkbu", "gatech", "rosetta", "thesis"]
 
 
-def test_a_study_is_shown_with_its_sources_figures_and_flaws(capsys):
+def test_a_study_is_shown_with_sources_figures_and_flaws(capsys):
     assert main(["published", "hkbu"]) == 0
     out = capsys.readouterr().out
     assert "hkbu_table7.csv: table 7" in out
@@ -23,14 +23,14 @@ def test_a_study_is_shown_with_its_sources_figures_and_flaws(capsys):
     assert sum(line.startswith("MXNet ") for line in out.splitlines()) == 100
 
 
-def test_a_study_is_there_as_json(capsys):
+def test_a_study_is_printed_as_json(capsys):
     assert main(["published", "thesis", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert len(told) == 675
-    assert told[0]["flaws"]
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer) == 675
+    assert answer[0]["flaws"]
 
 
-def test_an_unknown_study_is_told_with_the_nearest(capsys):
+def test_an_unknown_study_is_reported_with_the_closest_match(capsys):
     assert main(["published", "hkub"]) == 2
     assert "did you mean 'hkbu'?" in capsys.readouterr().err
 
@@ -42,21 +42,21 @@ def journals(tmp_path):
     return tmp_path
 
 
-def test_ours_is_set_beside_theirs_with_what_held(journals, capsys):
+def test_published_figures_are_compared_with_ours(journals, capsys):
     assert main(["published", "hkbu", "--beside", str(journals)]) == 0
     out = capsys.readouterr().out
     assert "published orders of two frameworks" in out
     assert "hkbu, hkbu-fcn-r: MXNet: is fed raw bytes" in out
 
 
-def test_ours_beside_theirs_is_there_as_json(journals, capsys):
+def test_the_comparison_is_printed_as_json(journals, capsys):
     assert main(["published", "--beside", str(journals), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {one["held"] for one in told} <= {"held", "did not hold", "undecided"}
-    assert all(one["cell"]["source"] == "hkbu" for one in told)
+    answer = json.loads(capsys.readouterr().out)
+    assert {one["held"] for one in answer} <= {"held", "did not hold", "undecided"}
+    assert all(one["cell"]["source"] == "hkbu" for one in answer)
 
 
-def test_records_of_nothing_that_was_published_are_told(tmp_path, capsys):
+def test_records_that_match_no_published_figure_have_exit_status_1(tmp_path, capsys):
     write(Journal(tmp_path), [judged("tensorflow", "mine")])
     assert main(["published", "--beside", str(tmp_path)]) == 1
-    assert "no published cell has a model" in capsys.readouterr().out
+    assert "no published cell has this model" in capsys.readouterr().out

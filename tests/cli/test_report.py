@@ -17,7 +17,7 @@ def journal(tmp_path):
     return journal.path
 
 
-def test_a_page_and_every_chart_as_svg_and_png_are_written(journal, tmp_path, capsys):
+def test_the_page_is_written_with_every_chart_as_svg_and_png(journal, tmp_path, capsys):
     assert main(["report", str(journal.parent), "-o", str(tmp_path / "out")]) == 0
     charts = {path.stem for path in (tmp_path / "out" / "charts").iterdir()}
     files = [*(f"charts/{name}.{kind}" for name in charts for kind in ("svg", "png")), "report.html"]
@@ -26,25 +26,25 @@ def test_a_page_and_every_chart_as_svg_and_png_are_written(journal, tmp_path, ca
     assert f"2 cases, {len(charts)} charts" in capsys.readouterr().out
 
 
-def test_the_page_can_be_had_without_pictures(journal, tmp_path):
+def test_the_page_can_be_written_without_images(journal, tmp_path):
     assert main(["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures"]) == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.html"]
 
 
-def test_a_damaged_line_is_told_and_the_rest_is_shown(journal, tmp_path, capsys):
+def test_a_damaged_line_is_reported_and_the_rest_is_shown(journal, tmp_path, capsys):
     journal.write_bytes(journal.read_bytes()[:-20])
     assert main(["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures"]) == 1
     assert f"{journal}, line 8" in capsys.readouterr().err
     assert "line 8" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_without_the_extra_it_says_what_to_install(journal, capsys, monkeypatch):
+def test_without_the_extra_the_error_says_what_to_install(journal, capsys, monkeypatch):
     monkeypatch.setattr(extras, "REPORT", {"a_module_that_nobody_has": "altair"})
     assert main(["report", str(journal)]) == 2
     assert 'needs altair, not installed here: pip install "pytest-dlbench[report]"' in capsys.readouterr().err
 
 
-def test_a_history_joins_the_page_and_one_that_is_not_there_is_told(journal, tmp_path, capsys):
+def test_a_history_is_added_to_the_page_and_a_missing_one_is_reported(journal, tmp_path, capsys):
     main(["history", "--history", str(tmp_path / "history"), "--add", str(journal)])
     arguments = ["report", str(journal), "-o", str(tmp_path / "out"), "--no-pictures", "--json", "--history"]
     capsys.readouterr()

@@ -15,7 +15,7 @@ CASE = "training-pytorch-mnist-cnn-digits28-cpu-quick"
 
 @pytest.fixture
 def journals(tmp_path, monkeypatch):
-    """The .dlbench of the folder that the command is called in, with two sessions."""
+    """A folder .dlbench with two sessions, in the current folder."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / ".dlbench"
     sessions.write(folder, "a")
@@ -25,7 +25,7 @@ def journals(tmp_path, monkeypatch):
 
 @pytest.fixture
 def journal(tmp_path):
-    """A journal of one judged case and of one whose session was cut short."""
+    """A journal with one judged case and one whose session was interrupted."""
     journal = Journal(tmp_path)
     case = records.case("training-jax-mnist-cnn-digits28-cpu-quick")
     for run in records.runs():
@@ -48,13 +48,13 @@ def test_sessions_are_listed_as_json(journals, capsys):
     assert (first["cases"], first["runs"], second["outcomes"]) == (1, 3, {"regressed": 1})
 
 
-def test_where_nothing_was_recorded_the_message_says_what_records(tmp_path, monkeypatch, capsys):
+def test_the_error_without_recorded_sessions_says_how_to_record_one(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["runs", "list"]) == 2
-    assert "there is no session in .dlbench: run pytest here, or name files and folders" in capsys.readouterr().err
+    assert "no session in .dlbench: run pytest in this folder, or name files and folders" in capsys.readouterr().err
 
 
-def test_a_damaged_session_is_told_and_the_others_are_listed(journals, capsys):
+def test_a_damaged_session_is_reported_and_the_others_are_listed(journals, capsys):
     (journals / "20990101T000000-1.jsonl").write_bytes(b"{rub")
     assert main(["runs", "list"]) == 1
     shown = capsys.readouterr()
@@ -76,25 +76,25 @@ def test_a_run_that_did_not_finish_is_shown_with_its_outcome(tmp_path, capsys):
     assert " timeout " in capsys.readouterr().out
 
 
-def test_a_case_is_shown_as_json_with_everything(journals, capsys):
+def test_a_case_is_printed_as_json_with_its_runs(journals, capsys):
     assert main(["runs", "show", CASE, "--json"]) == 0
     first, _ = json.loads(capsys.readouterr().out)
     assert [run["seed"] for run in first["record"]["runs"]] == [1, 2, 3]
 
 
-def test_an_unknown_case_is_told_with_the_nearest(journals, capsys):
+def test_an_unknown_case_is_reported_with_the_closest_match(journals, capsys):
     assert main(["runs", "show", "trainin-pytorch-mnist-cn"]) == 2
     assert f"did you mean '{CASE}'?" in capsys.readouterr().err
 
 
-def test_a_journal_shows_judged_cases_and_runs_that_were_not(journal, capsys):
+def test_a_journal_shows_judged_cases_and_those_that_were_not(journal, capsys):
     assert main(["runs", "journal", str(journal)]) == 0
     out = capsys.readouterr().out
     assert "pytorch-mnist-cnn-digits28-cpu" in out
     assert "not judged: training-jax-mnist-cnn-digits28-cpu-quick: run 1 finished" in out
 
 
-def test_a_journal_that_was_cut_short_is_told_with_its_line_and_the_rest_is_kept(journal, capsys):
+def test_the_truncated_line_of_a_journal_is_reported_and_the_rest_is_shown(journal, capsys):
     journal.write_bytes(journal.read_bytes()[:-30])
     assert main(["runs", "journal", str(journal)]) == 1
     shown = capsys.readouterr()
@@ -103,12 +103,12 @@ def test_a_journal_that_was_cut_short_is_told_with_its_line_and_the_rest_is_kept
     assert "the others are kept" in shown.err
 
 
-def test_a_journal_that_is_not_there_is_an_error(tmp_path, capsys):
+def test_a_missing_journal_is_a_usage_error(tmp_path, capsys):
     assert main(["runs", "journal", str(tmp_path / "none.jsonl")]) == 2
     assert "No such file" in capsys.readouterr().err
 
 
-def test_a_journal_in_json_has_its_entries(journal, capsys):
+def test_a_journal_is_printed_as_json_with_all_entries(journal, capsys):
     assert main(["runs", "journal", str(journal), "--json"]) == 0
     assert [
         next(iter(entry.keys() - {"format", "context", "recipe"})) for entry in json.loads(capsys.readouterr().out)

@@ -112,7 +112,7 @@ def test_comments_after_a_pin_list_what_needs_it(lock):
     assert needs["numpy"] == set()
 
 
-def test_requirements_without_such_comments_list_no_needs(lock):
+def test_requirements_without_such_comments_list_no_dependencies(lock):
     assert not lock("requirements.txt", "torch==2.13.0\nnumpy==2.4.6\n").lists_dependencies
 
 

@@ -71,7 +71,7 @@ def test_five_seeds_against_five_clear_what_is_the_same():
 
 
 @pytest.mark.parametrize(("diverged", "expected"), [(3, 0.029), (0, 1.0)])
-def test_divergences_are_held_against_chance(diverged, expected):
+def test_divergences_are_compared_with_chance(diverged, expected):
     found = more_divergences(Divergences(runs=5, diverged=0), Divergences(runs=5, diverged=diverged))
     assert found == pytest.approx(expected, abs=0.001)
 
@@ -115,7 +115,7 @@ def test_leaving_out_who_never_got_there_would_hide_that_they_did_not():
     assert found.p_value < 0.1
 
 
-def test_sides_that_never_got_there_are_not_told_apart():
+def test_sides_that_never_got_there_are_not_distinguished():
     found = compare_times(side(30.0, 30.0, ended=(30.0,)), side(30.0, 30.0, ended=(30.0,)))
     assert found.p_value == 1.0
     assert isinf(found.longer.upper)

@@ -26,7 +26,7 @@ def search(versions, first_bad, silent):
 
 
 def skipping(places):
-    """What those say that cannot be told."""
+    """The answers of versions that cannot be decided."""
     return {place: Answer.INCONCLUSIVE if place % 2 else Answer.SKIPPED for place in places}
 
 

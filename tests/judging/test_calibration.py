@@ -33,7 +33,7 @@ def test_ten_quiet_runs_narrow_what_is_assumed():
 
 @settings(deadline=None)  # The first one loads SciPy.
 @given(st.floats(0.003, 0.2), st.floats(1.01, 3.0))
-def test_what_lies_further_apart_needs_a_wider_tolerance(spread, factor):
+def test_a_larger_spread_needs_a_wider_tolerance(spread, factor):
     narrow, wide = (calibration.smallest(STEP_TIME, sd, alpha=0.0025, max_pairs=20) for sd in (spread, factor * spread))
     assert 0 < narrow < wide
 

@@ -38,7 +38,7 @@ def test_one_context_has_no_obstacles():
     assert obstacles(records.context(), records.context()) == ()
 
 
-def test_all_obstacles_are_told():
+def test_all_obstacles_are_reported():
     other = records.context(**{name: value for name, (value, _) in OTHER.items()})
     assert len(obstacles(records.context(), other)) == len(OTHER)
 
@@ -68,26 +68,26 @@ def test_what_a_kernel_tells_differently_of_one_machine_class_is_no_obstacle():
     assert obstacles(records.context(), records.context(machine=renamed)) == ()
 
 
-def test_a_changed_version_is_told_with_both_numbers():
+def test_a_changed_version_is_reported_with_both_numbers():
     assert changes({"numpy": "2.4.6", "torch": "2.12.0"}, {"numpy": "2.4.6", "torch": "2.13.0"}) == (
         differs("torch", "2.12.0", "2.13.0"),
     )
 
 
-def test_a_version_that_came_is_told():
+def test_a_version_that_came_is_reported():
     assert changes({}, {"cudnn": "9.1"}) == (differs("cudnn", None, "9.1"),)
 
 
-def test_a_version_that_went_is_told():
+def test_a_version_that_went_is_reported():
     assert changes({"cudnn": "9.1"}, {}) == (differs("cudnn", "9.1", None),)
 
 
-def test_a_setting_within_a_recipe_is_told_with_its_path():
+def test_a_setting_within_a_recipe_is_reported_with_its_path():
     faster = {**records.RECIPE, "optimizer": {**records.RECIPE["optimizer"], "learning_rate": 0.1}}
     assert changes(records.RECIPE, faster) == (differs("optimizer.learning_rate", 0.01, 0.1),)
 
 
-def test_another_optimizer_is_told_by_all_its_settings():
+def test_another_optimizer_is_reported_by_all_its_settings():
     other = {**records.RECIPE, "optimizer": {"kind": "adam", "learning_rate": 0.01, "beta": 0.9}}
     assert changes(records.RECIPE, other) == (
         differs("optimizer.kind", "sgd", "adam"),

@@ -30,7 +30,7 @@ def line(foreign, ours=1.0):
 
 
 def observed(foreign, ours=1.0):
-    """A run of 100 steps in ten seconds; those beside a neighbour take twice as long."""
+    """A run of 100 steps in ten seconds; contended ones take twice as long."""
     seconds, moment = [], 0.0
     while moment < PERIOD * len(foreign) - SLOW:
         seconds.append(SLOW if foreign[int(moment / PERIOD)] > 0.5 else USUAL)
@@ -43,7 +43,7 @@ def observed(foreign, ours=1.0):
 QUIET, BUSY = (0.0,) * 4, (1.0,) * 4
 
 
-def test_steps_beside_a_neighbour_count_for_no_step_time_where_most_had_none():
+def test_contended_steps_are_excluded_from_step_times_unless_they_are_most():
     run = observed(QUIET * 6 + BUSY * 2 + QUIET * 2)
     assert run.contention.is_cut
     assert SLOW not in quiet_steps(run)
@@ -82,8 +82,8 @@ def test_a_run_without_a_time_line_tells_none(build):
     assert contention(build()) is None
 
 
-def test_steps_behind_an_evaluation_are_looked_for_where_they_were():
-    # A hundred steps of 0.1 s; behind the first 39 the machine evaluated for two seconds, beside others.
+def test_steps_after_an_evaluation_have_their_own_times():
+    # A hundred steps of 0.1 s; after the first 39 there was an evaluation of two seconds, during other load.
     trained = replace(records.training((USUAL,) * 100), began_seconds=0.0, resumed=((39, 6.0),))
     usage = {"train": records.usage(core_use=(0.5,) * CORES)}
     observed = line(QUIET * 4 + BUSY * 2 + QUIET * 6)

@@ -13,11 +13,11 @@ def with_foreign(cpus, seconds=2.0):
     return replace(quiet, usage={**quiet.usage, **usage})
 
 
-def test_a_quiet_machine_is_not_worth_a_word():
+def test_a_quiet_machine_has_no_disturbances():
     assert disturbances([with_foreign(0.05), with_foreign(0.1)]) == ()
 
 
-def test_neighbours_are_told_with_how_much_they_used_and_in_how_many_runs():
+def test_neighbours_are_reported_with_how_much_they_used_and_in_how_many_runs():
     (warning,) = disturbances([with_foreign(0.05), with_foreign(0.9), with_foreign(1.1)])
     assert warning == reasons.Neighbours(cpus=1.0, disturbed=2, runs=3)
 
@@ -35,7 +35,7 @@ def test_an_invalid_run_is_marked_with_its_reason():
     assert warning == reasons.InvalidRuns(invalid=1, runs=2, first="the machine ran on its battery")
 
 
-def test_a_training_that_never_settled_is_told():
+def test_a_training_that_never_settled_is_reported():
     (warning,) = disturbances([replace(run(), warm_up=WarmUp(steps=25, is_steady=False))])
     assert warning == reasons.NeverSteady(unsteady=1, runs=1)
 
@@ -49,18 +49,18 @@ def test_page_faults_are_told_where_the_kernel_takes_much_of_the_time():
     assert disturbances([with_faults(50_000, 0.1), with_faults(500, 2.0)]) == ()
 
 
-def test_processes_that_were_left_behind_are_named():
+def test_processes_that_outlived_a_worker_are_named():
     (warning,) = disturbances([replace(run(), survivors=("python3",))])
     assert warning == reasons.Survivors(names=("python3",))
 
 
-def test_steps_that_were_cut_are_told_with_their_number():
+def test_steps_that_were_cut_are_reported_with_their_number():
     runs = [replace(run(), contention=Contention(steps=7, is_cut=is_cut)) for is_cut in (True, True, False)]
     (warning,) = disturbances(runs)
     assert warning == reasons.StepsExcluded(steps=14, runs=2)
 
 
-def test_first_steps_with_and_without_compiling_are_told_apart():
+def test_first_steps_with_and_without_compiling_are_distinguished():
     cold, warm = (replace(run(), compiled=state) for state in ("cold", "warm"))
     (warning,) = disturbances([cold, warm, warm])
     assert warning == reasons.UnevenCompilation(cold=1, runs=3)

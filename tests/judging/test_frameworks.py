@@ -130,6 +130,6 @@ def test_two_frameworks_are_not_ranked():
     assert rank(table(a=EIGHT["a"], b=EIGHT["b"])) is None
 
 
-def test_frameworks_that_are_alike_on_every_data_set_are_not_told_apart():
+def test_frameworks_that_are_alike_on_every_data_set_are_not_distinguished():
     found = rank({name: dict.fromkeys(map(str, range(8)), 0.01) for name in "abc"})
     assert (set(found.mean_ranks.values()), found.p_value) == ({2.0}, 1.0)

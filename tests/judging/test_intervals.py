@@ -144,7 +144,7 @@ def test_the_spread_of_sessions_stays_however_many_runs_there_are():
     assert width(between([0.0] * 500, [0.0] * 500)) / 2 > 1.645 * sqrt(2) * TIME.session_sd
 
 
-def test_what_is_assumed_makes_runs_that_lie_far_apart_no_quieter():
+def test_what_is_assumed_makes_runs_with_a_large_spread_no_quieter():
     # Variance 0.1² on both sides, t of 4 degrees at 95 %.
     far = [-0.1, 0.0, 0.1]
     assert between(far, far, session_sd=0.0, is_robust=False).upper == pytest.approx(
@@ -244,7 +244,7 @@ def accuracies(*, change, sd=ACCURACY.run_sd):
 
 @pytest.mark.parametrize("sd", [0.1, 0.28, 0.6, 3.0])
 @pytest.mark.parametrize("outcome", [VerdictOutcome.REGRESSED, VerdictOutcome.EQUIVALENT])
-def test_a_loss_of_accuracy_at_the_tolerance_is_rarely_called_either_however_far_seeds_lie_apart(outcome, sd):
+def test_a_loss_of_accuracy_at_the_tolerance_is_rarely_called_either_whatever_the_spread_of_seeds(outcome, sd):
     assert accuracies(change=-1.0, sd=sd)[outcome] <= 0.065
 
 

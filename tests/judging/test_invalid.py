@@ -1,4 +1,4 @@
-"""What a run is disqualified for, and what it is not."""
+"""What makes a run invalid, and what does not."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
 from tests.doubles.records import run, unfinished, usage
 
 QUIET = {"wall_seconds": 10.0, "user_seconds": 18.0, "system_seconds": 1.0, "core_use": (0.95, 0.95)}
-# The kernel's own work, a browser, somebody's tests beside it: what a CI machine usually has.
+# The kernel's own work, a browser, other people's tests: what a CI machine usually runs.
 BUSY = {**QUIET, "foreign_cpus": 0.9, "waited_seconds": 15.0, "steal_cpus": 0.2, "throttlings": 3, "major_faults": 50}
 
 
@@ -34,26 +34,26 @@ def test_a_usual_machine_is_good_enough(usual):
         ({"throttlings": 200}, "the processor was too hot, and slowed 200 times"),
     ],
 )
-def test_trouble_of_the_machine_disqualifies(changes, reason):
+def test_trouble_of_the_machine_invalidates_a_run(changes, reason):
     assert disqualified(with_training(**{**QUIET, **changes})) == (reason,)
 
 
-def test_a_battery_disqualifies():
+def test_running_on_battery_invalidates_a_run():
     assert disqualified(replace(with_training(**QUIET), on_battery=True)) == ("the machine ran on its battery",)
 
 
 @pytest.mark.parametrize(
     ("changes", "reasons"),
     [
-        ({"slowed_by": ("hot (driver)",)}, ("the card Acme was slowed: hot (driver)",)),
-        ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the card Acme was slowed: hot (driver)",)),
-        ({"foreign_processes": 2}, ("2 processes of others used the card Acme",)),
-        # Most cards train at their power limit, and in a container nobody knows whose processes are whose.
+        ({"slowed_by": ("hot (driver)",)}, ("the GPU Acme was throttled: hot (driver)",)),
+        ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the GPU Acme was throttled: hot (driver)",)),
+        ({"foreign_processes": 2}, ("2 other processes used the GPU Acme",)),
+        # Most GPUs train at their power limit, and in a container the owners of processes are unknown.
         ({"slowed_by": (POWER_LIMIT,)}, ()),
         ({"foreign_processes": None}, ()),
     ],
 )
-def test_trouble_of_a_card_disqualifies_and_its_power_limit_does_not(changes, reasons):
+def test_trouble_of_a_gpu_invalidates_a_run_and_its_power_limit_does_not(changes, reasons):
     card = GpuUsage(name="Acme", uuid="GPU-1", **{"foreign_processes": 0, **changes})
     assert disqualified(with_training(**QUIET, gpus=(card,))) == reasons
 
@@ -70,7 +70,7 @@ def test_a_training_of_less_than_a_second_says_too_little():
     assert disqualified(with_training(**{**BUSY, "wall_seconds": 0.5, "waited_seconds": 500.0})) == ()
 
 
-def test_a_run_that_was_not_trained_has_nothing_to_disqualify():
+def test_a_run_that_was_not_trained_is_never_invalid():
     assert disqualified(unfinished(RunOutcome.CRASHED)) == ()
 
 

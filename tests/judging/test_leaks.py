@@ -47,7 +47,7 @@ def test_what_is_allocated_before_the_steady_steps_is_no_growth():
     assert growth(run(loading)) == 0.0
 
 
-def test_evaluation_behind_the_training_is_no_growth():
+def test_evaluation_after_the_training_is_no_growth():
     assert growth(run([500.0] * 46 + [2000.0] * 3)) == 0.0
 
 
@@ -67,11 +67,11 @@ def test_what_the_first_evaluation_between_steps_needs_is_no_growth():
     assert growth(evaluated(50, SETTLED)) == 0.0
 
 
-def test_growth_behind_the_first_evaluation_is():
+def test_growth_after_the_first_evaluation_is():
     assert growth(evaluated(50, LEAKING)) == pytest.approx(200 * 5 / 12 / 558, rel=0.02)
 
 
-def test_too_few_steps_behind_the_first_evaluation_say_nothing():
+def test_too_few_steps_after_the_first_evaluation_say_nothing():
     assert isnan(growth(evaluated(70, SETTLED)))
 
 
@@ -112,7 +112,7 @@ def test_an_interval_across_the_tolerance_is_inconclusive():
     assert is_leaking(Interval(estimate=2.0, lower=1.0, upper=3.0), 2.0) is VerdictOutcome.INCONCLUSIVE
 
 
-def test_a_leak_is_held_against_no_growth():
+def test_a_leak_is_compared_with_no_growth():
     found = verdict([run(LEAKING)] * 3, 2.0)
     assert (found.outcome, found.old, found.new) == (VerdictOutcome.REGRESSED, 0.0, pytest.approx(0.295, rel=0.01))
 

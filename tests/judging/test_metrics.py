@@ -130,11 +130,11 @@ def test_tokens_are_as_many_a_sample_as_went_in():
     assert value("token_throughput", run) == pytest.approx(30 * value("throughput", run))
 
 
-def test_what_a_framework_took_of_its_card_is_what_it_says():
+def test_gpu_memory_is_what_the_framework_reports():
     assert value("gpu_allocated", records.run(training=replace(records.training(), device_peak_bytes=7))) == 7
 
 
-def test_the_latency_of_a_batch_is_read_behind_the_first():
+def test_the_latency_of_a_batch_excludes_the_first():
     run = records.inferred((9.0, *(0.1 * tenth for tenth in range(1, 12))), batch_size=4)
     assert [value(name, run) for name in OF_INFERENCE] == pytest.approx([0.2, 0.6, 1.0])
     assert value("throughput", run) == pytest.approx(4 * 11 / 6.6)
@@ -151,7 +151,7 @@ def test_a_summary_of_inference_has_its_figures():
 
 
 @pytest.mark.parametrize("name", sorted(OF_SOME_MACHINES))
-def test_what_only_some_machines_tell_is_read_off_their_runs_and_left_out_elsewhere(name):
+def test_what_only_some_machines_tell_is_read_off_their_runs_and_absent_elsewhere(name):
     usage = {"train": records.usage(gpus=(CARD,), readings={"package_joules": 80.0})}
     training = replace(records.run().training, device_peak_bytes=100)
     assert value(name, records.run(usage=usage, training=training)) > 0
@@ -163,7 +163,7 @@ def test_energy_is_of_the_processors_and_their_memory():
     assert value("energy", records.run(usage=usage)) == 84.0
 
 
-def test_cards_add_their_energy_and_the_fullest_counts():
+def test_gpus_add_their_energy_and_the_fullest_counts():
     other = replace(CARD, energy_joules=1.0, memory_peak_bytes=9)
     run = records.run(usage={"train": records.usage(gpus=(CARD, other))})
     assert (value("gpu_energy", run), value("gpu_memory", run)) == (CARD.energy_joules + 1.0, CARD.memory_peak_bytes)
@@ -173,7 +173,7 @@ def test_page_faults_are_those_of_a_step():
     assert value("page_faults", records.run()) == 5000 / records.STEPS
 
 
-def test_a_metric_that_one_run_lacks_is_left_out_of_all():
+def test_a_metric_that_one_run_lacks_is_excluded_for_all():
     assert "load_time" in read_all(records.runs())
     lacking = records.run(training=replace(records.training(), load_seconds=None))
     assert "load_time" not in read_all([*records.runs(), lacking])

@@ -15,7 +15,7 @@ def test_the_largest_change_comes_first_whether_longer_or_shorter():
 
 
 @given(profiles, profiles)
-def test_old_and_new_can_change_places(old, new):
+def test_old_and_new_are_symmetric(old, new):
     forth, back = operator_changes(old, new), operator_changes(new, old)
     assert forth == tuple(OperatorTime(name=one.name, old=one.new, new=one.old) for one in back)
 

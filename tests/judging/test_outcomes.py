@@ -88,7 +88,7 @@ def test_without_a_gate_what_is_broken_or_worse_fails():
     assert failing() == BROKEN
 
 
-def test_a_gate_also_fails_on_what_it_cannot_tell():
+def test_a_gate_also_fails_on_what_it_cannot_decide():
     assert failing(is_gate=True) == BROKEN | UNTOLD
 
 
@@ -100,12 +100,12 @@ def test_a_strict_gate_lets_nothing_pass_but_a_pass():
     assert failing(is_gate=True, is_strict=True) == set(CaseOutcome) - {CaseOutcome.PASSED}
 
 
-def test_in_the_shadow_only_what_is_broken_fails():
+def test_in_report_only_mode_only_what_is_broken_fails():
     assert failing(is_strict=True, is_shadow=True) == BROKEN - {CaseOutcome.REGRESSED}
 
 
 @pytest.mark.parametrize("allowed", sorted(UNTOLD))
-def test_a_gate_lets_pass_what_it_is_told_to(allowed):
+def test_a_gate_lets_pass_what_it_is_reported_to(allowed):
     assert failing(is_gate=True, allowed=[allowed]) == BROKEN | UNTOLD - {allowed}
 
 

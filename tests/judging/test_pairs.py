@@ -70,7 +70,7 @@ def test_limits_are_in_the_unit_of_the_differences():
     assert (limit(TIME, 0.05), limit(ACCURACY, 1.0)) == (log(1.05), 1.0)
 
 
-def test_the_usual_step_is_judged_as_the_quickest_tenth_is():
+def test_the_usual_step_is_judged_as_the_10_percent_quantile_is():
     assert paired_tolerances({"step_time": 0.05}) == {"step_time": 0.05, "step_time_median": 0.05}
 
 
@@ -90,7 +90,7 @@ def test_the_spread_is_that_of_neighbours_so_that_drift_does_not_count():
     assert reference_spread(TIME, drifting) == pytest.approx(1.4826 * 0.05)
 
 
-def test_runs_that_agree_by_luck_are_no_certainty():
+def test_runs_that_agree_by_chance_are_no_certainty():
     assert (reference_spread(TIME, [1.0] * 10), reference_spread(MEMORY, [1.0] * 10)) == (0.003, 0.002)
 
 
@@ -125,7 +125,7 @@ def test_a_verdict_on_throughput_shows_its_own_direction():
     assert shown.lower < 0.8 < shown.upper
 
 
-def test_pairs_behind_the_decision_are_not_in_its_figures():
+def test_pairs_after_the_decision_are_not_in_its_figures():
     pairs = [pair(1.0, 1.2)] * 3 + [pair(1.0, 9.0)] * 5
     found = decide([difference(TIME, one) for one in pairs], 0.003, Rule(tolerance=log(1.05)))
     assert verdict(TIME, pairs, found, 0.05).new == pytest.approx(1.2)

@@ -55,7 +55,7 @@ def test_giving_up_costs_a_few_percent():
 
 @law
 @given(st.floats(min_value=0.001, max_value=1), st.integers(min_value=3, max_value=19))
-def test_more_pairs_tell_more(spread, pairs):
+def test_more_pairs_detect_more(spread, pairs):
     assert smallest_tolerance(spread, max_pairs=pairs + 1) < smallest_tolerance(spread, max_pairs=pairs)
 
 
@@ -92,7 +92,7 @@ def test_at_that_tolerance_a_session_is_cleared_as_far_as_nine_in_ten_lie(values
 
 
 def expected_outcome(name, stored, errors, tolerance):
-    """Of three runs that lie so many standard errors from the stored ones, and as far apart as those do."""
+    """Three runs at this many standard errors from the stored ones, with the same spread."""
     metric = METRICS[name]
     values = np.array([badness(metric, value) for value in stored])
     variance = max(values.var(ddof=1), smallest_spread(metric) ** 2)
@@ -119,7 +119,7 @@ def test_accuracy_is_cleared_at_its_least_tolerance_as_far_as_nine_in_ten_sessio
     assert expected_outcome("accuracy", stored, 1.29, least) is VerdictOutcome.INCONCLUSIVE
 
 
-def test_the_same_figures_again_are_cleared_at_less_however_far_seeds_lie_apart():
+def test_the_same_figures_again_are_cleared_at_less_whatever_the_spread_of_seeds():
     stored = {1: 0.90, 2: 0.95, 3: 0.99}
     least = smallest_of_repeated(METRICS["accuracy"], 3)
     assert least < smallest_of_runs(METRICS["accuracy"], list(stored.values()), 3)

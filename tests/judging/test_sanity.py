@@ -51,7 +51,7 @@ def test_a_fault_is_named(check, words):
         replace(SOUND, behind_single=(0.5, 0.04), behind_double=(0.9, 0.04)),
         # The last update is still to be done when its loss is known.
         replace(SOUND, behind_single=(0.03, 0.05), behind_double=(0.03, 0.05)),
-        # Steps too short to tell.
+        # Steps too short to decide.
         replace(SOUND, single=(0.001, 0.001), double=(0.001, 0.001)),
         # Nothing left to learn.
         replace(SOUND, loss_before="0.0", loss_after="0.0", loss_again="1e-9"),
@@ -63,7 +63,7 @@ def test_a_busy_machine_and_an_odd_training_are_possible(check):
     assert suspicion(check, "cpu") == ""
 
 
-def test_what_is_left_behind_on_a_card_shows_on_the_clock_alone():
+def test_what_is_left_unfinished_on_a_gpu_shows_on_the_clock_alone():
     on_card = replace(UNSYNCHRONISED, behind_single=(0.12, 0.001), behind_double=(0.22, 0.001))
     assert suspicion(on_card, "cpu") == ""
     assert "missing synchronisation" in suspicion(on_card, "gpu")
@@ -92,7 +92,7 @@ def beside(foreign_cpus, *checks):
 
 
 @pytest.mark.parametrize("check", [UNSYNCHRONISED, NOT_TWICE])
-def test_times_taken_beside_others_are_no_fault_and_no_measurement(check):
+def test_times_taken_during_other_load_are_no_fault_and_no_measurement(check):
     busy, quiet = beside(1.2, check, check), beside(0.2, check, check)
     assert not impossible(busy, has_convolutions=False, device="cpu")
     assert "2 times while others used 1.2 CPUs" in unchecked(busy, "cpu")
@@ -101,17 +101,17 @@ def test_times_taken_beside_others_are_no_fault_and_no_measurement(check):
 
 
 @pytest.mark.parametrize("check", [FROZEN, FORGETFUL])
-def test_losses_beside_others_are_what_they_are(check):
+def test_losses_count_even_during_other_load(check):
     busy = beside(1.2, check)
     assert impossible(busy, has_convolutions=False, device="cpu")
     assert not unchecked(busy, "cpu")
 
 
-def test_a_sound_check_beside_others_is_one():
+def test_a_sound_check_during_other_load_is_sound():
     assert not unchecked(beside(1.2, SOUND), "cpu")
 
 
-def test_what_others_do_on_processors_excuses_no_card():
+def test_what_others_do_on_processors_excuses_no_gpu():
     on_card = beside(1.2, UNSYNCHRONISED)
     assert impossible(on_card, has_convolutions=False, device="gpu")
     assert not unchecked(on_card, "gpu")

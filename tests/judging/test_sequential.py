@@ -119,7 +119,7 @@ def test_pairs_that_contradict_earlier_ones_prove_nothing():
 
 @given(paths, spreads)
 @lawful
-def test_swapping_the_arms_mirrors_the_decision(differences, spread):
+def test_swapping_the_sides_mirrors_the_decision(differences, spread):
     there, back = decide(differences, spread, RULE), decide([-value for value in differences], spread, RULE)
     assert back.outcome is MIRRORED.get(there.outcome, there.outcome)
     assert (back.reason, back.pairs, back.was_held_back) == (there.reason, there.pairs, there.was_held_back)

@@ -1,4 +1,4 @@
-"""One number a session: prediction intervals, the anchor, and drift."""
+"""One number per session: prediction intervals, the reference session, and drift."""
 
 from math import inf, log, nan, sqrt
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.judging.sessions import (
     SessionFigure,
     SessionSpread,
-    against_anchor,
+    against_reference,
     against_sessions,
     change_points,
     drift,
@@ -25,20 +25,20 @@ values = st.lists(st.floats(min_value=-0.1, max_value=0.1), min_size=1, max_size
 numbers = st.floats(min_value=-1, max_value=1)
 
 
-def figures(stored, canaries=None):
+def figures(stored, controls=None):
     return [
-        SessionFigure(value=value, canary=probe)
-        for value, probe in zip(stored, canaries or [None] * len(stored), strict=True)
+        SessionFigure(value=value, control=probe)
+        for value, probe in zip(stored, controls or [None] * len(stored), strict=True)
     ]
 
 
-def against(stored, new, *, canaries=None, probe=None, **changes):
-    new = SessionFigure(value=new, canary=probe)
-    return against_sessions(figures(stored, canaries), new, **{"spread": SPREAD, "tolerance": TOLERANCE, **changes})
+def against(stored, new, *, controls=None, probe=None, **changes):
+    new = SessionFigure(value=new, control=probe)
+    return against_sessions(figures(stored, controls), new, **{"spread": SPREAD, "tolerance": TOLERANCE, **changes})
 
 
 def since_anchor(anchor, stored, new):
-    return against_anchor(
+    return against_reference(
         SessionFigure(value=anchor), figures(stored), SessionFigure(value=new), spread=SPREAD, tolerance=TOLERANCE
     )
 
@@ -83,18 +83,18 @@ def test_five_sessions_may_say_that_it_regressed():
     assert against(EIGHT[:5], 0.5).outcome is VerdictOutcome.REGRESSED
 
 
-def test_sessions_that_agree_by_luck_are_no_certainty():
+def test_sessions_that_agree_by_chance_are_no_certainty():
     assert against([0.0] * 5, 0.0).change.upper > SPREAD.smallest
 
 
-def test_the_canary_takes_out_what_the_machine_did():
+def test_machine_speed_is_factored_out():
     probes = [0.05, -0.04, 0.03, -0.02, 0.01]
-    found = against(probes, 0.3, canaries=probes, probe=0.3)
+    found = against(probes, 0.3, controls=probes, probe=0.3)
     assert (found.outcome, found.is_corrected) == (VerdictOutcome.EQUIVALENT, True)
 
 
-def test_a_canary_that_one_session_lacks_corrects_none():
-    assert not against([0.0] * 5, 0.0, canaries=[0.0] * 4 + [None], probe=0.0).is_corrected
+def test_machine_speed_that_one_session_lacks_is_not_factored_out():
+    assert not against([0.0] * 5, 0.0, controls=[0.0] * 4 + [None], probe=0.0).is_corrected
 
 
 def test_no_session_at_all_is_refused():
@@ -155,16 +155,16 @@ def test_a_change_at_the_tolerance_is_suspected_as_rarely_as_promised_where_the_
     assert rate(VerdictOutcome.SUSPECT, sessions=sessions, change=TOLERANCE) <= 0.05 + 0.01
 
 
-# The anchor
+# The reference session
 
 
-def test_ten_accepted_slips_of_two_percent_are_told_as_what_they_add_up_to():
+def test_ten_accepted_slips_of_two_percent_are_reported_as_what_they_add_up_to():
     slips = [0.02 * place for place in range(1, 10)]
     found = since_anchor(0.0, slips, 0.2)
     assert (found.outcome, found.change.estimate) == (VerdictOutcome.SUSPECT, pytest.approx(0.2))
 
 
-def test_each_of_the_slips_passes_unseen_without_the_anchor():
+def test_without_the_reference_session_each_slip_passes_unnoticed():
     assert against([0.02 * place for place in range(1, 10)], 0.2).outcome is not VerdictOutcome.REGRESSED
 
 
@@ -174,11 +174,11 @@ def test_slips_between_sessions_hardly_widen_what_is_known_of_their_spread():
     assert found.change.upper - found.change.estimate < 0.05
 
 
-def test_an_anchor_without_other_sessions_knows_what_is_assumed():
+def test_a_reference_session_without_others_knows_what_is_assumed():
     assert since_anchor(0.0, [], 0.0).change.upper == pytest.approx(2.131847 * 0.02 * sqrt(2), abs=1e-7)
 
 
-def test_the_same_figure_as_the_anchor_is_equivalent():
+def test_the_same_figure_as_the_reference_session_is_equivalent():
     assert since_anchor(0.0, [value / 2 for value in EIGHT], 0.0).outcome is VerdictOutcome.EQUIVALENT
 
 
@@ -226,10 +226,10 @@ def test_a_drift_that_goes_on_is_as_long_as_the_sum_has_not_been_zero():
 
 
 def places(series):
-    return [(point.began, point.told) for point in change_points(series)]
+    return [(point.began, point.detected) for point in change_points(series)]
 
 
-def test_a_change_point_is_where_the_level_begins_and_not_where_it_is_told():
+def test_a_change_point_is_where_the_level_begins_and_not_where_it_is_reported():
     assert places([*REFERENCE, 0.0, 0.0, *[0.1] * 5]) == [(32, 34)]
 
 
@@ -238,7 +238,7 @@ def test_a_change_for_the_better_is_a_change_point_too():
     assert point.change == pytest.approx(-0.1)
 
 
-def test_behind_a_change_point_its_own_level_is_the_reference():
+def test_after_a_change_point_its_own_level_is_the_reference():
     raised = [value + 0.1 for value in REFERENCE]
     assert places([*REFERENCE, *raised, *[0.3] * 5]) == [(30, 32), (60, 62)]
 
@@ -251,7 +251,7 @@ def test_a_steady_series_has_no_change_point():
 @settings(deadline=None)
 def test_turning_better_into_worse_mirrors_the_change_points(series):
     there, back = (change_points([sign * value for value in series]) for sign in (1, -1))
-    assert [(point.began, point.told) for point in there] == [(point.began, point.told) for point in back]
+    assert [(point.began, point.detected) for point in there] == [(point.began, point.detected) for point in back]
     assert [point.change for point in there] == pytest.approx([-point.change for point in back])
 
 

@@ -1,4 +1,4 @@
-"""A session against a stored baseline: levels, the anchor, drift, and what is kept."""
+"""A session compared with a stored baseline: levels, the reference session, drift, and what is stored."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ EIGHT = (1.0, 1.01, 0.99, 1.02, 0.98, 1.01, 1.0, 0.99)
 
 
 def slower(factor):
-    """Three runs whose steps take so many times ten milliseconds."""
+    """Three runs whose steps take this many times ten milliseconds."""
     return records.runs(steps=(0.01 * factor,) * 3)
 
 
@@ -23,7 +23,7 @@ def larger(factor):
 
 
 def on_machine(factor, speed):
-    """The same on a machine that is so many times as fast."""
+    """The same runs on a machine that is this many times as fast."""
     probe = MachineSpeed(threads=2, precision="float32", flops_per_second=9e10 * speed, copied_bytes_per_second=8e9)
     return tuple(replace(run, speed=probe) for run in slower(factor / speed))
 
@@ -38,7 +38,7 @@ def verdict(factors, new, tolerances=TIME, make=slower):
     return found
 
 
-# What can be told at all
+# What can be detected
 
 
 def narrow(factors, tolerances, **calibrated):
@@ -46,7 +46,7 @@ def narrow(factors, tolerances, **calibrated):
     return stored_baseline.narrow(stored, tolerances, calibrated, 3, METRICS)
 
 
-def test_sessions_that_lie_apart_tell_the_least_tolerance_that_they_can_keep():
+def test_the_spread_of_sessions_determines_the_smallest_tolerance_that_they_can_keep():
     (least,) = narrow(EIGHT, TIME | {"step_time": 0.01}).values()
     assert judged(EIGHT, 1.0, {"step_time": least}).outcome is CaseOutcome.PASSED
     assert 0.05 < least < 0.06
@@ -175,7 +175,7 @@ def test_more_sessions_of_one_seed_are_no_further_runs():
     assert (often.lower, often.upper) == pytest.approx((once.lower, once.upper))
 
 
-def test_an_accuracy_is_held_against_the_mean_of_its_seed():
+def test_an_accuracy_is_compared_with_the_mean_of_its_seed():
     sides = [records.runs(accuracies=(0.95, 0.94, accuracy)) for accuracy in (0.96, 0.94)]
     (found,) = stored_baseline.compare(records.baseline_of(*sides), sides[0], {"accuracy": 1.0}, METRICS).verdicts
     assert found.old == pytest.approx((0.95 + 0.94 + 0.95) / 3)
@@ -216,7 +216,7 @@ def test_metrics_that_changed_are_accepted_by_saving():
     assert stored_baseline.changed(verdicts) == ("step_time", "peak_rss", "latency")
 
 
-# The anchor
+# The reference session
 
 
 def slips(count):
@@ -224,7 +224,7 @@ def slips(count):
     return [1.02**place for place in range(count)]
 
 
-def test_ten_accepted_slips_of_two_percent_are_told_as_what_they_add_up_to():
+def test_ten_accepted_slips_of_two_percent_are_reported_as_what_they_add_up_to():
     *before, new = slips(11)
     found = judged(before, new)
     (since,) = found.since_anchor
@@ -233,29 +233,29 @@ def test_ten_accepted_slips_of_two_percent_are_told_as_what_they_add_up_to():
     assert found.outcome is CaseOutcome.SUSPECT
 
 
-def test_slips_of_memory_are_told_as_what_they_add_up_to():
+def test_slips_of_memory_are_reported_as_what_they_add_up_to():
     *before, new = [1.01**place for place in range(11)]
     (since,) = judged(before, new, MEMORY, larger).since_anchor
     assert (since.outcome, since.change) == (VerdictOutcome.SUSPECT, pytest.approx(1.01**10, rel=1e-5))
 
 
-def test_slips_in_levels_of_their_own_are_told_as_what_they_add_up_to():
+def test_slips_in_levels_of_their_own_are_reported_as_what_they_add_up_to():
     *before, new = [1.1**place for place in range(4)]
     (since,) = stored_baseline.compare(accepted(before, 2), slower(new), TIME, METRICS).since_anchor
     assert (since.outcome, since.change) == (VerdictOutcome.SUSPECT, pytest.approx(1.1**3))
 
 
-def test_an_anchor_that_is_all_there_is_is_told_once():
+def test_a_reference_session_that_is_the_only_one_is_reported_once():
     assert judged([1.0], 1.5).since_anchor == ()
 
 
-def test_what_got_better_since_the_anchor_is_no_finding():
+def test_what_got_better_since_the_reference_session_is_no_finding():
     found = judged([1.5, *EIGHT], 1.0)
     assert found.since_anchor[0].outcome is VerdictOutcome.IMPROVED
     assert found.outcome is CaseOutcome.INCONCLUSIVE
 
 
-def test_the_chosen_anchor_is_the_one_that_counts():
+def test_the_chosen_reference_session_is_the_one_that_counts():
     *before, new = slips(11)
     baseline = records.baseline_of(*map(slower, before))
     moved = replace(baseline, anchor=baseline.sessions[-1].id)
@@ -291,7 +291,7 @@ def test_a_history_that_is_longer_than_the_baseline_is_looked_at_instead():
 
 
 def grown(count):
-    """A baseline that so many sessions were saved in."""
+    """A baseline with this many sessions."""
     baseline = None
     for number in range(count):
         session = records.baseline_session(name=f"s{number}")
@@ -299,11 +299,11 @@ def grown(count):
     return baseline
 
 
-def test_the_first_session_is_the_anchor():
+def test_the_first_session_is_the_reference():
     assert grown(3).anchor == "s0"
 
 
-def test_the_oldest_sessions_are_dropped_but_not_the_anchor():
+def test_the_oldest_sessions_are_dropped_but_not_the_reference_session():
     names = [session.id for session in grown(stored_baseline.MOST_SESSIONS + 3).sessions]
     assert names == ["s0", *(f"s{number}" for number in range(4, stored_baseline.MOST_SESSIONS + 3))]
 

@@ -36,7 +36,7 @@ def test_a_run_that_never_reaches_it_is_censored_at_the_end_of_its_training():
 
 
 @pytest.mark.parametrize("silent", [run([0.95], target=None), records.run(target_accuracy=0.9), records.run()])
-def test_without_a_target_or_a_curve_there_is_nothing_to_tell(silent):
+def test_without_a_target_or_a_curve_there_is_no_time(silent):
     assert time_to_accuracy(silent) is None
     assert not {"time_to_accuracy", "reached_accuracy"} & read_all([silent]).keys()
 
@@ -45,18 +45,18 @@ def test_a_case_has_the_median_where_all_runs_arrived():
     assert summarise([ARRIVED, RISING])["time_to_accuracy"] == 2.5
 
 
-def test_of_a_case_with_a_censored_run_no_time_is_told_that_is_only_of_the_others():
+def test_of_a_case_with_a_censored_run_no_time_is_reported_from_the_others_alone():
     found = summarise([ARRIVED, RISING, NEVER])
     assert "time_to_accuracy" not in found
     assert read_all([ARRIVED, RISING, NEVER])["reached_accuracy"] == (1.0, 1.0, 0.0)
 
 
-def test_a_censored_run_is_told_with_how_long_it_tried():
+def test_a_censored_run_is_reported_with_how_long_it_tried():
     (found,) = censored([ARRIVED, NEVER])
     assert found == TargetMissed(missed=1, runs=2, target=0.9, seconds=3.0, epochs=1.5)
 
 
-def test_nothing_is_told_where_all_runs_arrived():
+def test_nothing_is_reported_where_all_runs_arrived():
     assert censored([ARRIVED, RISING]) == ()
 
 

@@ -18,7 +18,7 @@ def complaint(*texts):
     return str(caught.value)
 
 
-def test_without_a_word_the_metrics_have_their_own_tolerances():
+def test_by_default_metrics_have_their_own_tolerances():
     assert parsed() == DEFAULTS
 
 
@@ -92,15 +92,15 @@ def test_an_unknown_metric_is_named():
     assert "unknown metric 'step_tme'" in complaint("step_tme:5%")
 
 
-def test_an_unknown_metric_is_told_all_known_ones():
+def test_the_error_for_an_unknown_metric_lists_the_known_ones():
     assert f"known: {', '.join(sorted(METRICS))}" in complaint("step_tme:5%")
 
 
-def test_an_unknown_metric_is_told_the_nearest():
+def test_the_error_for_an_unknown_metric_suggests_the_closest_match():
     assert "did you mean 'step_time'?" in complaint("step_tme:5%")
 
 
-def test_an_unknown_metric_like_none_is_told_no_nearest():
+def test_a_metric_unlike_all_known_ones_has_no_closest_match():
     assert "did you mean" not in complaint("xyz:5%")
 
 

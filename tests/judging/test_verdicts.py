@@ -150,7 +150,7 @@ def test_some_seeds_that_give_the_same_again_are_compared_with_theirs():
     assert verdict.old == verdict.new == pytest.approx(0.80)
 
 
-def test_no_new_run_is_left_out_because_its_seed_is_new():
+def test_no_new_run_is_excluded_because_its_seed_is_new():
     old = records.runs(accuracies=(0.95, 0.95, 0.95))
     failed = (records.run(4, accuracy=0.10), records.run(5, accuracy=0.10))
     verdict = judged(old, (*old, *failed))["accuracy"]
@@ -170,7 +170,7 @@ def test_the_difference_of_two_runs_is_assumed_to_spread_more_than_one_of_them()
 
 
 def test_seeds_of_both_sides_are_no_pairs():
-    # One and the same seed a side: how far seeds lie apart is part of the interval all the same.
+    # The same single seed on each side: the spread of seeds is part of the interval nevertheless.
     old = records.runs(accuracies=(0.70, 0.80, 0.90))
     new = records.runs(accuracies=(0.701, 0.801, 0.901))
     assert outcome("accuracy", old, new) is INCONCLUSIVE

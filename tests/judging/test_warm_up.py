@@ -32,7 +32,7 @@ def test_of_a_warm_up_of_60_steps_less_than_a_tenth_of_the_rest_is_left():
     assert found.is_steady
 
 
-def test_a_series_that_never_settles_is_told():
+def test_a_series_that_never_settles_is_reported():
     found = warm_up(noisy(np.linspace(2.0, 1.0, 300)))
     assert found.steps <= 150
     assert found.is_steady is False
@@ -48,7 +48,7 @@ def test_a_neighbour_for_a_tenth_of_the_time_changes_nothing():
     assert (found.steps, found.is_steady) == (10, True)
 
 
-def test_few_steps_are_not_enough_to_tell():
+def test_few_steps_are_not_enough_to_decide():
     assert warm_up([1.0] * 30).is_steady is None
 
 

@@ -1,4 +1,4 @@
-"""The table of all options: what pytest is told of each, and what its help says."""
+"""The table of all options: how each is declared to pytest, and its help."""
 
 from dataclasses import fields
 
@@ -14,7 +14,7 @@ rows = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name
 
 
 class Declared:
-    """A parser that keeps what it is told."""
+    """A parser that records what is declared."""
 
     def __init__(self):
         self.flags, self.keys = {}, {}
@@ -31,7 +31,7 @@ class Declared:
         self.keys[key] = attributes
 
 
-def test_every_field_of_the_options_is_a_row():
+def test_every_field_of_options_is_a_row_of_the_table():
     assert [*(option.name for option in OPTIONS), "typed_tolerance", "again"] == [
         field.name for field in fields(Options)
     ]
@@ -45,7 +45,7 @@ def test_every_row_is_a_flag_and_an_ini_key(option):
 
 
 @rows
-def test_every_flag_is_kept_under_its_ini_key(option):
+def test_every_flag_has_its_ini_key_as_dest(option):
     assert Declared().flags[option.flag]["dest"] == option.key
 
 
@@ -60,7 +60,7 @@ def test_an_ini_key_with_hyphens_is_refused_with_the_right_one(key):
         options.check_keys(["addopts", key])
 
 
-def test_ini_keys_of_others_may_have_hyphens():
+def test_ini_keys_of_other_plugins_may_have_hyphens():
     options.check_keys(["some-plugins-key", "dlbench_max_runs"])
 
 
@@ -88,11 +88,11 @@ def test_every_help_can_be_shown_by_argparse(option):
 
 
 @rows
-def test_every_option_that_takes_a_value_says_of_what_kind(option):
+def test_every_option_that_takes_a_value_has_a_metavar(option):
     takes_none = option.parse is flag
     assert bool(option.metavar) != takes_none
 
 
 @rows
-def test_every_default_can_be_read(option):
+def test_every_default_can_be_parsed(option):
     option.read(option.default, option.flag, METRICS)

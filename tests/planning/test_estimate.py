@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.data import DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
-from pytest_dlbench.planning.estimate import START_SECONDS, THREAD_RATE, Forecaster, read_past
+from pytest_dlbench.planning.estimate import START_SECONDS, THREAD_RATE, Estimator, read_past
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.storing import Entry, Journal
@@ -30,32 +30,32 @@ def write(folder, *seconds, name="", context=CONTEXT, **changes):
         journal.append(Entry(run=run, context=context))
 
 
-def forecast(folder, outline=OUTLINE, **more):
-    return Forecaster(MACHINE, read_past(folder)).run(outline, **more)
+def estimate(folder, outline=OUTLINE, **more):
+    return Estimator(MACHINE, read_past(folder)).run(outline, **more)
 
 
-def test_without_a_journal_it_is_the_start_and_three_forward_passes_of_every_sample(tmp_path):
-    found = forecast(tmp_path / "none")
+def test_without_a_journal_a_run_takes_the_start_and_three_forward_passes_per_sample(tmp_path):
+    found = estimate(tmp_path / "none")
     work = 3 * OUTLINE.network.multiply_adds * 640
     assert found.seconds == pytest.approx(START_SECONDS + work / (2 * THREAD_RATE))
     assert not found.is_measured
 
 
-def test_a_gpu_is_expected_to_be_quicker_than_a_processor(tmp_path):
+def test_a_gpu_is_estimated_to_be_faster_than_a_cpu(tmp_path):
     on_gpu = SETTINGS.outline(FRAMEWORKS["pytorch"], LENET, DATASETS["digits28"], DEVICES["gpu"])
-    assert START_SECONDS < forecast(tmp_path, on_gpu).seconds < forecast(tmp_path).seconds
+    assert START_SECONDS < estimate(tmp_path, on_gpu).seconds < estimate(tmp_path).seconds
 
 
-def test_it_is_the_median_of_the_runs_of_the_case(tmp_path):
+def test_the_estimate_is_the_median_of_the_runs_of_the_case(tmp_path):
     write(tmp_path, 4.0, 9.0, 5.0)
-    assert (forecast(tmp_path).seconds, forecast(tmp_path).is_measured) == (5.0, True)
+    assert (estimate(tmp_path).seconds, estimate(tmp_path).is_measured) == (5.0, True)
 
 
 def test_the_newest_journal_with_the_case_counts(tmp_path):
     write(tmp_path, 4.0, name="a")
     write(tmp_path, 7.0, name="b")
     write(tmp_path, 1.0, name="c", context=replace(CONTEXT, steps=1))
-    assert forecast(tmp_path).seconds == 7.0
+    assert estimate(tmp_path).seconds == 7.0
 
 
 @pytest.mark.parametrize(
@@ -63,27 +63,27 @@ def test_the_newest_journal_with_the_case_counts(tmp_path):
     [{"batch_size": 1}, {"steps": 1}, {"network_digest": "beef"}, {"machine": records.machine(name="other")}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_runs_of_something_else_tell_nothing(tmp_path, changes):
+def test_runs_under_other_conditions_are_ignored(tmp_path, changes):
     write(tmp_path, 4.0, context=replace(CONTEXT, **changes))
-    assert not forecast(tmp_path).is_measured
+    assert not estimate(tmp_path).is_measured
 
 
-def test_runs_that_did_not_finish_tell_nothing(tmp_path):
+def test_runs_that_did_not_finish_are_ignored(tmp_path):
     write(tmp_path, 4.0, outcome=RunOutcome.TIMEOUT)
-    assert not forecast(tmp_path).is_measured
+    assert not estimate(tmp_path).is_measured
 
 
-def test_a_damaged_journal_tells_what_is_whole_in_it(tmp_path):
+def test_intact_lines_of_a_damaged_journal_are_used(tmp_path):
     write(tmp_path, 4.0)
     (path,) = tmp_path.glob("*.jsonl")
     path.write_bytes(b'{"half of a l\n' + path.read_bytes())
-    assert forecast(tmp_path).seconds == 4.0
+    assert estimate(tmp_path).seconds == 4.0
 
 
-def test_where_the_steps_are_not_known_it_is_the_start(tmp_path):
-    assert forecast(tmp_path, is_exact=False).seconds == START_SECONDS
+def test_with_unknown_steps_only_the_start_is_estimated(tmp_path):
+    assert estimate(tmp_path, is_exact=False).seconds == START_SECONDS
 
 
-def test_where_the_steps_are_not_known_any_run_of_the_case_on_this_machine_tells(tmp_path):
+def test_with_unknown_steps_any_run_of_the_case_on_this_machine_counts(tmp_path):
     write(tmp_path, 4.0, context=replace(CONTEXT, steps=1))
-    assert forecast(tmp_path, is_exact=False).seconds == 4.0
+    assert estimate(tmp_path, is_exact=False).seconds == 4.0

@@ -1,4 +1,4 @@
-"""Axes become cells; what does not fit together is left out with a reason."""
+"""Axes become cells; combinations that do not fit together are skipped with a reason."""
 
 from dataclasses import replace
 
@@ -40,26 +40,26 @@ def test_the_last_axis_changes_first():
     assert ids(taken) == ["pytorch-digits28", "pytorch-digits32", "jax-digits28", "jax-digits32"]
 
 
-def test_a_pair_that_does_not_fit_is_left_out_of_every_framework():
-    taken, left_out = cells({"framework": [PYTORCH, JAX], "model": [LENET], "dataset": [DIGITS28, DIGITS32]})
+def test_a_model_and_data_set_that_do_not_fit_are_skipped_for_every_framework():
+    taken, skipped = cells({"framework": [PYTORCH, JAX], "model": [LENET], "dataset": [DIGITS28, DIGITS32]})
     assert ids(taken) == ["pytorch-gatech-lenet-digits28", "jax-gatech-lenet-digits28"]
-    assert ids(left_out) == ["pytorch-gatech-lenet-digits32", "jax-gatech-lenet-digits32"]
+    assert ids(skipped) == ["pytorch-gatech-lenet-digits32", "jax-gatech-lenet-digits32"]
 
 
-def test_what_is_left_out_says_which_shapes_differ():
-    _, left_out = cells({"model": [CIFAR_CNN], "dataset": [DIGITS28]})
-    assert left_out == [
+def test_a_skipped_cell_says_which_shapes_differ():
+    _, skipped = cells({"model": [CIFAR_CNN], "dataset": [DIGITS28]})
+    assert skipped == [
         SkippedCell(id="tartu-cifar10-cnn-digits28", reason="tartu-cifar10-cnn takes 3×32×32, digits28 has 1×28×28")
     ]
 
 
-def test_what_is_left_out_says_which_classes_differ():
-    _, left_out = cells({"model": [replace(LENET, head=SoftmaxCrossEntropy(classes=26))], "dataset": [DIGITS28]})
-    assert [each.reason for each in left_out] == ["gatech-lenet is trained for 26 classes, digits28 has 10 classes"]
+def test_a_skipped_cell_says_which_classes_differ():
+    _, skipped = cells({"model": [replace(LENET, head=SoftmaxCrossEntropy(classes=26))], "dataset": [DIGITS28]})
+    assert [each.reason for each in skipped] == ["gatech-lenet is trained for 26 classes, digits28 has 10 classes"]
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_synthetic_data_fit_every_model(name):
+def test_synthetic_data_fits_every_model(name):
     purpose = "training" if MODELS[name].head.is_trained else "inference"
     assert misfit(MODELS[name], ANY_SHAPE, purpose) == ""
 
@@ -70,7 +70,7 @@ def test_a_model_without_a_loss_is_not_trained():
     )
 
 
-def test_any_data_of_its_shape_will_do_for_applying_a_model():
+def test_inference_takes_any_data_of_the_right_shape():
     of_other_classes = replace(LENET, head=SoftmaxCrossEntropy(classes=26))
     assert misfit(of_other_classes, DIGITS28, "inference") == ""
     assert misfit(of_other_classes, DIGITS32, "inference") == "gatech-lenet takes 1×28×28, digits32 has 3×32×32"
@@ -81,14 +81,14 @@ def test_a_fitting_pair_has_no_misfit():
 
 
 @pytest.mark.parametrize("axes", [{"model": [LENET, CIFAR_CNN]}, {"dataset": [DIGITS28, DIGITS32]}], ids=list)
-def test_one_of_the_two_axes_alone_leaves_nothing_out(axes):
-    taken, left_out = cells(axes)
-    assert (len(taken), left_out) == (2, [])
+def test_with_only_one_of_the_two_axes_nothing_is_skipped(axes):
+    taken, skipped = cells(axes)
+    assert (len(taken), skipped) == (2, [])
 
 
 def test_the_axes_may_come_in_any_order():
-    _, left_out = cells({"dataset": [DIGITS32], "device": [CPU], "model": [LENET]})
-    assert ids(left_out) == ["digits32-cpu-gatech-lenet"]
+    _, skipped = cells({"dataset": [DIGITS32], "device": [CPU], "model": [LENET]})
+    assert ids(skipped) == ["digits32-cpu-gatech-lenet"]
 
 
 def test_an_empty_axis_gives_no_cells():
@@ -101,10 +101,10 @@ def some_of(values):
 
 @law
 @given(some_of(FRAMEWORKS.values()), some_of(MODELS.values()), some_of([*DATASETS.values(), ANY_SHAPE]))
-def test_every_combination_is_either_taken_or_left_out_with_a_reason(frameworks, models, datasets):
-    taken, left_out = cells({"framework": frameworks, "model": models, "dataset": datasets})
-    assert len(set(ids(taken) + ids(left_out))) == len(frameworks) * len(models) * len(datasets)
-    assert all(each.reason for each in left_out)
+def test_every_combination_is_either_taken_or_skipped_with_a_reason(frameworks, models, datasets):
+    taken, skipped = cells({"framework": frameworks, "model": models, "dataset": datasets})
+    assert len(set(ids(taken) + ids(skipped))) == len(frameworks) * len(models) * len(datasets)
+    assert all(each.reason for each in skipped)
 
 
 @law

@@ -61,7 +61,7 @@ def recipe_of(*, batch_size=32, epochs=1):
         ("smoke", 1024, 40, 2),
     ],
 )
-def test_a_run_has_the_epochs_of_the_recipe_up_to_the_examples_of_the_scale(scale, batch_size, epochs, steps):
+def test_a_run_has_the_epochs_of_the_recipe_up_to_the_limit_of_the_scale(scale, batch_size, epochs, steps):
     recipe = recipe_of(batch_size=batch_size, epochs=epochs)
     assert steps_of(recipe, DATASETS["digits28"], scale, infer(SMALL)) == steps
 
@@ -69,13 +69,13 @@ def test_a_run_has_the_epochs_of_the_recipe_up_to_the_examples_of_the_scale(scal
 @pytest.mark.parametrize(
     ("model", "steps"), [("gatech-lenet", 90), ("tartu-svhn-cnn", 25), ("hkbu-resnet-50", 2), ("thesis-vgg16", 2)]
 )
-def test_a_large_network_has_fewer_steps_at_scale_quick_but_two(model, steps):
+def test_a_large_network_has_fewer_steps_at_scale_quick_but_at_least_two(model, steps):
     network = infer(MODELS[model])
     assert steps_of(recipe_of(epochs=9), synthetic_for(MODELS[model]), "quick", network) == steps
 
 
 @pytest.mark.parametrize(("scale", "trained"), [("full", 5000), ("quick", 2880 // 32), ("smoke", 640 // 32)])
-def test_a_recipe_in_steps_has_them_on_whatever_data_up_to_the_examples_of_the_scale(scale, trained):
+def test_a_recipe_in_steps_has_those_up_to_the_limit_of_the_scale(scale, trained):
     recipe = replace(recipe_of(), epochs=None, steps=5000)
     assert steps_of(recipe, DATASETS["digits28"], scale, infer(SMALL)) == trained
 
@@ -85,25 +85,25 @@ def test_a_recipe_in_steps_is_evaluated_between_epochs_too():
     assert evaluations(recipe, data, "full", steps_of(recipe, data, "full", infer(SMALL))) == (11, 22)
 
 
-def test_a_recipe_of_one_step_has_one():
+def test_a_recipe_with_one_step_has_one():
     assert steps_of(recipe_of(batch_size=1000), DATASETS["digits28"], "smoke", infer(SMALL)) == 1
 
 
-def test_what_a_builder_does_not_have_is_a_reason_not_to_train():
+def test_missing_parts_of_a_builder_are_a_reason_not_to_train():
     assert unsupported(PYTORCH, infer(MODELS["hkbu-lstm"]), MODELS["hkbu-lstm"].recipe) == ""
     without = replace(PYTORCH, name="double", builder="numpy_softmax", folders=(DOUBLES,))
     reason = unsupported(without, infer(MODELS["gatech-lenet"]), MODELS["gatech-lenet"].recipe)
     assert reason == "the builder of double has no conv2d, no max_pool, no relu, no schedule"
 
 
-def test_of_a_builder_that_cannot_be_read_nothing_is_known():
+def test_a_builder_that_cannot_be_read_refuses_nothing():
     elsewhere = replace(PYTORCH, builder="somebody_elses")
     assert unsupported(elsewhere, infer(SMALL), SMALL.recipe) == ""
 
 
 @settings(deadline=None)
 @given(st.integers(1, 1437), st.integers(1, 200))
-def test_a_larger_scale_has_no_fewer_steps(batch_size, epochs):
+def test_a_larger_scale_never_has_fewer_steps(batch_size, epochs):
     recipe = recipe_of(batch_size=batch_size, epochs=epochs)
     smoke, quick, full = (
         steps_of(recipe, DATASETS["digits"], scale, infer(SMALL)) for scale in ("smoke", "quick", "full")
@@ -111,12 +111,12 @@ def test_a_larger_scale_has_no_fewer_steps(batch_size, epochs):
     assert 1 <= smoke <= quick <= full
 
 
-def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
+def test_a_batch_larger_than_the_data_set_is_refused_with_both_numbers():
     with pytest.raises(ModelError, match="a batch of 1438 is more than the 1437 examples of digits28"):
         steps_of(recipe_of(batch_size=1438), DATASETS["digits28"], "full", infer(SMALL))
 
 
-def test_a_batch_of_more_than_the_examples_is_refused_even_where_the_steps_are_given():
+def test_a_batch_larger_than_the_data_set_is_refused_even_with_given_steps():
     with pytest.raises(ModelError, match="a batch of 1281 is more than the 1280 examples of synthetic-4-3"):
         spec_of(recipe=recipe_of(batch_size=1281), steps=10)
 
@@ -125,7 +125,7 @@ def test_a_plan_has_the_steps_of_its_scale():
     assert spec_of().steps == 2 * (1280 // 32)
 
 
-def test_given_steps_come_before_those_of_the_scale():
+def test_given_steps_override_those_of_the_scale():
     assert spec_of(steps=10).steps == 10
 
 
@@ -133,7 +133,7 @@ def test_a_plan_has_the_recipe_of_the_model():
     assert spec_of().recipe is SMALL.recipe
 
 
-def test_a_given_recipe_comes_before_that_of_the_model():
+def test_a_given_recipe_overrides_that_of_the_model():
     assert spec_of(recipe=recipe_of(batch_size=64)).recipe.batch_size == 64
 
 
@@ -141,20 +141,20 @@ def test_a_plan_has_the_network_of_the_model():
     assert spec_of().network.digest == infer(SMALL).digest
 
 
-def test_a_plan_has_seed_and_timeout_of_the_session():
+def test_a_plan_has_the_seed_and_timeout_of_the_session():
     planned = spec_of()
     assert (planned.seed, planned.timeout_seconds) == (5, 60.0)
 
 
-def test_synthetic_data_take_the_shape_and_classes_of_the_model():
+def test_synthetic_data_has_the_shape_and_classes_of_the_model():
     assert spec_of().data.dataset is synthetic_for(SMALL)
 
 
-def test_the_data_of_a_plan_are_prepared():
+def test_the_data_of_a_plan_is_prepared():
     assert spec_of().data.part("train_inputs").is_file()
 
 
-def test_without_the_files_of_a_data_set_a_plan_has_no_place_but_what_brings_them():
+def test_without_the_files_of_a_data_set_a_plan_has_the_command_that_fetches_them():
     place = spec_of(model=MODELS["gatech-lenet"], data=DATASETS["mnist"]).place
     assert isinstance(place, Absent)
     assert place.lack is Lack.NO_DATA
@@ -170,32 +170,32 @@ def test_a_label_starts_the_name_of_a_case():
 
 
 @pytest.mark.parametrize("label", ["big/batch", "../training", "big batch", ".hidden", "big[bold]", "big\n"])
-def test_a_label_that_names_no_file_is_refused(label):
+def test_a_label_that_is_not_a_valid_file_name_is_refused(label):
     with pytest.raises(ModelError, match="names a file: use letters, digits and"):
         spec_of(label=label)
 
 
 @pytest.mark.parametrize("name", ["org/small", "small net", "small\\net", "small:1"])
-def test_a_model_whose_name_names_no_file_is_refused_with_the_case(name):
+def test_a_model_name_that_is_not_a_valid_file_name_is_refused_with_the_case(name):
     case = f"training-pytorch-{name}-synthetic-cpu-quick"
     with pytest.raises(ModelError, match=f"^case {re.escape(repr(case))} names a file"):
         spec_of(model=replace(SMALL, name=name))
 
 
 @pytest.mark.parametrize("label", ["big_batch", "lr=1e+3", "v1.2", "größer"])
-def test_a_label_of_what_every_file_system_takes_is_taken(label):
+def test_a_label_that_every_file_system_accepts_is_accepted(label):
     assert spec_of(label=label).case.id.startswith(f"{label}-pytorch-small-")
 
 
-def test_another_number_of_threads_than_the_machines_is_in_the_name_of_a_case():
+def test_the_name_of_a_case_has_its_threads_unless_they_are_all_cores():
     assert spec_of(replace(SETTINGS, threads=2)).case.id == "training-pytorch-small-synthetic-cpu-quick-threads2"
 
 
-def test_a_case_knows_its_threads_even_when_its_name_does_not():
+def test_a_case_has_its_threads_even_if_its_name_does_not():
     assert spec_of().case.threads == 4
 
 
-def test_a_model_for_other_data_is_refused_with_a_remedy():
+def test_a_model_that_does_not_fit_the_data_is_refused_with_a_remedy():
     with pytest.raises(ModelError) as caught:
         spec_of(model=MODELS["gatech-lenet"], data=DATASETS["digits32"])
     assert str(caught.value) == (
@@ -203,7 +203,7 @@ def test_a_model_for_other_data_is_refused_with_a_remedy():
     )
 
 
-def test_the_context_is_what_must_be_equal_on_both_sides():
+def test_the_context_has_what_must_be_equal_on_both_sides():
     planned = spec_of(steps=10)
     assert SETTINGS.context(planned) == Context(
         machine=MACHINE,
@@ -224,38 +224,38 @@ def test_another_recipe_is_another_context(change):
     assert contexts[0] != contexts[1]
 
 
-# What was set on the command line
+# Settings of the command line
 
 
 def with_changes(**values):
     return replace(SETTINGS, changes=tuple(Change(name=name, value=value) for name, value in values.items()))
 
 
-def test_a_change_is_made_to_the_recipe_of_the_model():
+def test_a_change_is_applied_to_the_recipe_of_the_model():
     assert spec_of(with_changes(learning_rate=0.5)).recipe == replace(SMALL.recipe, optimizer=SGD(0.5))
 
 
-def test_a_change_is_made_to_a_given_recipe():
+def test_a_change_is_applied_to_a_given_recipe():
     assert spec_of(with_changes(epochs=7), recipe=recipe_of(batch_size=64)).recipe == recipe_of(batch_size=64, epochs=7)
 
 
-def test_what_was_set_is_in_the_name_of_a_case_behind_the_scale_and_before_the_threads():
+def test_the_name_of_a_case_has_the_settings_between_the_scale_and_the_threads():
     settings = replace(with_changes(batch_size=64, learning_rate=0.01), threads=2)
     assert spec_of(settings).case.id.endswith("-cpu-quick-batch_size64-learning_rate0.01-threads2")
 
 
-def test_what_was_set_to_what_the_recipe_has_anyway_is_in_the_name_of_a_case():
+def test_the_name_of_a_case_has_settings_that_equal_those_of_the_recipe():
     assert spec_of(with_changes(batch_size=32)).case.id.endswith("-batch_size32")
 
 
-def test_a_case_knows_what_was_set():
+def test_a_case_has_its_settings():
     assert spec_of(with_changes(batch_size=64, init="framework")).case.settings == {
         "batch_size": 64,
         "init": "framework",
     }
 
 
-def test_fewer_steps_than_the_recipe_has_are_told_with_those_of_the_recipe():
+def test_the_context_has_both_the_steps_and_those_of_the_recipe():
     context = SETTINGS.context(spec_of(recipe=recipe_of(epochs=50)))
     assert (context.steps, context.recipe_steps) == (2880 // 32, 50 * (1280 // 32))
 
@@ -275,7 +275,7 @@ def test_a_point_of_a_sweep_that_cannot_be_trained_is_unsupported_with_the_reaso
     assert planned.steps == 0
 
 
-def test_a_framework_that_is_gone_is_refused_in_the_outline():
+def test_the_outline_refuses_a_discontinued_framework():
     outline = SETTINGS.outline(FRAMEWORKS["torch7"], SMALL, ANY_SHAPE, CPU)
     assert outline.refusal == FRAMEWORKS["torch7"].unsupported
 
@@ -286,7 +286,7 @@ def test_an_outline_prepares_no_data(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("scale", "interval", "epochs", "behind"),
+    ("scale", "interval", "epochs", "expected"),
     [
         ("full", 1, 3, (11, 22)),
         ("full", 2, 5, (22, 44)),
@@ -297,15 +297,13 @@ def test_an_outline_prepares_no_data(monkeypatch):
         ("smoke", 1, 15, ()),
     ],
 )
-def test_the_test_split_is_evaluated_by_the_interval_between_epochs_and_at_smoke_only_at_the_end(
-    scale, interval, epochs, behind
-):
+def test_the_test_split_is_evaluated_at_the_interval_and_at_smoke_only_at_the_end(scale, interval, epochs, expected):
     recipe, data = replace(recipe_of(batch_size=128, epochs=epochs), evaluation_interval=interval), DATASETS["digits28"]
     steps = steps_of(recipe, data, scale, infer(SMALL))
-    assert evaluations(recipe, data, scale, steps) == behind
+    assert evaluations(recipe, data, scale, steps) == expected
 
 
-def test_a_plan_of_given_steps_is_evaluated_at_its_end_only():
+def test_a_plan_with_given_steps_is_evaluated_only_at_the_end():
     settings = replace(SETTINGS, scale="full")
     assert spec_of(settings).evaluate_after == (40,)
     assert spec_of(settings, steps=60).evaluate_after == ()
@@ -315,7 +313,7 @@ def test_a_plan_has_the_target_of_its_session():
     assert spec_of(replace(SETTINGS, target_accuracy=0.9)).target_accuracy == 0.9
 
 
-def test_a_policy_of_memory_allocation_is_in_the_plan_and_in_the_context():
+def test_the_allocation_policy_is_in_the_plan_and_in_the_context():
     settings = replace(SETTINGS, allocator="default")
     planned = spec_of(settings, steps=10)
     assert planned.allocator == settings.context(planned).allocator == "default"

@@ -1,4 +1,4 @@
-"""Everything that has a name, by axis."""
+"""Named values, by axis."""
 
 from dataclasses import replace
 
@@ -44,12 +44,12 @@ def test_every_value_is_found_by_its_own_name(axis):
     assert all(value.name == name for name, value in KNOWN.values[axis].items())
 
 
-def test_a_value_that_is_no_name_is_taken_as_it_is():
+def test_a_value_that_is_not_a_name_is_returned_as_it_is():
     own = replace(LENET, name="my-lenet")
     assert KNOWN.find("model", own, "here") is own
 
 
-def test_an_unknown_name_gives_where_it_stood():
+def test_the_error_for_an_unknown_name_says_where_it_was_given():
     assert message_of("model", "lenet-5").startswith("--dlbench-somewhere: unknown model 'lenet-5'\n")
 
 
@@ -61,7 +61,7 @@ def test_an_unknown_name_gives_where_it_stood():
         ("device", "cpu, gpu"),
     ],
 )
-def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
+def test_the_error_for_an_unknown_name_lists_the_known_ones_in_order(axis, known):
     assert f"\n  known: {known}" in message_of(axis, "xyzzy")
 
 
@@ -76,11 +76,11 @@ def test_an_unknown_name_gives_the_known_ones_in_order(axis, known):
         ("device", "cuda-gpu", "gpu"),
     ],
 )
-def test_an_unknown_name_gives_the_nearest_match(axis, value, nearest):
+def test_the_error_for_an_unknown_name_suggests_the_closest_match(axis, value, nearest):
     assert message_of(axis, value).endswith(f"\n  did you mean {nearest!r}?")
 
 
-def test_a_name_like_none_of_the_known_ones_has_no_nearest_match():
+def test_a_name_unlike_all_known_ones_has_no_closest_match():
     assert "did you mean" not in message_of("model", "xyzzy")
 
 
@@ -99,24 +99,24 @@ def test_an_extended_registry_still_finds_the_known_ones():
     assert KNOWN.extended("model", [own]).find("model", "gatech-lenet", "here") is LENET
 
 
-def test_a_new_value_takes_the_place_of_a_known_one_of_its_name():
+def test_a_new_value_replaces_a_known_one_with_the_same_name():
     own = replace(LENET, sources=("me",))
     assert KNOWN.extended("model", [own]).find("model", "gatech-lenet", "here") is own
 
 
-def test_extending_a_registry_leaves_it_as_it_was():
+def test_extending_a_registry_does_not_change_it():
     KNOWN.extended("model", [replace(LENET, name="my-lenet")])
     assert "my-lenet" not in KNOWN.values["model"]
 
 
-def test_the_source_of_a_model_may_be_left_out_where_that_leaves_no_doubt():
+def test_the_source_of_a_model_may_be_omitted_if_the_rest_is_unambiguous():
     assert KNOWN.find("model", "mnist-cnn", "here") is KNOWN.values["model"]["tartu-mnist-cnn"]
     other = replace(KNOWN.values["model"]["tartu-mnist-cnn"], name="mine-mnist-cnn")
     with pytest.raises(OptionError, match="unknown model 'mnist-cnn'"):
         KNOWN.extended("model", [other]).find("model", "mnist-cnn", "here")
 
 
-def test_the_first_part_of_a_framework_may_not_be_left_out():
+def test_the_first_part_of_a_framework_may_not_be_omitted():
     with pytest.raises(OptionError, match="unknown framework 'theano-cntk'"):
         KNOWN.find("framework", "theano-cntk", "here")
     with pytest.raises(OptionError, match="unknown framework 'imperative'"):

@@ -1,4 +1,4 @@
-"""Settings as text, and what they make of a recipe."""
+"""Settings as text, and the recipes they result in."""
 
 from dataclasses import fields, replace
 from typing import get_args
@@ -18,7 +18,7 @@ WHERE = "--dlbench-set"
 RECIPE = Recipe(batch_size=32, epochs=2, optimizer=SGD(0.1, momentum=0.5))
 
 
-def complaint(text):
+def error_of(text):
     with pytest.raises(OptionError) as caught:
         parse(text, WHERE)
     return str(caught.value)
@@ -50,21 +50,21 @@ def test_a_setting_has_the_type_of_its_field(text, name, values):
     assert [type(value) for value in found[1]] == [type(value) for value in values]
 
 
-def test_nothing_sets_nothing():
+def test_an_empty_text_has_no_settings():
     assert parse("", WHERE) == {}
 
 
-def test_settings_stand_in_the_order_of_their_names_so_that_no_order_of_typing_makes_another_case():
+def test_settings_are_sorted_so_that_their_order_does_not_make_another_case():
     assert list(parse("momentum=0.9,batch_size=50,500", WHERE)) == ["batch_size", "momentum"]
 
 
 @pytest.mark.parametrize("name", sorted({field.name for kind in get_args(Optimizer) for field in fields(kind)}))
 def test_every_setting_of_every_optimiser_is_known(name):
-    assert "unknown" not in complaint(f"{name}=x")
+    assert "unknown" not in error_of(f"{name}=x")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("batchsize=50", "--dlbench-set: unknown setting 'batchsize'"),
         ("batchsize=50", "did you mean 'batch_size'?"),
@@ -92,18 +92,18 @@ def test_every_setting_of_every_optimiser_is_known(name):
         ("precision=float8", "expected one of float32, float64, bfloat16, float16, got 'float8'"),
         ("clip_norm=some", "expected a finite number, 0 or more or none, got 'some'"),
         ("clip_norm=0", "clip_norm must be above 0"),
-        ("batch_size=50,50", "--dlbench-set batch_size: 50 is there twice"),
-        ("learning_rate=0.01,1e-2", "--dlbench-set learning_rate: 0.01 is there twice"),
-        ("nesterov=false,false", "false is there twice"),
-        ("batch_size=50,batch_size=60", "batch_size is set twice; give all its values at once"),
+        ("batch_size=50,50", "--dlbench-set batch_size: 50 is given twice"),
+        ("learning_rate=0.01,1e-2", "--dlbench-set learning_rate: 0.01 is given twice"),
+        ("nesterov=false,false", "false is given twice"),
+        ("batch_size=50,batch_size=60", "batch_size is set twice; give all its values together"),
     ],
 )
-def test_what_means_nothing_is_told_with_what_is_right(text, told):
-    assert told in complaint(text)
+def test_the_error_for_an_invalid_setting_says_what_is_expected(text, expected):
+    assert expected in error_of(text)
 
 
 @given(st.text(max_size=12))
-def test_whatever_is_typed_for_a_number_is_a_batch_size_or_is_refused_by_name(text):
+def test_any_text_for_a_number_is_parsed_or_refused_with_the_name_of_the_option(text):
     try:
         found = parse(f"batch_size={text}", WHERE)
     except OptionError as error:
@@ -113,14 +113,14 @@ def test_whatever_is_typed_for_a_number_is_a_batch_size_or_is_refused_by_name(te
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300))
-def test_a_number_that_is_shown_and_typed_again_is_the_same(number):
+def test_a_number_survives_being_shown_and_parsed(number):
     assert parse(f"learning_rate={show(number)}", WHERE) == {"learning_rate": (number,)}
 
 
 # To points
 
 
-def test_all_combinations_are_points_and_the_last_setting_varies_the_quickest():
+def test_all_combinations_are_points_and_the_last_setting_varies_fastest():
     found = points(parse("batch_size=50,500,learning_rate=0.1,0.01", WHERE))
     assert ["-".join(each.id for each in point) for point in found] == [
         "batch_size50-learning_rate0.1",
@@ -130,7 +130,7 @@ def test_all_combinations_are_points_and_the_last_setting_varies_the_quickest():
     ]
 
 
-def test_where_nothing_is_set_there_is_one_point_without_changes():
+def test_without_settings_there_is_one_point_without_changes():
     assert points({}) == [()]
 
 
@@ -158,7 +158,7 @@ def test_settings_of_the_recipe_and_of_its_optimiser_are_changed_together():
     assert found == replace(RECIPE, batch_size=64, precision="float64", optimizer=optimizer)
 
 
-def test_steps_are_set_in_place_of_epochs_and_epochs_in_place_of_steps():
+def test_steps_replace_epochs_and_epochs_replace_steps():
     in_steps = replace(RECIPE, epochs=None, steps=700)
     assert changed(RECIPE, change(steps=700)) == in_steps
     assert changed(in_steps, change(epochs=RECIPE.epochs)) == RECIPE
@@ -173,7 +173,7 @@ def test_no_change_gives_the_same_recipe():
     assert changed(RECIPE, []) == RECIPE
 
 
-def test_a_setting_that_the_optimiser_does_not_have_is_refused_with_those_it_has():
+def test_a_setting_that_the_optimiser_lacks_is_refused_with_those_it_has():
     with pytest.raises(ModelError, match=r"^Adam has no momentum; its settings: learning_rate, beta1, beta2, epsilon$"):
         changed(replace(RECIPE, optimizer=Adam()), change(momentum=0.9))
 
@@ -193,11 +193,11 @@ def chosen(text, framework="pytorch", image=MNIST):
     return sweep.changed(sweep.chosen(RECIPE, changes, framework, image), changes)
 
 
-def test_a_framework_is_trained_by_the_recipe_of_another_one_by_its_name():
+def test_a_framework_can_be_trained_with_the_recipe_of_another_one():
     assert chosen("recipe=gatech-caffe-mnist") == RECIPES["gatech-caffe-mnist"]
 
 
-def test_a_named_recipe_is_changed_as_any_other():
+def test_a_named_recipe_can_be_changed():
     assert chosen("recipe=gatech-caffe-mnist,batch_size=7") == replace(RECIPES["gatech-caffe-mnist"], batch_size=7)
 
 
@@ -207,7 +207,7 @@ def test_several_named_recipes_are_an_axis():
     assert [change.id for (change,) in found] == [f"recipe_{name}" for name in names]
 
 
-def test_an_unknown_recipe_is_refused_with_those_that_there_are():
+def test_an_unknown_recipe_is_refused_with_the_known_ones():
     with pytest.raises(OptionError, match=r"expected one of gatech-tensorflow-mnist, .*, got 'gatech-cafe-mnist'"):
         parse("recipe=gatech-cafe-mnist", "--dlbench-set")
 
@@ -220,20 +220,20 @@ def test_an_unknown_recipe_is_refused_with_those_that_there_are():
         ("theano", CIFAR10, "gatech-theano-cifar10"),
     ],
 )
-def test_settings_of_the_framework_are_its_own_defaults_for_such_images(framework, image, name):
+def test_framework_settings_are_its_own_defaults_for_such_images(framework, image, name):
     assert chosen("settings=framework", framework, image) == RECIPES[name]
 
 
-def test_equal_settings_are_those_that_were_given():
+def test_equal_settings_are_the_given_ones():
     assert chosen("settings=equal", "tensorflow") == RECIPE
 
 
 @pytest.mark.parametrize(("framework", "image"), [("pytorch", MNIST), ("tensorflow", (3, 224, 224)), ("theano", (30,))])
-def test_a_framework_without_defaults_is_not_given_others(framework, image):
+def test_a_framework_without_defaults_is_refused(framework, image):
     with pytest.raises(ModelError, match=f"no default settings of {framework} for inputs of"):
         chosen("settings=framework", framework, image)
 
 
-def test_two_whole_recipes_are_one_too_many():
+def test_two_whole_recipes_are_refused():
     with pytest.raises(ModelError, match="are two recipes"):
         chosen("settings=framework,recipe=gatech-caffe-mnist", "tensorflow")

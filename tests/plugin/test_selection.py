@@ -170,7 +170,7 @@ def test_other_tests_of_a_repository_are_left_alone(pytester):
         ("--dlbench-tolerance=step-time:5%", ["*--dlbench-tolerance: unknown metric*", "*did you mean 'step_time'?"]),
         ("--dlbench-tolerance=step_time:5ms", ["*unknown unit 'ms' in 'step_time:5ms'*step_time:5%"]),
         ("--dlbench-scale=smok", ["*--dlbench-scale: unknown scale 'smok'", "*did you mean 'smoke'?"]),
-        ("--dlbench-save", ["*--dlbench-save: say why*--dlbench-reason*"]),
+        ("--dlbench-save", ["*--dlbench-save: needs a reason*--dlbench-reason*"]),
     ],
 )
 def test_bad_input_is_a_usage_error_that_helps(suite, argument, lines):

@@ -113,7 +113,7 @@ def as_dictionary(record):
     return json.loads(codec.encode_line(record))
 
 
-def complaint(document, kind, where="here"):
+def error_of(document, kind, where="here"):
     with pytest.raises(FileFormatError) as caught:
         codec.decode(json.dumps(document).encode(), kind, where)
     return str(caught.value)
@@ -121,19 +121,19 @@ def complaint(document, kind, where="here"):
 
 @given(runs)
 @settings(deadline=None)
-def test_a_run_is_itself_after_a_line(run):
+def test_a_run_survives_a_line_of_json(run):
     assert codec.decode(codec.encode_line(run), Run, "here") == run
 
 
 @given(baselines)
 @settings(deadline=None)
-def test_a_baseline_is_itself_after_a_file(baseline):
+def test_a_baseline_survives_a_file(baseline):
     assert codec.decode(codec.encode_file(baseline), Baseline, "here") == baseline
 
 
 @given(runs)
 @settings(deadline=None)
-def test_a_run_is_itself_after_plain_data(run):
+def test_a_run_survives_conversion_to_builtins(run):
     assert codec.convert(codec.builtins(run), Run, "here") == run
 
 
@@ -151,26 +151,26 @@ def test_a_reason_says_its_kind():
 
 @given(runs)
 @settings(deadline=None)
-def test_plain_data_are_what_json_has(run):
+def test_builtins_are_what_json_has(run):
     assert json.loads(json.dumps(codec.builtins(run), allow_nan=False)) == as_dictionary(run)
 
 
 @given(runs)
 @settings(deadline=None)
-def test_a_line_is_one_line(run):
+def test_an_encoded_line_is_one_line(run):
     line = codec.encode_line(run)
     assert line.splitlines() == [line[:-1]]
 
 
 @given(st.binary(max_size=40))
-def test_whatever_stands_there_is_read_or_refused(text):
+def test_any_text_is_read_or_refused(text):
     with suppress(FileFormatError):
         codec.decode(text, CaseResult, "here")
 
 
 @given(st.integers(min_value=0, max_value=len(codec.encode_line(records.run())) - 2))
 @settings(deadline=None)
-def test_a_line_cut_anywhere_is_refused(length):
+def test_a_line_truncated_anywhere_is_refused(length):
     with pytest.raises(FileFormatError):
         codec.decode(codec.encode_line(records.run())[:length], Run, "here")
 
@@ -194,65 +194,65 @@ def test_numbers_keep_all_their_digits():
     assert read.medians["step_time"] == exact
 
 
-def test_what_is_no_ascii_stays_readable():
+def test_text_beyond_ascii_stays_readable():
     assert "größer".encode() in codec.encode_file(records.baseline_session(reason="größer"))
 
 
-def test_a_wrong_type_is_told_with_the_path_to_it():
+def test_the_error_for_a_wrong_type_names_its_path():
     run = as_dictionary(replace(records.run(), training=records.training((0.1, 0.1))))
     run["training"]["losses"][1] = "nan"
-    assert complaint(run, Run) == "here: Expected `float`, got `str` - at `$.training.losses[1]`"
+    assert error_of(run, Run) == "here: Expected `float`, got `str` - at `$.training.losses[1]`"
 
 
 @pytest.mark.parametrize("bad", [None, "0.1", True, [0.1]])
-def test_only_numbers_are_numbers(bad):
+def test_a_value_that_is_not_a_number_is_refused(bad):
     run = as_dictionary(records.run())
     run["training"]["losses"][0] = bad
-    assert "$.training.losses[0]" in complaint(run, Run)
+    assert "$.training.losses[0]" in error_of(run, Run)
 
 
-def test_a_missing_field_is_named():
+def test_the_error_for_a_missing_field_names_it():
     run = as_dictionary(records.run())
     del run["seed"]
-    assert "`seed`" in complaint(run, Run)
+    assert "`seed`" in error_of(run, Run)
 
 
-def test_an_unknown_outcome_is_told_with_its_place():
+def test_the_error_for_an_unknown_outcome_names_its_path():
     run = as_dictionary(records.run()) | {"outcome": "sleepy"}
-    assert "'sleepy' - at `$.outcome`" in complaint(run, Run)
+    assert "'sleepy' - at `$.outcome`" in error_of(run, Run)
 
 
-def test_a_complaint_begins_with_where_it_was_read():
-    assert complaint({}, Run, "runs.jsonl, line 3").startswith("runs.jsonl, line 3: ")
+def test_an_error_begins_with_where_the_record_was_read():
+    assert error_of({}, Run, "runs.jsonl, line 3").startswith("runs.jsonl, line 3: ")
 
 
 @pytest.mark.parametrize("text", [b"", b" ", b"{", b'{"a": 1', b"\x00\x01"])
-def test_what_is_no_json_is_told_so(text):
+def test_the_error_for_text_that_is_not_json_says_so(text):
     with pytest.raises(FileFormatError, match="here: not complete JSON"):
         codec.decode(text, Run, "here")
 
 
-def test_what_is_not_utf8_is_refused():
+def test_text_that_is_not_utf8_is_refused():
     text = codec.encode_line(records.run(message="größer")).decode().encode("latin-1")
     with pytest.raises(FileFormatError, match=r"here: "):
         codec.decode(text, Run, "here")
 
 
-def test_plain_data_of_a_wrong_type_are_told_with_the_path():
+def test_the_error_for_builtins_of_a_wrong_type_names_the_path():
     with pytest.raises(FileFormatError, match=r"worker: .*\$\.correct"):
         codec.convert({"seconds": 1.0, "examples": 10, "correct": "many", "loss": 0.1}, Evaluation, "worker")
 
 
-def test_another_format_is_told_before_its_shape():
+def test_another_format_is_refused_before_its_shape_is_checked():
     with pytest.raises(FileFormatError, match=r"here: format 2; this version reads 1"):
         codec.decode_versioned(b'{"format": 2, "all": "is different"}', Entry, "here")
 
 
-def test_a_format_that_is_no_number_is_told_with_its_path():
+def test_the_error_for_a_format_that_is_not_a_number_names_its_path():
     with pytest.raises(FileFormatError, match=r"here: Expected `int`, got `str` - at `\$.format`"):
         codec.decode_versioned(b'{"format": "1"}', Entry, "here")
 
 
-def test_the_own_format_is_read():
+def test_the_current_format_is_read():
     entry = Entry(run=records.run())
     assert codec.decode_versioned(codec.encode_line(entry), Entry, "here") == entry
