@@ -93,5 +93,5 @@ def test_a_builder_without_a_profiler_is_refused_by_its_name(profiling):
 
 def test_a_card_whose_profile_nobody_has_looked_at_is_refused(profiling):
     profiling.processor_only("Paddle", "cpu")
-    with pytest.raises(profiling.RequestError, match="of Paddle a profile is read on the CPU only, not on 'gpu:1'"):
+    with pytest.raises(profiling.RequestError, match="profiles of Paddle are supported only on the CPU, not on 'gpu:1'"):
         profiling.processor_only("Paddle", "gpu:1")
