@@ -74,7 +74,7 @@ def test_a_fetch_says_by_what_each_file_is_known(served, capsys):
     assert all(line.endswith(", as published") for line in lines[:4])
 
 
-def test_what_is_here_is_not_fetched_again(served, capsys):
+def test_available_files_are_not_fetched_again(served, capsys):
     assert main(["data", "fetch", "mnist"]) == 0
     asked = len(served.asked)
     assert main(["data", "fetch", "mnist"]) == 0
@@ -83,7 +83,7 @@ def test_what_is_here_is_not_fetched_again(served, capsys):
     assert told in capsys.readouterr().out
 
 
-def test_what_is_here_can_be_fetched_again(served):
+def test_available_files_can_be_fetched_again(served):
     assert main(["data", "fetch", "mnist"]) == 0
     asked = len(served.asked)
     assert main(["data", "fetch", "mnist", "--again"]) == 0
@@ -92,7 +92,7 @@ def test_what_is_here_can_be_fetched_again(served):
 
 def test_a_data_set_stands_for_the_files_it_is_made_from(capsys):
     assert main(["data", "path", "ptb30"]) == 2
-    assert "the files of ptb are not here\n  to get it: dlbench data fetch ptb\n" in capsys.readouterr().err
+    assert "the files of ptb are not available\n  to get it: dlbench data fetch ptb\n" in capsys.readouterr().err
 
 
 def test_the_path_of_files_is_printed(have, users_cache, capsys):
@@ -116,8 +116,8 @@ def test_damaged_files_fail_to_verify_with_what_brings_them_again(have, users_ca
     (users_cache / "files" / "mnist" / "t10k-labels-idx1-ubyte").write_bytes(b"x")
     assert main(["data", "verify", "mnist"]) == 1
     err = capsys.readouterr().err
-    assert "has 1 bytes, it had 18" in err
-    assert "to bring it again: dlbench data fetch mnist --again" in err
+    assert "has 1 bytes instead of 18" in err
+    assert "to get it again: dlbench data fetch mnist --again" in err
 
 
 def test_an_unknown_name_is_told_with_the_nearest(capsys):
