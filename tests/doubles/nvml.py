@@ -1,4 +1,4 @@
-"""NVML without a card: the functions of the real module, with its signatures and its errors, that answer as told."""
+"""NVML without a GPU: functions with the real module's signatures and errors, and given results."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ CARD = {
 
 @dataclass
 class FakeNvml:
-    """``cards`` are dictionaries such as CARD; a value that is an error is raised. ``init`` may be one, too."""
+    """``cards`` are dictionaries such as ``CARD``; a value that is an error is raised. ``init`` may be one, too."""
 
     cards: list[dict[str, Any]] = field(default_factory=lambda: [dict(CARD)])
     init: Exception | None = None
@@ -55,41 +55,41 @@ class FakeNvml:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
 
     def nvmlDeviceGetName(self, handle):  # noqa: N802
-        return _told(handle["name"])
+        return _value_or_raise(handle["name"])
 
     def nvmlDeviceGetUUID(self, handle):  # noqa: N802
-        return _told(handle["uuid"])
+        return _value_or_raise(handle["uuid"])
 
     def nvmlDeviceGetMigMode(self, device):  # noqa: N802
-        return _told(device["mig"])
+        return _value_or_raise(device["mig"])
 
     def nvmlDeviceGetUtilizationRates(self, handle):  # noqa: N802
-        return SimpleNamespace(gpu=_told(handle["utilisation"]), memory=40)
+        return SimpleNamespace(gpu=_value_or_raise(handle["utilisation"]), memory=40)
 
     def nvmlDeviceGetMemoryInfo(self, handle, version=None):  # noqa: ARG002, N802
-        return SimpleNamespace(total=40 * 2**30, used=_told(handle["memory"]), free=0)
+        return SimpleNamespace(total=40 * 2**30, used=_value_or_raise(handle["memory"]), free=0)
 
     def nvmlDeviceGetPowerUsage(self, handle):  # noqa: N802
-        return _told(handle["milliwatts"])
+        return _value_or_raise(handle["milliwatts"])
 
     def nvmlDeviceGetTotalEnergyConsumption(self, handle):  # noqa: N802
-        return _told(handle["millijoules"])
+        return _value_or_raise(handle["millijoules"])
 
     def nvmlDeviceGetTemperature(self, handle, sensor):  # noqa: ARG002, N802
-        return _told(handle["celsius"])
+        return _value_or_raise(handle["celsius"])
 
     def nvmlDeviceGetClockInfo(self, handle, type):  # noqa: A002, ARG002, N802
-        return _told(handle["mhz"])
+        return _value_or_raise(handle["mhz"])
 
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle):  # noqa: N802
-        return _told(handle["reasons"])
+        return _value_or_raise(handle["reasons"])
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle):  # noqa: N802
-        told = _told(handle["processes"])
-        return [SimpleNamespace(pid=pid, usedGpuMemory=size) for pid, size in told.items()]
+        processes = _value_or_raise(handle["processes"])
+        return [SimpleNamespace(pid=pid, usedGpuMemory=size) for pid, size in processes.items()]
 
 
-def _told(value: Any) -> Any:
+def _value_or_raise(value: Any) -> Any:
     if isinstance(value, Exception):
         raise value
     return value
