@@ -1,7 +1,7 @@
 """Check the subjects of new commits, and list them: ``commits.py``, in a clone.
 
 A subject is at most 72 characters long, has no full stop at its end, and is imperative ("Add", not "Added", "Adds" or
-"Adding"), as far as its first word shows. New is what came after the last commit from before these rules.
+"Adding"), judging by its first word. New commits are those after the last one that predates these rules.
 """
 
 import re
@@ -9,18 +9,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-# The last commit before the rules.
+# The last commit that predates the rules.
 BASE = "7181c1407899fbf031dfbebe346b403cf749ed2d"
 LONGEST = 72
 OTHER_MOODS = re.compile(r"[A-Za-z]+(ed|ing|[^sui]s)\b", re.IGNORECASE)
-# What ends like another mood, and is imperative.
+# Imperatives that end like another verb form.
 IMPERATIVE = frozenset(
     {"bring", "embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "spring", "string"}
 )
 
 
 def faults(subject: str) -> Iterator[str]:
-    """What is wrong with it."""
+    """What is wrong with a subject."""
     if len(subject) > LONGEST:
         yield f"{len(subject)} characters, more than {LONGEST}"
     if subject.endswith("."):
@@ -31,7 +31,7 @@ def faults(subject: str) -> Iterator[str]:
 
 
 def subjects() -> list[str]:
-    """Of the new commits, the newest first; where a shallow clone has not the last one before, of the newest alone."""
+    """Subjects of the new commits, newest first; only of the newest if a shallow clone lacks the last old commit."""
     known = subprocess.run(["git", "cat-file", "-e", BASE], capture_output=True, check=False).returncode == 0
     which = [f"{BASE}..HEAD"] if known else ["-1"]
     done = subprocess.run(
@@ -41,7 +41,7 @@ def subjects() -> list[str]:
 
 
 def main() -> int:
-    """List, and judge."""
+    """List the subjects, and report their faults."""
     found = subjects()
     print(f"new commits: {len(found)}", *found, sep="\n  ")
     wrong = [f"{subject}: {fault}" for subject in found for fault in faults(subject)]

@@ -1,9 +1,9 @@
-"""What the outcome of a framework's tests depends on, as one key for each framework and sweep.
+"""Everything that the outcome of a framework's tests depends on, as one key for each framework and sweep.
 
 A sweep is a group of tests that trains every framework. Its key changes with the worker, the framework's builder and
-pins, what is installed for it, the neutral models, the tests with all that they import, and the processor.
+pins, what is installed for it, the neutral models, the tests with everything they import, and the processor.
 
-The driver is no part of a key: PyTorch, JAX and one other framework run at every landing, and with them all of it.
+The driver is not part of a key: PyTorch, JAX and one other framework run at every landing, and exercise all of it.
 """
 
 import ast
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# This tree is described, and not a package that happens to be installed.
+# Keys describe this tree, not a package that happens to be installed.
 sys.path.insert(0, str(ROOT))
 
 from pytest_dlbench.environments import FRAMEWORKS, Framework  # noqa: E402 - the path comes first
@@ -35,7 +35,7 @@ class Sweep:
     """Tests that train every framework.
 
     ``tests`` are their files, ``data`` the patterns of other files that they read. ``reads_documentation`` says that
-    they hold a framework against its rows in the documentation's tables.
+    they check a framework against its rows in the documentation's tables.
     """
 
     tests: tuple[str, ...]
@@ -57,7 +57,7 @@ SWEEPS: Mapping[str, Sweep] = {
     "side-by-side": Sweep(tests=("bench/test_training.py",), data=(ZOO,)),
 }
 
-# Whose builder a builder stands on, by the back end that it is given.
+# The folder of the builder that a builder depends on, by its backend.
 STANDS_ON: Mapping[tuple[str, str], str] = {
     ("keras", "tensorflow"): "tensorflow",
     ("keras", "jax"): "jax",
@@ -79,32 +79,32 @@ def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def families(framework: Framework) -> set[str]:
-    """The folders in dlworker/frameworks/ of its builder, and of the one that this stands on."""
+    """The folders in dlworker/frameworks/ of its builder, and of the builder that this depends on."""
     own = family(framework.builder)
     backend = dict(framework.variables).get("KERAS_BACKEND", "")
     return {own, STANDS_ON.get((own, backend), own)}
 
 
 def family(module: str) -> str:
-    """The folder of a builder's module. A variant lies in the folder of what it varies."""
-    # pytorch_compile.py is as good as pytorch/compile.py.
+    """The folder of a builder's module. A variant is in the folder of its base."""
+    # pytorch_compile.py counts like pytorch/compile.py.
     return re.split(r"[._]", module.removeprefix("dlworker.frameworks."))[0]
 
 
 def worker_files(framework: Framework) -> list[Path]:
-    """All of dlworker but the folders of other frameworks."""
+    """All of dlworker except the folders of other frameworks."""
     others = {one for known in FRAMEWORKS.values() if known.builder for one in families(known)} - families(framework)
     return [file for file in _below(f"{WORKER.relative_to(ROOT)}/**/*.py") if folder_of(file) not in others]
 
 
 def folder_of(file: Path) -> str:
-    """Whose builder a file of dlworker is part of; empty for what all share."""
+    """The folder of the builder that a file of dlworker belongs to; empty for shared files."""
     frameworks = WORKER / "frameworks"
     return family(file.relative_to(frameworks).parts[0]) if file.is_relative_to(frameworks) else ""
 
 
 def test_files(tests: Iterable[str]) -> list[Path]:
-    """Files of tests, their conftests, and all of tests/, bench/ and fixtures/ that one of these imports or names."""
+    """Test files, their conftests, and all files in tests/, bench/ and fixtures/ that one of these imports or names."""
     found: set[Path] = set()
     todo = [ROOT / test for test in tests]
     while todo:
@@ -129,7 +129,7 @@ def _mentioned(file: Path) -> tuple[Path, ...]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """Modules that it may be about: imports, and words, as pytest_plugins and builders of doubles are."""
+    """Modules that a node may refer to: imports, and strings such as pytest_plugins and builders of doubles."""
     match node:
         case ast.Import(names=aliases):
             yield from (alias.name for alias in aliases)
@@ -160,10 +160,10 @@ def _documented(framework: str) -> list[str]:
 
 
 def _about(framework: Framework) -> Any:
-    """What holds for each sweep of a framework."""
+    """What applies to every sweep of a framework."""
     files = [*worker_files(framework), *_below(MODELS)]
     place = Places().find(framework)
-    # The first one is what is built unless another version is asked for.
+    # The first one is built unless another version is requested.
     pins = [(one.folder_name, one.variables) for one in framework.environments[:1]]
     return [
         [_content(file) for file in files],
@@ -174,7 +174,7 @@ def _about(framework: Framework) -> Any:
 
 
 def installed(framework: Framework, place: Place) -> list[str]:
-    """Versions of Python and of packages: all of an environment, of the Python that runs pytest what it needs."""
+    """Versions of Python and of packages: all in an environment, only the required ones in pytest's own Python."""
     if place.environment == CURRENT:
         needs = [re.findall(r"[\w-]+", one)[0] for need in framework.needs for one in need.split(" | ")]
         return [f"{name}-{_version(name)}" for name in (*needs, "numpy")]
@@ -185,7 +185,7 @@ def installed(framework: Framework, place: Place) -> list[str]:
 
 @cache
 def _version(distribution: str) -> str:
-    """Empty where only an alternative of it is installed."""
+    """The version of a distribution; empty if only an alternative is installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -193,7 +193,7 @@ def _version(distribution: str) -> str:
 
 
 def processor() -> list[str]:
-    """Model and flags: by these libraries choose how they compute."""
+    """Model and flags, by which libraries choose their kernels."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -203,7 +203,7 @@ def processor() -> list[str]:
 
 @cache
 def _below(pattern: str) -> tuple[Path, ...]:
-    """Files of a pattern; there must be some."""
+    """The files that match a pattern; there must be at least one."""
     found = tuple(sorted(ROOT.glob(pattern)))
     if not found:
         raise FileNotFoundError(f"no file matches {pattern} in {ROOT}: was it moved?")

@@ -1,6 +1,6 @@
-"""Which frameworks can be trained here: all whose environment is built; ``--skipped`` names the others instead.
+"""List the frameworks whose environment is built; ``--skipped`` lists the others instead.
 
-Ends with 1 if an environment is not built though its Python is installed: that is no reason to skip a framework.
+Exits with 1 if an environment is not built although its Python is installed: that is no reason to skip a framework.
 """
 
 import sys
@@ -10,7 +10,7 @@ from pytest_dlbench.environments.placing import Absent, Lack, Places
 
 
 def main() -> int:
-    """Print the names, with commas between them."""
+    """Print the names, separated by commas."""
     places = {name: Places().find(framework) for name, framework in FRAMEWORKS.items()}
     absent = {name: place for name, place in places.items() if isinstance(place, Absent)}
     if "--skipped" in sys.argv[1:]:

@@ -1,7 +1,7 @@
 """Fail on a skipped test that should have run: ``skips.py [--list] JUNIT_XML…``.
 
-A test may be skipped for the reasons below, and for those of the stamps in the plan that DLBENCH_CI_PLAN names. --list
-lists all but the latter, and fails on none.
+A test may be skipped for the reasons below, and for the stamps in the plan that DLBENCH_CI_PLAN names. --list lists all
+skips except those by stamps, and never fails.
 """
 
 import json
@@ -13,13 +13,13 @@ from xml.etree import ElementTree as ET
 ALLOWED = (
     "is not on this machine",  # a Python for the worker
     "which is not installed. Three ways to get it",  # a Python for a framework's environment
-    "no memory control group",  # an out-of-memory kill, staged
-    "mounting a small file system is not allowed here",  # a full disk, staged
+    "no memory control group",  # an out-of-memory kill (simulated)
+    "mounting a small file system is not allowed here",  # a full disk (simulated)
 )
 
 
 def skips(path: str) -> list[tuple[str, str]]:
-    """Test and reason of each."""
+    """The test and the reason of each skip."""
     cases = ET.parse(path).iter("testcase")
     return [
         (f"{case.get('classname')}.{case.get('name')}", skipped.get("message") or "")
@@ -29,14 +29,14 @@ def skips(path: str) -> list[tuple[str, str]]:
 
 
 def stamped() -> set[str]:
-    """The reasons of stamps, each of one framework, sweep and key."""
+    """The reasons of skips by stamps, each for one framework, sweep and key."""
     plan = os.environ.get("DLBENCH_CI_PLAN")
     skipped = json.loads(Path(plan).read_text())["skipped"] if plan else {}
     return {stamp["reason"] for stamps in skipped.values() for stamp in stamps.values()}
 
 
 def main() -> int:
-    """List, or judge."""
+    """List the skips, or report those that are not allowed."""
     is_list, known = sys.argv[1] == "--list", stamped()
     found = [skip for path in sys.argv[1 + is_list :] for skip in skips(path)]
     others = [(test, reason) for test, reason in found if reason not in known]

@@ -1,12 +1,12 @@
-"""Stamps: what passed before on this machine with the same content, and is skipped.
+"""Stamps: tests that passed before on this machine with the same content are skipped.
 
 stamps.py plan FRAMEWORK,…           the plan, as JSON; with CI_FULL=1 it skips nothing
-stamps.py frameworks PLAN SWEEP      those that the sweep trains
+stamps.py frameworks PLAN SWEEP      the frameworks that the sweep trains
 stamps.py list PLAN                  what is skipped, with the key and the date of the pass
-stamps.py write PLAN JUNIT_XML…      stamp what passed; if anything failed, nothing
+stamps.py write PLAN JUNIT_XML…      stamp what passed; nothing if anything failed
 
-A stamp is a file of the user's cache. PyTorch and JAX always run, and one other framework in turn: the one whose stamps
-are the oldest.
+A stamp is a file in the user's cache. PyTorch and JAX always run, and one other framework in rotation: the one with the
+oldest stamps.
 """
 
 import json
@@ -26,7 +26,7 @@ Plan = dict[str, Any]
 
 
 def folder() -> Path:
-    """Where stamps are kept."""
+    """The folder of stamps."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-dlbench" / "ci" / "stamps"
 
 
@@ -52,7 +52,7 @@ def _stamped(sweep: str, of_frameworks: Mapping[str, str]) -> dict[str, dict[str
 
 
 def _turn(names: list[str], stamped: Iterable[Mapping[str, Mapping[str, str]]]) -> str | None:
-    """The framework whose oldest stamp is the oldest of all."""
+    """The next framework in rotation: the one with the oldest stamp of all."""
     dates: dict[str, str] = {}
     for stamps in stamped:
         for name, stamp in stamps.items():
@@ -65,12 +65,12 @@ def _file(sweep: str, framework: str, key: str) -> Path:
 
 
 def frameworks(planned: Plan, sweep: str) -> list[str]:
-    """Those that a sweep trains."""
+    """The frameworks that a sweep trains."""
     return [name for name in planned["keys"][sweep] if name not in planned["skipped"].get(sweep, {})]
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """What is skipped, a line for each framework."""
+    """What is skipped, one line per framework."""
     for name in planned["keys"]["layers"]:
         stamps = {sweep: of[name] for sweep, of in planned["skipped"].items() if name in of}
         if stamps:
@@ -80,14 +80,14 @@ def lines(planned: Plan) -> Iterator[str]:
 
 
 def write(planned: Plan, reports: Iterable[str]) -> int:
-    """Stamp each sweep and framework of which a test passed; gives how many. None at all where a test failed."""
+    """Stamp each sweep and framework with a passed test, and return how many. If any test failed, stamp none."""
     cases = [case for report in reports for case in ET.parse(report).iter("testcase")]
     if any(case.find(bad) is not None for case in cases for bad in ("failure", "error")):
         return 0
     passed = [f"{case.get('classname')}.{case.get('name')}" for case in cases if case.find("skipped") is None]
     ran = {sweep: _trained(sweep, of, passed) & {*frameworks(planned, sweep)} for sweep, of in planned["keys"].items()}
     stamps = [_file(sweep, name, planned["keys"][sweep][name]) for sweep, names in ran.items() for name in names]
-    # One date for all of a run: they take turns in the order of the table.
+    # One date for the whole run: ties in the rotation are resolved by the order of the table.
     date = datetime.now(UTC).isoformat()
     for stamp in stamps:
         _write(stamp, date)
@@ -95,27 +95,27 @@ def write(planned: Plan, reports: Iterable[str]) -> int:
 
 
 def _trained(sweep: str, names: Iterable[str], tests: Iterable[str]) -> set[str]:
-    """The frameworks that some tests of a sweep name in their brackets."""
+    """The frameworks that tests of a sweep name in their brackets."""
     modules = tuple(f"{file.removesuffix('.py').replace('/', '.')}." for file in SWEEPS[sweep].tests)
     found = set()
     for test in tests:
         if test.startswith(modules):
             named = [name for name in names if re.search(rf"[\[-]{re.escape(name)}[\]-]", test)]
-            # Not mxnet where it is mxnet-imperative.
+            # Does not match mxnet in mxnet-imperative.
             found |= {name for name in named if not any(name != other and name in other for other in named)}
     return found
 
 
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all: another run may read it.
+    # Atomically, because another run may read it.
     whole = file.with_name(f"{file.name}.{os.getpid()}")
     whole.write_text(f"{text}\n")
     whole.replace(file)
 
 
 def main(command: str, first: str, *others: str) -> None:
-    """See above."""
+    """Run one of the commands above."""
     if command == "plan":
         json.dump(plan(first.split(","), is_full=os.environ.get("CI_FULL") == "1"), sys.stdout, indent=2)
         return

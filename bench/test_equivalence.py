@@ -1,6 +1,6 @@
 """Before frameworks are compared: do they train the same network?
 
-Certificates of those that do lie in .dlbench/certificates/; the records of later trainings bear them.
+Certificates of those that do are stored in .dlbench/certificates/; the records of later trainings include them.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from fixtures import golden_losses
 
 pytestmark = pytest.mark.equivalence
 
-# By model and framework, with the reason; tests/equivalence/test_looser_bounds.py shows that it is the whole one.
+# By model and framework, with the reason; tests/equivalence/test_looser_bounds.py shows that it is the only one.
 LOOSER = {
     # Rounding alone: in float64 all three are within 2e-16, in float32 the losses within 1.5e-5 (and within 4e-9 at the
     # first step) and the evaluation within 2.9e-5.
@@ -20,9 +20,9 @@ LOOSER = {
         "keras-tensorflow": 3e-5,
         "caffe2": 2e-3,
     },
-    # Where several values of a pooling window are the largest, as in the empty margin of a digit, Caffe2 gives each of
-    # them the whole gradient, and has no other pooling on a CPU. That takes it 6e-4 away from LeNet's losses, 9e-4 and
-    # 1e-3 from these; PyTorch with such a gradient goes the same way, within 2e-7, 7e-7 and 2.4e-5.
+    # If several values of a pooling window tie for the maximum, as in the empty margin of a digit, Caffe2 passes the
+    # whole gradient to each of them, and has no other pooling on a CPU. That makes it deviate by 6e-4 from LeNet's
+    # losses, by 9e-4 and 1e-3 from these; PyTorch with such a gradient agrees with it within 2e-7, 7e-7 and 2.4e-5.
     "tartu-mnist-cnn": {"caffe2": 2e-3},
     "tartu-cifar10-cnn": {"caffe2": 2e-3},
 }
@@ -47,6 +47,6 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
     found = f"losses {certificate.deviation:.1e}, evaluation {certificate.evaluation_deviation:.1e}"
     assert dlb.is_equal(certificate), f"{found}; the bound is {certificate.bound:.0e}"
     if model.without_dropout() != model:
-        # Certificates are of networks without dropout; that it is off in evaluation shows when that is repeated.
+        # Certificates are for networks without dropout; a repeated evaluation shows that dropout is off in evaluation.
         run = dlbench.run(framework, model, dataset, device, steps=2, evaluations=2, label="evaluation", is_timed=False)
         assert run.evaluation is not None, run.message

@@ -1,6 +1,6 @@
-"""Networks applied and not trained: samples a second, and the latency of a batch.
+"""Inference: samples per second, and the latency of a batch.
 
-By default those that are never trained; ``-m inference --dlbench-models NAMES`` applies others, or ``all``.
+By default only models that are never trained; ``-m inference --dlbench-models NAMES`` runs others, or ``all``.
 """
 
 import pytest

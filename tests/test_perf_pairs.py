@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from tests.perf import against
-from tests.perf.pairs import in_turn, median_ratio
+from tests.perf.pairs import interleaved, median_ratio
 
 
 def git(folder, *words):
@@ -30,7 +30,7 @@ def repository(tmp_path):
 
 def test_every_side_is_run_once_a_round_and_comes_first_as_often_as_the_other():
     order = []
-    found = in_turn({name: lambda name=name: order.append(name) or len(order) for name in "ab"}, 4)
+    found = interleaved({name: lambda name=name: order.append(name) or len(order) for name in "ab"}, 4)
     assert "".join(order) == "abbaabba"
     assert found == {"a": [1, 4, 5, 8], "b": [2, 3, 6, 7]}
 

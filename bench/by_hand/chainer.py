@@ -10,7 +10,7 @@ import json
 import sys
 import time
 
-# This file has the name of what it imports.
+# This file has the same name as what it imports.
 sys.path.pop(0)
 
 import chainer

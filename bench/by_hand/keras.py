@@ -1,4 +1,4 @@
-"""The CNN of tartu-mnist-cnn as Keras's guides write it: prints the seconds of every step. KERAS_BACKEND chooses."""
+"""The CNN of tartu-mnist-cnn, written as Keras's guides do. Prints the steps' seconds. KERAS_BACKEND: the backend."""
 
 import json
 import sys

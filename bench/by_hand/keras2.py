@@ -1,4 +1,4 @@
-"""tartu-mnist-cnn in Keras 2 as its own example mnist_cnn.py has it, batch by batch; KERAS_BACKEND says on what."""
+"""tartu-mnist-cnn in Keras 2 as in its own example mnist_cnn.py, batch by batch; KERAS_BACKEND selects the backend."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-# The files of this folder have the names of the frameworks.
+# Files in this folder are named like frameworks.
 sys.path.pop(0)
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A small LSTM classifier as Keras's guides write it: prints the seconds of every step. KERAS_BACKEND chooses."""
+"""A small LSTM classifier as Keras's guides write it: prints each step's seconds. KERAS_BACKEND selects the backend."""
 
 import json
 import sys

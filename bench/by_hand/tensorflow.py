@@ -1,10 +1,10 @@
-"""tartu-mnist-cnn as one writes it in TensorFlow 2 without Keras: variables, tf.nn and one tf.function."""
+"""tartu-mnist-cnn as usually written in TensorFlow 2 without Keras: variables, tf.nn and one tf.function."""
 
 import json
 import sys
 import time
 
-# This file bears the framework's name: its own folder must not be searched for it.
+# This file is named like the framework: its own folder must not be searched for it.
 sys.path.pop(0)
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""tartu-mnist-cnn in TensorFlow 1 as its own guide to tf.layers has it: a graph, a session, momentum."""
+"""tartu-mnist-cnn in TensorFlow 1 as in its own guide to tf.layers: a graph, a session, momentum."""
 
 import json
 import sys
 import time
 
-# The files of this folder have the names of the frameworks.
+# Files in this folder are named like frameworks.
 sys.path.pop(0)
 
 import numpy as np
@@ -17,7 +17,7 @@ arrays = {
     "order": np.load(asked["order"]).astype(np.int32),
 }
 
-# A graph's constants are limited to 2 GiB, so the data are variables that start from what is fed.
+# A graph's constants are limited to 2 GiB, so the data are variables initialised from what is fed.
 starts = {name: tf.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
 data = {name: tf.Variable(start, trainable=False, collections=[]) for name, start in starts.items()}
 

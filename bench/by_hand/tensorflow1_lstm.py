@@ -1,10 +1,10 @@
-"""A small LSTM classifier in TensorFlow 1 as its tutorials have it: tf.nn.dynamic_rnn over an LSTMCell, a session."""
+"""A small LSTM classifier in TensorFlow 1 as in its tutorials: tf.nn.dynamic_rnn over an LSTMCell, a session."""
 
 import json
 import sys
 import time
 
-# The files of this folder have the names of the frameworks.
+# Files in this folder are named like frameworks.
 sys.path.pop(0)
 
 import numpy as np
@@ -13,7 +13,7 @@ import tensorflow as tf
 asked = json.loads(sys.argv[1])
 arrays = {name: np.load(asked[name]).astype(np.int32) for name in ("images", "labels", "order")}
 
-# A graph's constants are limited to 2 GiB, so the data are variables that start from what is fed.
+# A graph's constants are limited to 2 GiB, so the data are variables initialised from what is fed.
 starts = {name: tf.placeholder(array.dtype, array.shape) for name, array in arrays.items()}
 data = {name: tf.Variable(start, trainable=False, collections=[]) for name, start in starts.items()}
 
@@ -27,7 +27,7 @@ outputs, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(100), x, dtype=tf.flo
 logits = tf.layers.dense(state.h, 10)
 loss = tf.losses.sparse_softmax_cross_entropy(labels=y, logits=logits)
 optimizer = tf.train.MomentumOptimizer(asked["learning_rate"], asked["momentum"])
-# Of an embedding the gradient is the rows that were read, and the update another one: that of all rows is asked for.
+# The gradient of an embedding has only the rows read, with a sparse update: request the dense one.
 train = optimizer.apply_gradients([(tf.convert_to_tensor(g), v) for g, v in optimizer.compute_gradients(loss)])
 
 config = tf.ConfigProto(intra_op_parallelism_threads=asked["threads"], inter_op_parallelism_threads=1)

@@ -1,10 +1,10 @@
-"""A small LSTM classifier as one writes it in TensorFlow 2 without Keras: a loop that AutoGraph converts."""
+"""A small LSTM classifier as usually written in TensorFlow 2 without Keras: a loop that AutoGraph converts."""
 
 import json
 import sys
 import time
 
-# This file bears the framework's name: its own folder must not be searched for it.
+# This file is named like the framework: its own folder must not be searched for it.
 sys.path.pop(0)
 
 import numpy as np

@@ -62,7 +62,7 @@ tokens, labels, order = (np.load(plan[name]).astype("int32") for name in ("image
 tokens, labels, order = theano.shared(tokens), theano.shared(labels), theano.shared(order)
 x, y, step = T.imatrix("x"), T.ivector("y"), T.lscalar("step")
 
-# Scan takes the steps first; the inputs' part of the gates is one product for all of them.
+# Scan takes the steps first; the inputs' contribution to the gates is one product for all of them.
 inputs = T.dot(emb[x.T], W) + b
 zeros = T.alloc(np.float32(0), x.shape[0], UNITS)
 (hidden, _), _ = theano.scan(lstm_step, sequences=inputs, outputs_info=[zeros, zeros], non_sequences=[U], strict=True)

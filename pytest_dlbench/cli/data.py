@@ -11,7 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.data import DATASETS, SOURCES, Source
-from pytest_dlbench.data.cache import folder_of, is_here, is_prepared
+from pytest_dlbench.data.cache import folder_of, is_available, is_prepared
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.reporting import listings
 
@@ -86,9 +86,9 @@ def _list(asked: argparse.Namespace) -> int:
 def _state(source: Source | None, is_prepared: bool) -> str:
     if source is None:
         return "needs no files"
-    shown = ["available"] if is_here(source) else []
+    shown = ["available"] if is_available(source) else []
     shown += ["prepared"] if is_prepared else []
-    return ", ".join(shown) or source.way_here
+    return ", ".join(shown) or source.get_command
 
 
 def _named(name: str, action: str) -> Source:
@@ -108,7 +108,7 @@ def _fetch(asked: argparse.Namespace) -> int:
     from pytest_dlbench.data.fetching import fetch  # noqa: PLC0415
 
     source = _named(asked.name, "fetch")
-    if is_here(source) and not asked.again:
+    if is_available(source) and not asked.again:
         line = (
             f"{source.name} is already there; dlbench data verify {source.name} checks it, --again downloads it again"
         )
@@ -141,7 +141,7 @@ def _verify(asked: argparse.Namespace) -> int:
         manifest, problems = verify(source, bars)
     sound = [*manifest.known_by, f"{source.name}: {len(manifest.contents)} files are unchanged"]
     answer(asked, {"name": source.name, "problems": list(problems)}, [] if problems else sound)
-    return complain([*problems, f"to get the files again: {source.way_back}"] if problems else [])
+    return complain([*problems, f"to get the files again: {source.replace_command}"] if problems else [])
 
 
 def _import(asked: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Data sets: one file for each family, prepared once as .npy for all frameworks.
 
-NumPy is imported by the functions that make arrays (``preparation`` calls them), so that a session which only collects
-does not load it.
+NumPy is imported only by the functions that create arrays (called by ``preparation``), so that a session that only
+collects does not load it.
 """
 
 from pytest_dlbench.data import chestxray, cifar, digits, imagenet, imdb, manythings, mnist, ptb, pydoc, svhn, voc

@@ -1,9 +1,9 @@
 """ChestX-ray14: 112,120 X-rays of 30,805 patients, each with any of 14 findings.
 
-Source: X. Wang et al., ChestX-ray8 (2017), NIH Clinical Center. The files come in a dozen archives behind a page, so
-that they can only be imported: ``images/*.png``, the table of findings, and the official lists of both splits, which
+Source: X. Wang et al., ChestX-ray8 (2017), NIH Clinical Center. The files come in a dozen archives that must be
+downloaded by hand and imported: ``images/*.png``, the table of findings, and the official lists of both splits, which
 share no patient. (The rosetta repository splits patients itself, and crops at random from 264×264.) Images are resized
-to 224×224 and repeated in three channels, as networks for photographs want them: 52 GB and 15 GB when prepared.
+to 224×224 and repeated in three channels, as networks for photographs expect: 52 GB and 15 GB when prepared.
 """
 
 import csv
@@ -88,7 +88,7 @@ def _flags(names: Sequence[str], findings: Mapping[str, frozenset[str]], table: 
     import numpy as np
 
     if unknown := [name for name in names if name not in findings]:
-        raise DataError(f"{table} says nothing of {len(unknown)} images, {unknown[0]} the first of them")
+        raise DataError(f"{table} lacks {len(unknown)} images, starting with {unknown[0]}")
     flags = [[finding in findings[name] for finding in FINDINGS] for name in names]
     return np.array(flags, dtype=np.float32).reshape(len(names), len(FINDINGS))
 

@@ -1,8 +1,8 @@
-"""CIFAR-10 and CIFAR-100: 60,000 colour photographs each, 32×32, in the binary releases: those hold no pickle.
+"""CIFAR-10 and CIFAR-100: 60,000 colour photographs each, 32×32, from the binary releases, which contain no pickles.
 
 Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009). CIFAR-100 has two labels for each
-image; these are the 100 fine ones. (In tartu's repository one framework trains on the 20 coarse ones, and another one
-reads the planes of colours as if they were pixels.)
+image; the 100 fine ones are used. (In tartu's repository one framework trains on the 20 coarse ones, and another reads
+the colour planes as if they were pixels.)
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ TEST_FILE_100 = "cifar-100-binary/test.bin"
 
 SOURCE_10 = Source(
     name="cifar10",
-    about="60,000 photographs of 10 kinds of things, 162 MiB packed",
+    about="60,000 photographs of 10 classes of objects, 162 MiB compressed",
     page=_PAGE,
     contents=(*TRAIN_FILES_10, TEST_FILE_10),
     files=(
@@ -42,7 +42,7 @@ SOURCE_10 = Source(
 )
 SOURCE_100 = Source(
     name="cifar100",
-    about="60,000 photographs of 100 kinds of things, 161 MiB packed",
+    about="60,000 photographs of 100 classes of objects, 161 MiB compressed",
     page=_PAGE,
     contents=(*TRAIN_FILES_100, TEST_FILE_100),
     files=(
@@ -59,7 +59,7 @@ PIXELS = 3 * 32 * 32
 
 
 def read(train: Sequence[Path], test: Sequence[Path], *, label_bytes: int) -> Arrays:
-    """Both splits; of several label bytes the last is the label. Raises DataError for a file of broken records."""
+    """Both splits; the last of several label bytes is the label. Raises DataError for incomplete records."""
     import numpy as np
 
     from pytest_dlbench.data.pixels import scaled
@@ -81,7 +81,7 @@ def _records(path: Path, label_bytes: int) -> "NDArray[np.uint8]":
     content = np.fromfile(path, dtype=np.uint8)
     size = label_bytes + PIXELS
     if not len(content) or len(content) % size:
-        raise DataError(f"{path} has {len(content)} bytes, that is no whole number of records of {size}; get it again")
+        raise DataError(f"{path} has {len(content)} bytes, not a multiple of the record size {size}; get it again")
     return content.reshape(-1, size)
 
 

@@ -1,4 +1,4 @@
-"""What a data set is, before and after it is prepared."""
+"""Data sets, before and after preparation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ Task = Literal["class", "flags", "tokens"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Float32 inputs that are made a piece at a time, for the whole would fill the memory.
+    """Float32 inputs that are created piece by piece, because the whole would not fit in memory.
 
-    ``pieces`` gives arrays that are together as long as ``shape`` says, and alike in every other dimension.
+    ``pieces`` yields arrays whose lengths add up to ``shape[0]`` and which agree with ``shape`` in other dimensions.
     """
 
     shape: Shape
@@ -34,11 +34,11 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrays:
-    """A data set in memory, or its way there.
+    """A data set in memory, or in pieces to come.
 
     Inputs are images N×C×H×W as float32 in [0, 1], vectors N×features as float32, or tokens N×steps as int32. Labels
-    are int64: N for one class each, N×steps for a token each; or float32 N×classes for flags that are 0 or 1.
-    ``extras`` are files beside the arrays, by name: a vocabulary, a validation split. The digest counts them in.
+    are int64: N for classes, N×steps for tokens; or float32 N×classes for flags that are 0 or 1.
+    ``extras`` are additional files by name: a vocabulary, a validation split. The digest includes them.
     """
 
     train_inputs: "NDArray[np.float32 | np.int32] | Rows"
@@ -56,11 +56,11 @@ class Arrays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """A data set that can be prepared. ``version`` changes when ``make`` would give other arrays.
+    """A data set that can be prepared. ``version`` changes when ``make`` would create different arrays.
 
-    ``shape`` is one input. ``vocabulary`` is how many tokens there are where inputs are tokens, from 0. ``task`` says
-    what a label is: a class, one token of ``classes`` for each step (``label_shape``), or a flag for each class.
-    ``source`` has the files that ``make`` reads, None where it needs none; without them it raises DataMissingError.
+    ``shape`` is that of one input. ``vocabulary`` is the number of tokens, counted from 0, if inputs are tokens.
+    ``task`` says what a label is: a class, one token of ``classes`` for each step (``label_shape``), or a flag for each
+    class. ``source`` has the files that ``make`` reads, or is None; without them ``make`` raises DataMissingError.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Dataset:
 
     @property
     def folder_name(self) -> str:
-        """Where the prepared arrays lie in the cache."""
+        """The name of the folder of prepared arrays in the cache."""
         return f"{self.name}-v{self.version}"
 
 
@@ -91,5 +91,5 @@ class Prepared:
     digest: str
 
     def part(self, name: str) -> Path:
-        """The file of one of PARTS."""
+        """The file of a part, one of PARTS."""
         return self.folder / f"{name}.npy"

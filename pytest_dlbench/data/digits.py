@@ -1,4 +1,4 @@
-"""scikit-learn's digits: 1,797 real scans of handwritten digits, 8×8, that need no download.
+"""scikit-learn's digits: 1,797 real scans of handwritten digits, 8×8, without a download.
 
 Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI (1998), the test part, as shipped
 with scikit-learn. The split is fixed in ``digits_test_index.txt``: 360 test images, stratified by digit.
@@ -25,14 +25,14 @@ def _load() -> "tuple[NDArray[np.float32], NDArray[np.int64]]":
         from sklearn.datasets import load_digits
     except ImportError as error:
         raise DataError(
-            "the digits come with scikit-learn, which is not installed here; pip install 'pytest-dlbench[bench]'"
+            "the digits come with scikit-learn, which is not installed; pip install 'pytest-dlbench[bench]'"
         ) from error
     digits = load_digits()
     return (digits.images[:, None] / 16).astype(np.float32), digits.target.astype(np.int64)
 
 
 def held_out_index() -> "NDArray[np.int64]":
-    """The positions of the test images among scikit-learn's 1,797."""
+    """The indices of the test images among scikit-learn's 1,797."""
     from importlib import resources
 
     import numpy as np
@@ -77,6 +77,6 @@ def _digits(name: str, *, scale: int, margin: int, channels: int) -> Dataset:
 
 DATASETS = (
     _digits("digits", scale=1, margin=0, channels=1),
-    _digits("digits28", scale=3, margin=2, channels=1),  # stands where MNIST would
-    _digits("digits32", scale=4, margin=0, channels=3),  # stands where CIFAR would
+    _digits("digits28", scale=3, margin=2, channels=1),  # in place of MNIST
+    _digits("digits32", scale=4, margin=0, channels=3),  # in place of CIFAR
 )

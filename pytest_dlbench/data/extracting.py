@@ -17,7 +17,7 @@ from pytest_dlbench.errors import DataError
 
 # ImageNet has 1.3 million files, and no other source nearly as many.
 MOST_MEMBERS = 2_000_000
-# A member has bytes to read, or is no file that we want.
+# The content of a member, or None for what is not a regular file.
 Members = Iterator[tuple[str, IO[bytes] | None]]
 DAMAGES = (
     tarfile.TarError,
@@ -28,17 +28,17 @@ DAMAGES = (
     EOFError,
     ValueError,
     NotImplementedError,
-    # Two members of one name, or one that lies in another as if that were a folder.
+    # Two members with the same name, or one below another as if that were a folder.
     FileExistsError,
     NotADirectoryError,
 )
 
 
 def unpack(archive: Path, folder: Path, source: Source, watcher: Watcher) -> None:
-    """Write into ``folder`` what of an archive belongs to the source's contents; a plain file is copied.
+    """Write the members of an archive that belong to the source's contents into ``folder``; copy a plain file.
 
-    Raises DataError for a damaged archive, and for one with a member that is a link or a device, or that would lie
-    outside the folder, whether it is wanted or not: such an archive is not what it says it is.
+    Raises DataError for a damaged archive, and for one with any member, wanted or not, that is a link or a device or
+    would end up outside the folder: such an archive is not official.
     """
     watcher.begin(f"{source.name}: unpacking {archive.name}", None)
     target = _Target(archive, folder, source, watcher)
@@ -46,10 +46,10 @@ def unpack(archive: Path, folder: Path, source: Source, watcher: Watcher) -> Non
         for name, content in _members(archive):
             target.take(name, content)
     except DAMAGES as error:
-        # tarfile tells below its first line what it made of each kind of compression.
+        # Below its first line tarfile reports its attempt at each kind of compression.
         reason = str(error).partition("\n")[0].rstrip(":")
         raise DataError(
-            f"{archive} cannot be unpacked: {reason}\n  it is damaged, or cut short; get it again"
+            f"{archive} cannot be unpacked: {reason}\n  it is damaged or truncated; get it again"
         ) from error
 
 
@@ -74,7 +74,7 @@ def _of_tar(archive: Path) -> Members:
 def _of_zip(archive: Path) -> Members:
     with zipfile.ZipFile(archive) as zipped:
         for member in zipped.infolist():
-            # The upper half is the mode of Unix, where the archive comes from one.
+            # The upper half is the Unix mode, if the archive was created on Unix.
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise DataError(_refusal(archive, member.filename, "is a link or a device"))
@@ -98,11 +98,11 @@ def _of_plain(archive: Path) -> Members:
 
 
 def _refusal(archive: Path, member: str, reason: str) -> str:
-    return f"{archive} is refused: its member {member!r} {reason}\n  no official archive has such; get it elsewhere"
+    return f"{archive} is refused: its member {member!r} {reason}\n  official archives have none; get it elsewhere"
 
 
 class _Target:
-    """The folder that is unpacked into, and how much came into it so far."""
+    """The folder to unpack into, and the amount unpacked so far."""
 
     def __init__(self, archive: Path, folder: Path, source: Source, watcher: Watcher) -> None:
         self._archive, self._folder, self._source, self._watcher = archive, folder, source, watcher
@@ -119,7 +119,7 @@ class _Target:
             return
         place = self._folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Never over what an earlier member wrote.
+        # Never overwrite an earlier member.
         with place.open("xb") as file:
             while piece := content.read(PIECE_BYTES):
                 self._count(len(piece))
@@ -128,7 +128,7 @@ class _Target:
     def _inside(self, name: str) -> str:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
-            raise DataError(_refusal(self._archive, name, "may lie outside the folder"))
+            raise DataError(_refusal(self._archive, name, "may be outside the folder"))
         return path.as_posix()
 
     def _count(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Downloading official files: with checksums, and going on where a cut connection stopped."""
+"""Downloading official files: checked by checksum, and resumed after a broken connection."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.watching import UNWATCHED, Watcher
 from pytest_dlbench.errors import DataError
 
-# In a row, without a byte received in between.
+# Consecutive attempts without a byte received.
 MOST_FAILURES = 3
 MOST_ATTEMPTS = 100
 PIECE_BYTES = 2**16
@@ -24,10 +24,10 @@ TIMEOUT_SECONDS = 60
 
 
 def fetch(source: Source, watcher: Watcher = UNWATCHED) -> keeping.Manifest:
-    """Download the files of a source, check them, unpack them into the cache, and give what is recorded of them.
+    """Download the files of a source, check them, unpack them into the cache, and return their manifest.
 
-    What was received stays when the connection does not, and the next call goes on from there. Raises DataError for a
-    source that nobody may download without a login, a server that does not answer, and a file of another checksum.
+    If the connection breaks, what was received is kept and the next call resumes. Raises DataError for a source that
+    needs a login, a server that does not answer, and a file with the wrong checksum.
     """
     if not source.files:
         raise DataError(f"{source.name} cannot be fetched, only imported\n{source.advice}")
@@ -47,7 +47,7 @@ def fetch(source: Source, watcher: Watcher = UNWATCHED) -> keeping.Manifest:
 
 
 def _download(file: File, folder: Path, watcher: Watcher) -> Path:
-    # It tells of each download, and of hashes of files that have none to compare with.
+    # Pooch logs each download, and the hashes of files without a published one.
     pooch.get_logger().setLevel(logging.ERROR)
     downloader = _Resuming(folder / f"{file.name}.part", is_checked=bool(file.checksum), watcher=watcher)
     try:
@@ -57,22 +57,22 @@ def _download(file: File, folder: Path, watcher: Watcher) -> Path:
             )
         )
     except ValueError as error:
-        # Pooch has deleted it by now.
+        # Pooch has already deleted it.
         raise DataError(
-            f"{file.url} gave another file than the official {file.name}: its {file.checksum.partition(':')[0]}"
-            f" is not {file.checksum.partition(':')[2]}\n  try again; if it stays so, the host has other data now"
+            f"{file.url} returned a file other than the official {file.name}: its {file.checksum.partition(':')[0]}"
+            f" is not {file.checksum.partition(':')[2]}\n  try again; if this persists, the host has other data now"
         ) from error
 
 
 class _CutError(Exception):
-    """The connection ended before the file did."""
+    """The connection ended before the file was complete."""
 
 
 class _Resuming:
-    """What pooch calls for one file: it asks only for what a ``partial`` file of an earlier attempt lacks.
+    """Pooch's downloader for one file, which requests only what the ``partial`` file of an earlier attempt lacks.
 
-    A partial file is taken up only where the server can say that it still has the same file (``If-Range``), or where a
-    checksum will tell (``is_checked``).
+    A partial file is resumed only if the server can confirm that its file is the same (``If-Range``), or if a checksum
+    will detect a different one (``is_checked``).
     """
 
     def __init__(self, partial: Path, *, is_checked: bool, watcher: Watcher) -> None:
@@ -80,7 +80,7 @@ class _Resuming:
         self._validator = partial.with_name(f"{partial.name}.validator")
 
     def __call__(self, url: str, output_file: str | IO[bytes], _pooch: Any) -> None:
-        """Receive all of it, in as many attempts as bring something new; raises DataError."""
+        """Receive the whole file, retrying as long as attempts make progress; raises DataError."""
         failures = 0
         for _ in range(MOST_ATTEMPTS):
             before = self._received()
@@ -98,15 +98,15 @@ class _Resuming:
 
     def _gave_up(self, url: str, reason: object) -> str:
         return (
-            f"{url}: {reason}\n  {self._received():,} bytes are here; the same command goes on from there"
-            "\n  or take a copy that you have: dlbench data import NAME PATH"
+            f"{url}: {reason}\n  {self._received():,} bytes were received; the same command resumes from there"
+            "\n  or import your own copy: dlbench data import NAME PATH"
         )
 
     def _received(self) -> int:
         return self._partial.stat().st_size if self._partial.exists() else 0
 
     def _attempt(self, url: str) -> None:
-        """Append what lacks to the partial file; raises _CutError where something still lacks then."""
+        """Append the missing bytes to the partial file; raises _CutError if some are still missing."""
         have = self._received()
         try:
             with requests.get(url, headers=self._headers(have), stream=True, timeout=TIMEOUT_SECONDS) as answer:
@@ -116,12 +116,12 @@ class _Resuming:
                     answer.raise_for_status()
                     self._receive(answer, have)
         except requests.HTTPError as error:
-            raise DataError(f"{error}\n  or take a copy that you have: dlbench data import NAME PATH") from error
+            raise DataError(f"{error}\n  or import your own copy: dlbench data import NAME PATH") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise _CutError(str(error)) from error
 
     def _headers(self, have: int) -> dict[str, str]:
-        # A server that packs what it sends would make ranges of something else.
+        # If the server compressed the response, ranges would refer to compressed bytes.
         headers = {"Accept-Encoding": "identity"}
         validator = self._validator.read_text() if self._validator.exists() else ""
         if have and validator:
@@ -131,10 +131,10 @@ class _Resuming:
         return headers
 
     def _settle_whole(self, answer: requests.Response, have: int) -> None:
-        """The server has nothing behind what is here: that is the end, or what is here is of another file."""
+        """The server has nothing more to send: the partial file is complete, or belongs to a different file."""
         if answer.headers.get("Content-Range") != f"bytes */{have}":
             self._partial.unlink()
-            raise _CutError("what is here is longer than the file; it was thrown away")
+            raise _CutError("the partial file was longer than the file; it was deleted")
 
     def _receive(self, answer: requests.Response, have: int) -> None:
         have, total = self._agreed(answer, have)
@@ -142,26 +142,26 @@ class _Resuming:
         self._watcher.begin(f"fetching {self._partial.name.removesuffix('.part')}", total)
         self._watcher.advance(have)
         with self._partial.open("ab" if have else "wb") as file:
-            # Undecoded: the official file itself may be packed, and some servers call that an encoding.
+            # Undecoded: the official file may itself be compressed, which some servers declare as an encoding.
             for piece in answer.raw.stream(PIECE_BYTES, decode_content=False):
                 file.write(piece)
                 self._watcher.advance(len(piece))
         if total is not None and self._received() != total:
-            raise _CutError(f"{self._received():,} of {total:,} bytes came")
+            raise _CutError(f"{self._received():,} of {total:,} bytes received")
 
     def _agreed(self, answer: requests.Response, have: int) -> tuple[int, int | None]:
-        """From which byte on the answer goes, and how long the whole file is."""
+        """The first byte of the response's range, and the size of the whole file."""
         if answer.status_code != requests.codes.partial_content:
             length = answer.headers.get("Content-Length", "")
             return 0, int(length) if length.isdigit() else None
-        told = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", answer.headers.get("Content-Range", ""))
-        if not told or int(told[1]) != have:
+        range_sent = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", answer.headers.get("Content-Range", ""))
+        if not range_sent or int(range_sent[1]) != have:
             self._partial.unlink(missing_ok=True)
             raise _CutError(f"asked for bytes from {have}, got {answer.headers.get('Content-Range')!r}")
-        return have, int(told[2])
+        return have, int(range_sent[2])
 
     def _remember(self, answer: requests.Response) -> None:
         etag = answer.headers.get("ETag", "")
-        # A weak tag does not promise the same bytes.
+        # A weak tag does not guarantee identical bytes.
         validator = answer.headers.get("Last-Modified", "") if etag.startswith("W/") or not etag else etag
         self._validator.write_text(validator)

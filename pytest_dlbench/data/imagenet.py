@@ -1,11 +1,11 @@
-"""ImageNet, ILSVRC 2012: 1.3 million photographs of 1,000 kinds of things, in the usual folders of JPEG files.
+"""ImageNet, ILSVRC 2012: 1.3 million photographs of 1,000 classes, in the usual folders of JPEG files.
 
-Source: O. Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge (2015). A login is needed, so that the
-folders can only be imported: ``train/<WordNet id>/*.JPEG`` and ``val/<WordNet id>/*.JPEG``; kinds are numbered by the
-order of their ids. Images are the middle 224×224 of their shorter side at 256.
+Source: O. Russakovsky et al., ImageNet Large Scale Visual Recognition Challenge (2015). A login is needed, so the
+folders can only be imported: ``train/<WordNet id>/*.JPEG`` and ``val/<WordNet id>/*.JPEG``; classes are numbered in the
+order of their ids. Images are resized to 256 at the shorter side, then cropped to the central 224×224.
 
-``imagenet`` needs 770 GB when it is prepared as float32. ``imagenet-sample`` is the first ten training and two
-validation images of each kind, 7.2 GB, which is more than runs of scale quick see.
+``imagenet`` takes 770 GB when prepared as float32. ``imagenet-sample`` is the first ten training and two validation
+images of each class, 7.2 GB, which is more than runs at scale quick read.
 """
 
 from functools import partial
@@ -26,16 +26,16 @@ SIDE = 224
 
 SOURCE = Source(
     name="imagenet",
-    about="1.3 million photographs of 1,000 kinds of things, 150 GB; a login is needed",
+    about="1.3 million photographs of 1,000 classes, 150 GB; a login is needed",
     page="https://www.image-net.org/challenges/LSVRC/2012/",
     contents=("train/*/*.JPEG", "val/*/*.JPEG"),
 )
 
 
 def read(folder: Path, *, side: int, of_each: tuple[int | None, int | None]) -> Arrays:
-    """Both splits, of each kind the first so many by name, or all (None).
+    """Both splits, with the first ``of_each`` images of each class by name, or all (None).
 
-    Raises DataError for a kind that only one of the splits has, and for a file that is no image.
+    Raises DataError for a class that only one of the splits has, and for a file that is not an image.
     """
     kinds = {
         split: sorted(path.name for path in (folder / split).iterdir() if path.is_dir()) for split in ("train", "val")
@@ -43,7 +43,7 @@ def read(folder: Path, *, side: int, of_each: tuple[int | None, int | None]) -> 
     if kinds["train"] != kinds["val"]:
         odd = sorted(set(kinds["train"]) ^ set(kinds["val"]))
         raise DataError(
-            f"{folder}: train and val have other kinds: {', '.join(odd[:5])}; see dlbench data verify imagenet"
+            f"{folder}: train and val differ in classes: {', '.join(odd[:5])}; see dlbench data verify imagenet"
         )
     train_inputs, train_labels = _split(folder / "train", kinds["train"], side, of_each[0])
     test_inputs, test_labels = _split(folder / "val", kinds["val"], side, of_each[1])

@@ -1,9 +1,9 @@
-"""IMDB: 50,000 film reviews, good or bad, from their text: the ready-made arrays of word numbers are pickled objects.
+"""IMDB: 50,000 film reviews, good or bad, read as text, because the ready-made arrays of word numbers are pickles.
 
-Source: A. Maas et al., Learning Word Vectors for Sentiment Analysis (2011). ``imdb500`` stands for tartu's LSTM (5,000
+Source: A. Maas et al., Learning Word Vectors for Sentiment Analysis (2011). ``imdb500`` is for tartu's LSTM (5,000
 words, 500 tokens) and ``imdb150`` for the GRU of the rosetta repository (30,000 words, the last 150 tokens). Both are
-padded with zeros behind their end, and cut within each official half. (tartu's loader drops longer reviews and then
-fills the training split from the official test half.) ``text.py`` says what a word is.
+padded with zeros at the end and truncated, within each official half. (tartu's loader drops longer reviews and then
+fills the training split from the official test half.) ``text.py`` defines a word.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from pytest_dlbench.errors import DataError
 
 SOURCE = Source(
     name="imdb",
-    about="50,000 film reviews, 80 MiB packed",
+    about="50,000 film reviews, 80 MiB compressed",
     page="https://ai.stanford.edu/~amaas/data/sentiment/",
     contents=("aclImdb/train/pos/*.txt", "aclImdb/train/neg/*.txt", "aclImdb/test/pos/*.txt", "aclImdb/test/neg/*.txt"),
     files=(
@@ -33,7 +33,7 @@ OPINIONS = ("neg", "pos")
 
 
 def read(folder: Path, *, vocabulary_size: int, steps: int, is_end_kept: bool) -> Arrays:
-    """Both halves as numbers of words; the label is 1 for a good review. Raises DataError for what is no text."""
+    """Both halves as word numbers; the label is 1 for a good review. Raises DataError for a file that is not text."""
     import numpy as np
 
     from pytest_dlbench.data.sequences import cut, padded
@@ -66,7 +66,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no UTF-8 text: {error}; get it again") from error
+        raise DataError(f"{path} is not UTF-8 text: {error}; get it again") from error
 
 
 def _make(vocabulary: int, steps: int, is_end_kept: bool) -> Arrays:

@@ -1,4 +1,4 @@
-"""Taking files that people already have: official archives, or what they unpack to. No network is needed."""
+"""Importing local files: official archives, or what they unpack to. No network is needed."""
 
 import shutil
 from pathlib import Path
@@ -8,21 +8,21 @@ from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.watching import UNWATCHED, Watcher
 from pytest_dlbench.errors import DataError
 
-RECORDED = "nobody publishes checksums of these; size and content hash recorded at import"
+RECORDED = "no published checksums; size and content hash recorded at import"
 
 
 def take(
     source: Source, path: Path, *, link: bool = False, unofficial: bool = False, watcher: Watcher = UNWATCHED
 ) -> keeping.Manifest:
-    """Copy the files of a source from ``path`` into the cache, and give what is recorded of them.
+    """Copy the files of a source from ``path`` into the cache, and return their manifest.
 
-    ``path`` is an official file, a folder that holds the official files somewhere, or what they unpack to. With
-    ``link`` a folder of unpacked files stays where it is. ``unofficial`` takes files whose checksum is another. Raises
-    DataError where something lacks, or is not what it should be.
+    ``path`` is an official file, a folder that contains the official files at any depth, or what they unpack to. With
+    ``link`` a folder of unpacked files stays where it is. ``unofficial`` accepts files with other checksums. Raises
+    DataError if files are missing or wrong.
     """
     if not path.exists():
         raise DataError(
-            f"{path} does not exist\n  name an official file of {source.name}, or a folder: {_wanted(source)}"
+            f"{path} does not exist\n  name an official file of {source.name}, or a folder: {_expected(source)}"
         )
     with keeping.locked(source):
         official = _official(source, path)
@@ -32,7 +32,7 @@ def take(
 
 
 def _official(source: Source, path: Path) -> dict[File, Path]:
-    """Where the official files lie; empty where not all of them do."""
+    """The paths of the official files; empty if any is missing."""
     found = {}
     for file in source.files:
         candidates = [path] if path.is_file() else sorted(path.rglob(file.name))
@@ -54,12 +54,13 @@ def _unpack(source: Source, official: dict[File, Path], unofficial: bool, watche
 
 
 def _base(source: Source, path: Path) -> Path:
-    """The folder that the contents lie below, which people may name, or the one inside it."""
+    """The folder with the contents: the given one, or the only one inside it."""
     for base in (path, path.parent):
         if all(keeping.matches(source, base).values()):
             return base
     raise DataError(
-        f"{path} does not hold the files of {source.name}\n  wanted: {_wanted(source)}\n  found: {_found(source, path)}"
+        f"{path} does not contain the files of {source.name}\n  expected: {_expected(source)}"
+        f"\n  found: {_found(source, path)}"
     )
 
 
@@ -81,13 +82,13 @@ def _take_unpacked(source: Source, base: Path, link: bool, watcher: Watcher) -> 
 
 
 def _found(source: Source, path: Path) -> str:
-    """What of it is there; one file of four tells that it is the right folder."""
+    """The expected files that exist; one of four shows that it is the right folder."""
     files = [file.name for file in source.files if path.is_dir() and any(path.rglob(file.name))]
     contents = [pattern for pattern, paths in keeping.matches(source, path).items() if paths]
-    return ", ".join(files + contents) or "nothing of it"
+    return ", ".join(files + contents) or "none of them"
 
 
-def _wanted(source: Source) -> str:
+def _expected(source: Source) -> str:
     contents = ", ".join(source.contents)
     if not source.files:
         return contents

@@ -1,4 +1,4 @@
-"""Putting the files of a source into the cache: whole or not at all, with a manifest of what they were."""
+"""Storing the files of a source in the cache: complete or not at all, with a manifest."""
 
 import hashlib
 import shutil
@@ -21,7 +21,7 @@ PIECE_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """One file as it lay in the cache when it was put there."""
+    """One file as it was when it was stored in the cache."""
 
     size_bytes: int
     sha256: str
@@ -29,7 +29,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What was put there, and by what it was known: one line for each official file, or one for all."""
+    """The stored files, and how they were identified: one line for each official file, or one for all."""
 
     source: str
     known_by: tuple[str, ...]
@@ -38,18 +38,18 @@ class Manifest:
 
 @contextmanager
 def locked(source: Source) -> Iterator[None]:
-    """One process at a time puts files of a source there."""
+    """Let only one process at a time store files of a source."""
     files_root().mkdir(parents=True, exist_ok=True)
     with filelock.FileLock(files_root() / f"{source.name}.lock"):
         yield
 
 
 def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...], watcher: Watcher) -> Manifest:
-    """Let ``fill`` make the folder of a source at the path it is given, and put it in the place of an older one.
+    """Let ``fill`` create the folder of a source at the given path, and replace an older one with it.
 
-    Raises DataError where something of the source's contents lacks.
+    Raises DataError if any of the source's contents is missing.
     """
-    # Beside its final place, so that the rename stays on one file system.
+    # Next to its final place, so that the rename stays on one file system.
     with tempfile.TemporaryDirectory(prefix=f"{source.name}.", dir=files_root()) as unfinished:
         folder = Path(unfinished) / "files"
         fill(folder)
@@ -61,7 +61,7 @@ def keep(source: Source, fill: Callable[[Path], None], known_by: tuple[str, ...]
 
 
 def discard(source: Source) -> None:
-    """Take the files of a source away, if there are any; files elsewhere that were only linked stay."""
+    """Delete the files of a source, if there are any; linked files elsewhere are kept."""
     manifest_path(source).unlink(missing_ok=True)
     folder = files_root() / source.name
     if folder.is_symlink():
@@ -71,14 +71,14 @@ def discard(source: Source) -> None:
 
 
 def matches(source: Source, folder: Path) -> dict[str, list[Path]]:
-    """The files of a folder by the pattern of the source's contents that they match."""
+    """The files of a folder, by the pattern in the source's contents that they match."""
     return {pattern: sorted(path for path in folder.glob(pattern) if path.is_file()) for pattern in source.contents}
 
 
 def _contents(source: Source, folder: Path, watcher: Watcher) -> dict[str, Content]:
     found = matches(source, folder)
     if lacking := [pattern for pattern, paths in found.items() if not paths]:
-        raise DataError(f"what came is not the whole of {source.name}: there is no {', no '.join(lacking)}")
+        raise DataError(f"{source.name} is incomplete: there is no {', no '.join(lacking)}")
     paths = sorted({path for paths in found.values() for path in paths})
     watcher.begin(f"{source.name}: hashing", sum(path.stat().st_size for path in paths))
     return {
@@ -100,23 +100,23 @@ def digest(path: Path, algorithm: str, watcher: Watcher = UNWATCHED) -> str:
 
 
 def check(file: File, path: Path, *, is_enforced: bool = True) -> str:
-    """How an official file is known, in a line; raises DataError where its checksum says that it is another."""
+    """How an official file was identified, in one line; raises DataError if its checksum is wrong."""
     algorithm, _, expected = (file.checksum or "sha256:").partition(":")
     found = digest(path, algorithm)
     if not expected:
-        return f"{file.name}: nobody publishes a checksum; size and content hash recorded ({algorithm} {found})"
+        return f"{file.name}: no published checksum; size and content hash recorded ({algorithm} {found})"
     if found == expected:
         return f"{file.name}: {algorithm} {found}, as published"
     if is_enforced:
         raise DataError(
             f"{path} is not the official {file.name}: its {algorithm} is {found}, not {expected}\n"
-            "  it may be damaged, or cut short; get it again, or say --unofficial where you mean this file"
+            "  it may be damaged or truncated; get it again, or use --unofficial to accept this file"
         )
-    return f"{file.name}: not the official file, taken by --unofficial ({algorithm} {found})"
+    return f"{file.name}: not the official file, accepted by --unofficial ({algorithm} {found})"
 
 
 def verify(source: Source, watcher: Watcher = UNWATCHED) -> tuple[Manifest, list[str]]:
-    """What was recorded of a source's files, and what no longer agrees with it; raises DataMissingError."""
+    """The manifest of a source's files, and their deviations from it; raises DataMissingError."""
     folder = folder_of(source)
     manifest = _read(source)
     watcher.begin(f"{source.name}: verifying", sum(content.size_bytes for content in manifest.contents.values()))
@@ -126,9 +126,9 @@ def verify(source: Source, watcher: Watcher = UNWATCHED) -> tuple[Manifest, list
         if not path.is_file():
             problems.append(f"{path} is missing")
         elif path.stat().st_size != content.size_bytes:
-            problems.append(f"{path} has {path.stat().st_size} bytes, it had {content.size_bytes}")
+            problems.append(f"{path} has {path.stat().st_size} bytes instead of {content.size_bytes}")
         elif digest(path, "sha256", watcher) != content.sha256:
-            problems.append(f"{path} has another content than it had")
+            problems.append(f"{path} has different content")
     return manifest, problems
 
 
@@ -137,4 +137,4 @@ def _read(source: Source) -> Manifest:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged: {error}\n  bring the files again: {source.way_here}") from error
+        raise DataError(f"{path} is damaged: {error}\n  to get the files again: {source.get_command}") from error

@@ -1,10 +1,10 @@
-"""ManyThings: Spanish sentences and their English translations, for models that read one and write the other.
+"""ManyThings: Spanish sentences and their English translations, for sequence-to-sequence models.
 
-Source: Tatoeba and manythings.org/anki, in the edition that TensorFlow's tutorials keep; the site's own file is larger
-and has a third column. One row of tokens holds the Spanish sentence, padded to SOURCE_STEPS, and behind it what the
-decoder is given, padded to TARGET_STEPS; the labels are what it is to say. tartu trains on the first 100,000 lines;
-this is the first 100,000 pairs that fit these lengths, which are all but a few of those lines, split 80 to 20 by a
-seed. As in tartu's split, one English sentence with two translations may be on both sides.
+Source: Tatoeba and manythings.org/anki, in the edition hosted for TensorFlow's tutorials; the site's own file is larger
+and has a third column. A row of tokens holds the Spanish sentence, padded to SOURCE_STEPS, followed by the decoder's
+input, padded to TARGET_STEPS; the labels are its expected output. tartu trains on the first 100,000 lines; these are
+the first 100,000 pairs that fit these lengths, which are all but a few of those lines, split 80 to 20 by a seed. As in
+tartu's split, an English sentence with two translations may be in both splits.
 """
 
 import re
@@ -33,7 +33,7 @@ SEED = 42
 
 SOURCE = Source(
     name="manythings",
-    about="119,000 Spanish and English sentences, 2.5 MiB packed",
+    about="119,000 Spanish and English sentences, 2.5 MiB compressed",
     page="https://www.manythings.org/anki/",
     contents=("spa-eng/spa.txt",),
     files=(File(name="spa-eng.zip", url="https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"),),
@@ -44,9 +44,9 @@ Pair = tuple[list[str], list[str]]
 
 
 def read(path: Path, *, examples: tuple[int, int]) -> Arrays:
-    """As many pairs as there are to be examples, the first that fit, in a seeded order; the last ones test.
+    """The first pairs that fit, as many as ``examples``, in a seeded order; the last ones are the test split.
 
-    Vocabularies are of the training split. Raises DataError for a file of another form, and for one of fewer pairs.
+    Vocabularies come from the training split. Raises DataError for a file in another format or with too few pairs.
     """
     import numpy as np
 
@@ -77,9 +77,9 @@ def read(path: Path, *, examples: tuple[int, int]) -> Arrays:
 
 
 def sentence(text: str) -> list[str]:
-    """Words and marks of a sentence in lower case, without accents, and END.
+    """Words and punctuation of a sentence in lower case, without accents, and END.
 
-    Letters a to z and the marks ? . ! , ¿ count, as in tartu's preprocessing; all else parts words.
+    Only letters a to z and the marks ? . ! , ¿ count, as in tartu's preprocessing; anything else separates words.
     """
     plain = "".join(each for each in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(each) != "Mn")
     return [*re.findall(r"[a-z]+|[?.!,¿]", plain), END]
@@ -89,13 +89,13 @@ def _first(count: int, path: Path) -> list[Pair]:
     pairs = []
     for english, spanish in _lines(path):
         source, target = sentence(spanish), sentence(english)
-        # Both begin with START, but for the decoder END is only to be said, not given.
+        # Both begin with START, but the decoder only outputs END and does not read it.
         if len(source) < SOURCE_STEPS and len(target) <= TARGET_STEPS:
             pairs.append((source, target))
         if len(pairs) == count:
             return pairs
     raise DataError(
-        f"{path} has {len(pairs):,} pairs that fit, wanted are {count:,}; it is cut short, or another edition"
+        f"{path} has {len(pairs):,} pairs that fit, expected {count:,}; it is truncated, or another edition"
     )
 
 
@@ -105,13 +105,13 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
             columns = line.split("\t")
             if len(columns) != 2:
                 raise DataError(
-                    f"{path}, line {number} has {len(columns)} columns, wanted are English and Spanish;\n"
+                    f"{path}, line {number} has {len(columns)} columns, expected English and Spanish;\n"
                     "  the newer file of manythings.org has a third one, and other sentences;\n"
                     "  to get the right one: dlbench data fetch manythings"
                 )
             yield columns[0], columns[1]
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no UTF-8 text: {error}; get it again") from error
+        raise DataError(f"{path} is not UTF-8 text: {error}; get it again") from error
 
 
 def _make() -> Arrays:

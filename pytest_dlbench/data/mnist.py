@@ -1,7 +1,7 @@
 """MNIST: 70,000 handwritten digits, 28×28, in the official IDX files.
 
-Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database (1998). The first host no longer answers reliably, so that
-the files come from a mirror, and their checksums say that they are the same.
+Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database (1998). The original host no longer answers reliably, so the
+files come from a mirror; checksums verify that they are the same.
 """
 
 from math import prod
@@ -27,7 +27,7 @@ _CHECKSUMS = {
 
 SOURCE = Source(
     name="mnist",
-    about="70,000 handwritten digits, 11 MiB packed",
+    about="70,000 handwritten digits, 11 MiB compressed",
     page="http://yann.lecun.com/exdb/mnist/",
     contents=tuple(_CHECKSUMS),
     files=tuple(
@@ -35,13 +35,13 @@ SOURCE = Source(
     ),
 )
 
-# The last byte of a magic number is how many dimensions follow it.
+# The last byte of a magic number is the number of dimensions that follow it.
 LABELS_MAGIC = 2049
 IMAGES_MAGIC = 2051
 
 
 def read(folder: Path) -> Arrays:
-    """Both splits; raises DataError for a file that is not what its name says."""
+    """Both splits; raises DataError for a file that does not match its name."""
     import numpy as np
 
     from pytest_dlbench.data.pixels import scaled
@@ -56,20 +56,20 @@ def read(folder: Path) -> Arrays:
 
 
 def read_idx(path: Path, magic: int) -> "NDArray[np.uint8]":
-    """The bytes of an IDX file in the shape that its header tells."""
+    """The bytes of an IDX file in the shape given by its header."""
     import numpy as np
 
     content = path.read_bytes()
     found = int.from_bytes(content[:4])
     if found != magic:
         kind = "images" if magic == IMAGES_MAGIC else "labels"
-        raise DataError(f"{path} begins with {found}, IDX files of {kind} begin with {magic}; is it another file?")
+        raise DataError(f"{path} begins with {found}, IDX files of {kind} begin with {magic}; is it a different file?")
     dimensions = magic % 256
     header = content[4 : 4 + 4 * dimensions]
     shape = tuple(int(size) for size in np.frombuffer(header, dtype=">u4", count=len(header) // 4))
     body = len(content) - 4 - 4 * dimensions
     if len(shape) != dimensions or body != prod(shape):
-        raise DataError(f"{path} tells of {shape} values and has {max(0, body)}; it is cut short, or not MNIST's")
+        raise DataError(f"{path} should have {shape} values but has {max(0, body)}; it is truncated, or not MNIST's")
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 

@@ -1,13 +1,13 @@
-"""Which examples go into which step: the same for every framework."""
+"""The examples of each step, which are the same for every framework."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 def batches(*, examples: int, batch_size: int, steps: int, seed: int) -> NDArray[np.int64]:
-    """One row of example positions a step (steps×batch).
+    """Example indices, one row per step (steps×batch).
 
-    Every epoch is a new permutation; the examples that fill no whole batch at its end are left out.
+    Every epoch is a new permutation; an incomplete batch at its end is dropped.
     """
     per_epoch = examples // batch_size
     if not per_epoch:

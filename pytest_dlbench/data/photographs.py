@@ -1,4 +1,4 @@
-"""Image files as the float32 arrays that models take, one at a time: whole collections would fill any memory."""
+"""Image files as float32 arrays for models, one at a time, because whole collections do not fit in memory."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ Fit = Callable[[Image.Image, int], Image.Image]
 
 
 def decoded(paths: Sequence[Path], side: int, fit: Fit) -> Rows:
-    """Images N×3×side×side in [0, 1], decoded as they are written; raises DataError for a file that is no image."""
+    """Images N×3×side×side in [0, 1], decoded while they are written; raises DataError for other files."""
 
     def pieces() -> Iterator[NDArray[np.float32]]:
         for first in range(0, len(paths), PIECE_IMAGES):
@@ -25,7 +25,7 @@ def decoded(paths: Sequence[Path], side: int, fit: Fit) -> Rows:
 
 
 def centre(image: Image.Image, side: int) -> Image.Image:
-    """The shorter side resized to 8/7 of ``side`` (256 for 224), then the middle of it cut out."""
+    """The shorter side resized to 8/7 of ``side`` (256 for 224), then a central crop."""
     scale = side * 8 / 7 / min(image.size)
     width, height = (max(side, round(size * scale)) for size in image.size)
     left, top = (width - side) // 2, (height - side) // 2
@@ -33,7 +33,7 @@ def centre(image: Image.Image, side: int) -> Image.Image:
 
 
 def whole(image: Image.Image, side: int) -> Image.Image:
-    """All of the image, resized to a square."""
+    """The whole image, resized to a square."""
     return image.resize((side, side), Image.Resampling.BILINEAR)
 
 
@@ -42,5 +42,5 @@ def _pixels(path: Path, side: int, fit: Fit) -> NDArray[np.float32]:
         with Image.open(path) as image:
             fitted = fit(image.convert("RGB"), side)
     except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path} is no image that can be read: {error}\n  get it again") from error
+        raise DataError(f"{path} is not a readable image: {error}\n  get it again") from error
     return np.asarray(fitted).transpose(2, 0, 1).astype(np.float32) / np.float32(255)

@@ -1,4 +1,4 @@
-"""Pixels of a byte each as the float32 images that models take."""
+"""One-byte pixels as float32 images for models."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ PIECE_IMAGES = 1024
 
 
 def scaled(pixels: NDArray[np.uint8]) -> Rows:
-    """Images N×C×H×W, each pixel divided by 255 and nothing else; a quarter of the memory until they are written."""
+    """Images N×C×H×W with pixels divided by 255; they take a quarter of the memory until they are written."""
 
     def pieces() -> Iterator[NDArray[np.float32]]:
         for first in range(0, len(pixels), PIECE_IMAGES):

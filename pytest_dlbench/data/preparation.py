@@ -1,4 +1,4 @@
-"""Preparing a data set once for all frameworks: .npy files in the user's cache, hashed, written whole or not at all."""
+"""Preparing a data set once for all frameworks: hashed .npy files in the user's cache, written atomically."""
 
 import hashlib
 import shutil
@@ -17,17 +17,17 @@ from pytest_dlbench.data.cache import HASHES, prepared_root
 from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared, Rows
 from pytest_dlbench.errors import DataError, DataMissingError
 
-# Size and time of change of files that are too large to be hashed in every session.
+# Size and modification time of files that are too large to be hashed in every session.
 STAMPS = "stamps.json"
 LARGE_BYTES = 2**30
 
 
 @lru_cache(maxsize=64)
 def prepare(dataset: Dataset, root: Path | None = None) -> Prepared:
-    """The data set on disk, made now if it is not there or its files are not what was written.
+    """The data set on disk, created now if it is missing or its files have changed.
 
-    Safe for several processes at once: one makes it, the others wait for its lock. Raises DataMissingError where its
-    files are not here, and DataError where they are not what they should be.
+    Safe for several processes at once: one creates it, the others wait for its lock. Raises DataMissingError if the
+    source's files are not available, and DataError if they are not as expected.
     """
     root = root or prepared_root()
     folder = root / dataset.folder_name
@@ -53,7 +53,7 @@ def _read_hashes(folder: Path) -> dict[str, str]:
 def _hash_files(folder: Path, recorded: Mapping[str, str]) -> dict[str, str]:
     """The hash of each part by its name, and of each extra file by its file name.
 
-    What is ``recorded`` of a large file is believed as long as its stamp is what it was: hashing all of a prepared
+    The ``recorded`` hash of a large file is trusted as long as its stamp is unchanged: hashing all of a prepared
     ImageNet takes a quarter of an hour.
     """
     hashes = {}
@@ -92,16 +92,16 @@ def _make(dataset: Dataset, folder: Path) -> None:
     except DataMissingError:
         raise
     except DataError as error:
-        # The files came whole: whoever brought them brought these.
-        way = f"\n  to bring {dataset.source.name} again: {dataset.source.way_back}" if dataset.source else ""
+        # The files arrived complete, so the wrong ones were fetched or imported.
+        way = f"\n  to get {dataset.source.name} again: {dataset.source.replace_command}" if dataset.source else ""
         raise DataError(f"{error}{way}") from error
 
 
 def _write(dataset: Dataset, folder: Path) -> None:
-    # Beside its final place, so that the rename stays on one file system.
+    # Next to its final place, so that the rename stays on one file system.
     unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
-        # A temporary folder is its maker's alone; what is prepared is for all who may read the cache.
+        # A temporary folder is private to its owner; prepared data are for everyone who may read the cache.
         unfinished.chmod(0o755)
         arrays = dataset.make()
         _check(dataset, arrays)
@@ -130,19 +130,19 @@ def _save(path: Path, part: NDArray[Any] | Rows) -> None:
             file[done : done + len(piece)] = piece
         done += len(piece)
     if done != len(part):
-        raise DataError(f"{path.stem} was to have {len(part)} rows, {done} came")
+        raise DataError(f"{path.stem} should have {len(part)} rows, but has {done}")
     file.flush()
 
 
 def _check(dataset: Dataset, arrays: Arrays) -> None:
-    """What was made is what was declared, for models were fitted to the declaration."""
+    """Check that the arrays match the declaration, to which models were fitted."""
     counts = (dataset.train_examples, dataset.test_examples)
     label_shape = (dataset.classes,) if dataset.task == "flags" else dataset.label_shape
     declared = [(count, *shape) for shape in (dataset.shape, label_shape) for count in counts]
     made = [getattr(arrays, part).shape for part in ("train_inputs", "test_inputs", "train_labels", "test_labels")]
     if made != declared:
         raise DataError(
-            f"data set {dataset.name!r}: declared as {declared} (inputs of both splits, then labels), made as {made}"
+            f"data set {dataset.name!r}: declared as {declared} (inputs of both splits, then labels), created as {made}"
         )
     for split in ("train", "test"):
         top = 2 if dataset.task == "flags" else dataset.classes

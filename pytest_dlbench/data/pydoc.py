@@ -1,13 +1,13 @@
-"""Real English text that every Python has: the language reference behind ``help()``, for models of language.
+"""Real English text that comes with every Python: the language reference of ``help()``, for language models.
 
 Source: ``pydoc_data.topics`` of the interpreter that runs pytest, under Python's licence. Only prose counts, each
-paragraph once (several topics share sections), and every topic is on one side of the split, so that nothing that is
-tested was trained on. The text is the interpreter's: another release of Python makes other arrays of the same shape,
-with another digest, and figures of the two are not compared.
+paragraph once (several topics share sections), and every topic is in one split only, so that no test text was trained
+on. The text depends on the interpreter: another release of Python yields different arrays of the same shape, with
+another digest, and results of the two are not compared.
 
-``pydoc30`` and ``pydoc32`` stand where Penn Treebank would, with its vocabulary of 10,000 (fewer occur), and
-``pydoc-topics500`` and ``pydoc-topics150`` where IMDB would: does a piece of text speak of objects and their methods,
-or of the language's statements and expressions?
+``pydoc30`` and ``pydoc32`` replace Penn Treebank, with its vocabulary of 10,000 (fewer occur), and ``pydoc-topics500``
+and ``pydoc-topics150`` replace IMDB: is a piece of text about objects and their methods, or about the language's
+statements and expressions?
 """
 
 from collections.abc import Sequence
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     import numpy as np
 
 LANGUAGE_VOCABULARY = 10_000
-# Tokens that every release from 3.11 has, and some more that it does not need.
+# Available in every release since 3.11, with a margin.
 TRAIN_TOKENS = 36_480
 TEST_TOKENS = 7_680
 TRAIN_PIECES = 1_920
 TEST_PIECES = 480
 
 SEED = 20261121
-# Words of a piece, from a sentence to more than a model of 500 steps takes.
+# Words per piece, from a sentence to more than a model of 500 steps reads.
 PIECE_WORDS = (20, 600)
 
 
 def language(*, steps: int, vocabulary_size: int, windows_each: tuple[int, int]) -> Arrays:
-    """Windows of tokens, each labelled by the next one: the first so many of both splits, and all that validate.
+    """Windows of tokens labelled with the next token: the first ``windows_each`` of both splits, and all of validation.
 
-    Raises DataError where this Python's text is shorter.
+    Raises DataError if this Python's text is too short.
     """
     from pytest_dlbench.data.pydoc_text import Split, paragraphs, split_of, tokens
     from pytest_dlbench.data.sequences import as_file, windows
@@ -63,11 +63,11 @@ def language(*, steps: int, vocabulary_size: int, windows_each: tuple[int, int])
 
 
 def groups(*, steps: int, vocabulary_size: int, is_end_kept: bool, pieces: tuple[int, int]) -> Arrays:
-    """Pieces of text of varying length from two groups of topics, as many of one as of the other.
+    """Pieces of text of varying length from two groups of topics, equally many from each.
 
-    A piece is a run of words, drawn with a seed, from the topics of a group one after the other: of one topic alone
-    its length would betray the group. Pieces of one split may overlap, splits share no topic. The label is 1 where
-    topics are OBJECTS. Raises DataError where this Python's text is shorter than a piece.
+    A piece is a run of words, drawn with a seed, from the concatenated topics of a group: within one topic its length
+    would reveal the group. Pieces of one split may overlap; splits share no topic. The label is 1 for the group
+    OBJECTS. Raises DataError if this Python's text is shorter than a piece.
     """
     import numpy as np
 
@@ -75,7 +75,7 @@ def groups(*, steps: int, vocabulary_size: int, is_end_kept: bool, pieces: tuple
     from pytest_dlbench.data.sequences import cut, padded
 
     texts = {topic: words(" ".join(found)) for topic, found in paragraphs().items() if topic not in ASIDE}
-    # The split that validates a model of language trains here.
+    # The validation split of the language models is used for training here.
     sides = {side: [topic for topic in texts if (split_of(topic) == "test") == side] for side in (False, True)}
     known = vocabulary((texts[topic] for topic in sides[False]), vocabulary_size)
     generator = np.random.default_rng(SEED)
@@ -108,7 +108,7 @@ def _piece(text: Sequence[str], generator: "np.random.Generator") -> Sequence[st
 
 def _check_enough(what: str, found: int, wanted: int) -> None:
     if found < wanted:
-        raise DataError(f"the help texts of this Python have {found} {what}, wanted are {wanted}; use a newer release")
+        raise DataError(f"the help texts of this Python have {found} {what}, expected {wanted}; use a newer release")
 
 
 def _make_language(steps: int) -> Arrays:

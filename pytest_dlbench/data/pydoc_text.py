@@ -1,4 +1,4 @@
-"""The prose of pydoc's topics: paragraphs, without repetition, and on which side of the split each topic is."""
+"""The prose of pydoc's topics: paragraphs without repetition, and the split of each topic."""
 
 import re
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ FEWEST_WORDS = 8
 END_OF_PARAGRAPH = "<eos>"
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.,;:?!()]")
 
-# Of the first 3,000 one with which several topics of either group test, in Python 3.11, 3.12 and 3.13 alike.
+# One of the first 3,000 seeds that put several topics of either group into the test split, in Python 3.11 to 3.13.
 SALT = 1267
-# Topics on what values are and do; the others are on how programs are written.
+# Topics about values and their behaviour; the others are about writing programs.
 OBJECTS = frozenset(
     [
         "attribute-access",
@@ -43,12 +43,12 @@ OBJECTS = frozenset(
         "typesseq-mutable",
     ]
 )
-# Neither: the commands of the debugger.
+# In neither group: the commands of the debugger.
 ASIDE = frozenset({"debugger"})
 
 
 def paragraphs(texts: Mapping[str, str] = topics) -> dict[str, list[str]]:
-    """The paragraphs of prose of every topic, in the order of their names; one that comes again is left out there."""
+    """The prose paragraphs of every topic, in the order of the topics' names, without repetitions."""
     seen: set[tuple[str, ...]] = set()
     found: dict[str, list[str]] = {}
     for topic in sorted(texts):
@@ -62,13 +62,13 @@ def paragraphs(texts: Mapping[str, str] = topics) -> dict[str, list[str]]:
 
 
 def split_of(topic: str) -> Split:
-    """Where a topic belongs, by its name alone: about a tenth each of the topics tests and validates."""
+    """The split of a topic, by its name alone: about 10 % each are for testing and validation."""
     share = int.from_bytes(sha256(f"{SALT}{topic}".encode()).digest()[:4]) % 10
     return "test" if share == 0 else "valid" if share == 1 else "train"
 
 
 def tokens(paragraph: str) -> list[str]:
-    """Words in lower case and punctuation marks, numbers as N, and END_OF_PARAGRAPH behind the last."""
+    """Words in lower case and punctuation marks, numbers as N, and END_OF_PARAGRAPH at the end."""
     found = _TOKEN.findall(paragraph.lower())
     return [*("N" if token.isdigit() else token for token in found), END_OF_PARAGRAPH]
 

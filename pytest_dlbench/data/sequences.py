@@ -1,4 +1,4 @@
-"""Lists of tokens as the int32 rows that models take."""
+"""Lists of tokens as int32 rows for models."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -11,7 +11,7 @@ from pytest_dlbench.data.text import PADDING
 
 
 def padded(texts: Sequence[Sequence[int]], steps: int) -> NDArray[np.int32]:
-    """One row a text (N×steps), padded behind its end; raises ValueError for one that is longer."""
+    """One row per text (N×steps), padded at the end; raises ValueError for a text that is too long."""
     rows = np.full((len(texts), steps), PADDING, dtype=np.int32)
     for row, text in zip(rows, texts, strict=True):
         row[: len(text)] = text
@@ -19,14 +19,14 @@ def padded(texts: Sequence[Sequence[int]], steps: int) -> NDArray[np.int32]:
 
 
 def cut(tokens: Sequence[int], steps: int, *, is_end_kept: bool) -> Sequence[int]:
-    """At most ``steps`` tokens: the first ones, or the last ones, as the sources differ in that."""
+    """At most ``steps`` tokens: the first or the last ones, because sources differ."""
     return tokens[-steps:] if is_end_kept else tokens[:steps]
 
 
 def windows(tokens: Sequence[int], steps: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Windows that follow each other without overlap (N×steps), and as labels the token behind each token.
+    """Consecutive windows without overlap (N×steps), with the next token of each token as label.
 
-    What is left at the end, and fills no window, is left out.
+    An incomplete window at the end is dropped.
     """
     stream = np.asarray(tokens, dtype=np.int64)
     count = (len(stream) - 1) // steps

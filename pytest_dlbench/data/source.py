@@ -1,4 +1,4 @@
-"""Where the files of a data set come from, and by what they are known."""
+"""The origin of a data set's files, and their checksums."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -10,8 +10,8 @@ GIB = 2**30
 class File:
     """One official file, an archive or not.
 
-    ``checksum`` ("md5:…" or "sha256:…") is one that several independent projects publish; it is enforced. Empty where
-    nobody publishes one: then what comes is recorded, and called no more than that.
+    ``checksum`` ("md5:…" or "sha256:…") is one that several independent projects publish; it is enforced. It is empty
+    if none is published: then the checksum of what was received is recorded, but not called official.
     """
 
     name: str
@@ -24,8 +24,8 @@ class Source:
     """The files that data sets are prepared from.
 
     ``contents`` are patterns of what the files unpack to, as paths below the source's folder; each must match a file,
-    and what matches none is not unpacked. ``page`` is where people read about the data and its terms; a source without
-    ``files`` can only be imported, for its owners ask for a login. ``largest_bytes`` is more than it ever unpacks to.
+    and what matches none is not unpacked. ``page`` describes the data and its terms; a source without ``files`` can
+    only be imported, because its owners require a login. ``largest_bytes`` is an upper bound of the unpacked size.
     """
 
     name: str
@@ -40,19 +40,19 @@ class Source:
         return any(fnmatchcase(path, pattern) for pattern in self.contents)
 
     @property
-    def way_here(self) -> str:
-        """The command that brings it."""
+    def get_command(self) -> str:
+        """The command that gets the files."""
         return f"dlbench data {'fetch' if self.files else 'import'} {self.name}{'' if self.files else ' PATH'}"
 
     @property
-    def way_back(self) -> str:
-        """The command that brings it in the place of what is there."""
-        return f"{self.way_here} --again" if self.files else self.way_here
+    def replace_command(self) -> str:
+        """The command that replaces the existing files."""
+        return f"{self.get_command} --again" if self.files else self.get_command
 
     @property
     def advice(self) -> str:
-        """What an error says where the files are not here."""
-        absent = f"the files of {self.name} are not here"
+        """How to get the files, for errors about missing files."""
+        absent = f"the files of {self.name} are not available"
         if not self.files:
-            return f"{absent}\n  to get them: {self.page}\n  then: {self.way_here}"
-        return f"{absent}\n  to get it: {self.way_here}\n  or: dlbench data import {self.name} PATH"
+            return f"{absent}\n  to get them: {self.page}\n  then: {self.get_command}"
+        return f"{absent}\n  to get it: {self.get_command}\n  or: dlbench data import {self.name} PATH"

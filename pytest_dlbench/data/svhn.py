@@ -1,7 +1,7 @@
-"""Street View House Numbers, cropped digits, 32×32: the training split, or the "extra" split in its place.
+"""Street View House Numbers, cropped digits, 32×32: the training split, or the "extra" split instead.
 
 Source: Y. Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning (2011). tartu's paper
-speaks of the 73,257 training images (``svhn-train``), its repository trains on the 531,131 extra ones
+mentions the 73,257 training images (``svhn-train``), its repository trains on the 531,131 extra ones
 (``svhn-extra``); both test on the same 26,032. In the files the label 10 means the digit 0.
 """
 
@@ -27,12 +27,12 @@ _CHECKSUMS = {
 }
 
 SHAPE = (32, 32, 3)
-# What SciPy raises, other than its own MatReadError, for files that are no MATLAB files, or are truncated.
+# Besides its own MatReadError, SciPy raises these for truncated files and files that are not MATLAB files.
 DAMAGES = (zlib.error, ValueError, TypeError, EOFError, OSError, NotImplementedError)
 
 
 def read(train: Path, test: Path) -> Arrays:
-    """Both splits; raises DataError for a file that is none of SVHN's."""
+    """Both splits; raises DataError for a file that is not one of SVHN's."""
     from pytest_dlbench.data.pixels import scaled
 
     train_pixels, train_labels = _read(train)
@@ -53,15 +53,15 @@ def _read(path: Path) -> "tuple[NDArray[np.uint8], NDArray[np.int64]]":
     try:
         variables = loadmat(path, variable_names=("X", "y"))
     except (MatReadError, *DAMAGES) as error:
-        raise DataError(f"{path} is no MATLAB file that can be read: {error}\n  get it again") from error
+        raise DataError(f"{path} is not a readable MATLAB file: {error}\n  get it again") from error
     pixels, labels = variables.get("X"), variables.get("y")
     if pixels is None or labels is None or pixels.ndim != 4 or pixels.shape[:3] != SHAPE or pixels.dtype != np.uint8:
         found = {name: getattr(array, "shape", None) for name, array in (("X", pixels), ("y", labels))}
-        raise DataError(f"{path} has {found}, wanted are X of uint8 32×32×3×N and y of N×1")
+        raise DataError(f"{path} has {found}, expected X of uint8 32×32×3×N and y of N×1")
     labels = labels.reshape(-1).astype(np.int64)
     if labels.min(initial=1) < 1 or labels.max(initial=1) > 10:
-        raise DataError(f"{path} has labels from {labels.min()} to {labels.max()}, wanted are 1 to 10")
-    # The digit 0 has the label 10 there.
+        raise DataError(f"{path} has labels from {labels.min()} to {labels.max()}, expected 1 to 10")
+    # In the files the digit 0 has the label 10.
     return pixels.transpose(3, 2, 0, 1), labels % 10
 
 

@@ -1,7 +1,7 @@
-"""Made-up data of any shape that can be learned: images, vectors, flags, token sequences and sentence pairs, seeded.
+"""Seeded synthetic data of any shape that can be learned: images, vectors, flags, token sequences, sentence pairs.
 
-There are 1,280 training and 320 test examples, or fewer, in the same proportion, where those would take more than
-128 MiB: as many as fit, but never fewer than 64 and 32.
+There are 1,280 training and 320 test examples, or proportionally fewer if those would take more than 128 MiB: as many
+as fit, but at least 64 and 32.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SEED = 20261121
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticData:
-    """The data set that takes the shape and the classes of whatever model it meets."""
+    """The data set that adapts its shape and classes to the model."""
 
     name: str = "synthetic"
     shape: None = None
@@ -46,8 +46,8 @@ def synthetic(
 ) -> Dataset:
     """The synthetic data set for one kind of input and label, as ``Dataset`` describes them.
 
-    Inputs are tokens where there is a ``vocabulary``. With labels that are tokens, a label for each step makes a
-    language to predict, and fewer labels than steps make sentence pairs.
+    Inputs are tokens if there is a ``vocabulary``. With token labels, one label per step means language modelling, and
+    fewer labels than steps mean sentence pairs.
     """
     train, test = _examples(shape, prod(label_shape) * 8 if task == "tokens" else classes * 4 if task == "flags" else 8)
     return Dataset(
@@ -87,15 +87,15 @@ def _name(shape: Shape, classes: int, task: Task, vocabulary: int | None, label_
     return "-".join(parts)
 
 
-# Where there are more classes than training examples: examples of each class that occurs.
+# Examples of each class that occurs, if there are more classes than training examples.
 EXAMPLES_OF_EACH = 8
 
 
 def prototypes_under_noise(shape: Shape, classes: int, *, examples: tuple[int, int], seed: int) -> Arrays:
-    """Training and test examples: the mean of their class's prototype and of uniform noise, in [0, 1].
+    """Training and test examples: the mean of their class's prototype and uniform noise, in [0, 1].
 
-    Where there are more classes than training examples only the first few classes occur: a prototype for each of many
-    thousand would take gigabytes, and could not be learned from no example.
+    If there are more classes than training examples, only the first few classes occur: prototypes of many thousand
+    classes would take gigabytes, and a class without examples cannot be learned.
     """
     import numpy as np
 
@@ -113,9 +113,9 @@ def prototypes_under_noise(shape: Shape, classes: int, *, examples: tuple[int, i
 
 
 def flags_of_patterns(shape: Shape, classes: int, *, examples: tuple[int, int], seed: int) -> Arrays:
-    """Images with a seeded pattern added for each flag or taken away, under noise, in [0, 1].
+    """Noisy images in [0, 1] with a seeded pattern added or subtracted for each flag.
 
-    A flag is 1 where the image, less its mean of 0.5, and the flag's pattern have a positive inner product.
+    A flag is 1 if the image, minus its mean of 0.5, has a positive inner product with the flag's pattern.
     """
     import numpy as np
 
@@ -125,7 +125,7 @@ def flags_of_patterns(shape: Shape, classes: int, *, examples: tuple[int, int], 
     def split(count: int) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
         signs = generator.choice(np.array([-1, 1], dtype=np.float32), size=(count, classes))
         noise = generator.uniform(-1, 1, size=(count, *shape)).astype(np.float32)
-        # Within ±0.5 whatever the signs.
+        # Within ±0.5 for all signs.
         signal = np.tensordot(signs, patterns, axes=1) / np.float32(4 * classes)
         images = signal + noise / np.float32(4)
         scores = np.tensordot(images, patterns, axes=(range(1, 1 + len(shape)), range(1, 1 + len(shape))))
@@ -148,7 +148,7 @@ def _make(
         return prototypes_under_noise(shape, classes, examples=examples, seed=SEED)
     if vocabulary is None and task == "flags":
         return flags_of_patterns(shape, classes, examples=examples, seed=SEED)
-    # Late: it needs NumPy.
+    # Imported late because it needs NumPy.
     from pytest_dlbench.data import synthetic_tokens
 
     return synthetic_tokens.tokens(

@@ -1,4 +1,4 @@
-"""The arrays of synthetic tokens: texts of classes, a language, sentence pairs."""
+"""Synthetic token arrays: classified texts, a language, sentence pairs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from pytest_dlbench.data.text import FIRST_WORD, PADDING, START
 from pytest_dlbench.errors import DataError
 from pytest_dlbench.model import Shape
 
-# Few enough that each is seen often in 1,280 examples.
+# Few enough that each occurs often in 1,280 examples.
 WORDS_OF_A_CLASS = 16
 WORDS_OF_A_LANGUAGE = 64
 OWN_WORD_SHARE = 0.5
@@ -30,12 +30,12 @@ def tokens(
     examples: tuple[int, int],
     seed: int,
 ) -> Arrays:
-    """Training and test examples by one seeded rule; raises DataError for a kind of data that there is no rule for."""
+    """Training and test examples by one seeded rule; raises DataError if there is no rule for this kind of data."""
     generator = np.random.default_rng(seed)
     if vocabulary is None or len(shape) != 1 or (task, len(label_shape)) not in (("class", 0), ("tokens", 1)):
         raise DataError(
             f"no synthetic data of shape {shape}, task {task!r}, vocabulary {vocabulary}, labels {label_shape}:\n"
-            "  tokens are of one dimension and have a vocabulary; labels are classes, or tokens of one dimension"
+            "  tokens are one-dimensional and have a vocabulary; labels are classes or one-dimensional tokens"
         )
     (steps,) = shape
     split: Split
@@ -50,10 +50,10 @@ def tokens(
 
 
 def _texts(steps: int, classes: int, vocabulary: int, generator: np.random.Generator) -> Split:
-    """Texts of varying length, padded behind their end; half of the words are those that only their class has."""
+    """Texts of varying length, padded at the end; half of the words occur only in their class."""
     each = min(WORDS_OF_A_CLASS, (vocabulary - FIRST_WORD) // classes)
     if each < 1:
-        raise DataError(f"a vocabulary of {vocabulary} has no word for each of {classes} classes")
+        raise DataError(f"a vocabulary of {vocabulary} is too small for a word for each of {classes} classes")
     own = FIRST_WORD + generator.permutation(vocabulary - FIRST_WORD)[: each * classes].reshape(classes, each)
 
     def split(count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -69,7 +69,7 @@ def _texts(steps: int, classes: int, vocabulary: int, generator: np.random.Gener
 
 
 def _language(steps: int, vocabulary: int, generator: np.random.Generator) -> Split:
-    """Texts in which each token, but for every tenth or so, is a seeded function of the one before it."""
+    """Texts in which about 9 of 10 tokens are a seeded function of the previous one."""
     size = min(WORDS_OF_A_LANGUAGE, vocabulary)
     following = generator.permutation(size)
 
@@ -86,10 +86,10 @@ def _language(steps: int, vocabulary: int, generator: np.random.Generator) -> Sp
 def _pairs(
     source_steps: int, target_steps: int, classes: int, vocabulary: int, generator: np.random.Generator
 ) -> Split:
-    """Sentences of varying length, and behind each what a decoder is given: its translation, word by word.
+    """Sentences of varying length, each followed by the decoder's input: its translation, word by word.
 
-    A word's translation is a seeded function of it. Both are padded; the translation ends with END, which the decoder
-    is not given, and begins with START, which it does not say.
+    A word's translation is a seeded function of it. Both are padded; the translation begins with START, which the
+    decoder only reads, and ends with END, which it only outputs.
     """
     size = min(WORDS_OF_A_LANGUAGE, vocabulary - FIRST_WORD, classes - FIRST_WORD - 1)
     if size < 1 or source_steps < 1 or target_steps < 2:

@@ -1,4 +1,4 @@
-"""PASCAL VOC 2012: 11,540 photographs with boxes around objects of 20 kinds; nothing trains on it yet.
+"""PASCAL VOC 2012: 11,540 photographs with boxes around objects of 20 classes; no model trains on it yet.
 
 Source: M. Everingham et al., The PASCAL Visual Object Classes Challenge 2012. The training split has 5,717 images, the
 validation split 5,823; the boxes of the test split were never published.

@@ -1,4 +1,4 @@
-"""The annotations of VOC 2012: one XML file an image, lists of images for each split."""
+"""The annotations of VOC 2012: one XML file per image, lists of images for each split."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """One object: its kind, and its corners in pixels, counted from 1, both corners belonging to it."""
+    """One object: its class, and its corners in pixels, counted from 1, both inclusive."""
 
     kind: str
     left: int
@@ -46,7 +46,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Photograph:
-    """One image: where it lies, its size in pixels, and the objects in it."""
+    """One image: its path, its size in pixels, and the objects in it."""
 
     path: Path
     width: int
@@ -57,7 +57,7 @@ class Photograph:
 def photographs(folder: Path, split: Literal["train", "val"]) -> Iterator[Photograph]:
     """The annotated images of a split, in the order of its list; ``folder`` is the source's.
 
-    Raises DataError for an annotation that cannot be read or describes no sensible box.
+    Raises DataError for an annotation that cannot be read or contains an invalid box.
     """
     root = folder / "VOCdevkit" / "VOC2012"
     for name in (root / "ImageSets" / "Main" / f"{split}.txt").read_text(encoding="utf-8").split():
@@ -68,23 +68,23 @@ def _photograph(annotation: Path, image: Path) -> Photograph:
     try:
         content = annotation.read_bytes()
         if b"<!" in content:
-            # Entities can blow up to any size, and no official file declares one.
+            # Entities can expand to any size, and no official file declares one.
             raise DataError(f"{annotation} declares a document type, which no official file does")
         root = ET.fromstring(content)
         boxes = tuple(_box(element) for element in root.iterfind("object"))
         width, height = _number(root, "size/width"), _number(root, "size/height")
     except (ET.ParseError, OSError, ValueError) as error:
-        raise DataError(f"{annotation} is no annotation of VOC 2012: {error}") from error
+        raise DataError(f"{annotation} is not an annotation of VOC 2012: {error}") from error
     for box in boxes:
         if not (1 <= box.left < box.right <= width and 1 <= box.top < box.bottom <= height):
-            raise DataError(f"{annotation}: {box} does not lie within {width}×{height} pixels")
+            raise DataError(f"{annotation}: {box} is not within {width}×{height} pixels")
     return Photograph(path=image, width=width, height=height, boxes=boxes)
 
 
 def _box(element: ET.Element) -> Box:
     kind = element.findtext("name", "")
     if kind not in KINDS:
-        raise ValueError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}")
+        raise ValueError(f"unknown class {kind!r}; known: {', '.join(KINDS)}")
     left, top, right, bottom = (_number(element, f"bndbox/{name}") for name in ("xmin", "ymin", "xmax", "ymax"))
     is_difficult = element.findtext("difficult", "0") == "1"
     return Box(kind=kind, left=left, top=top, right=right, bottom=bottom, is_difficult=is_difficult)

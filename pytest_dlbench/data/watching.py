@@ -1,17 +1,17 @@
-"""What fetching and importing tell while they go on; the command line decides what of it is shown."""
+"""Progress of fetching and importing; the command line decides what is shown."""
 
 from typing import Protocol
 
 
 class Watcher(Protocol):
-    """A listener."""
+    """A listener for progress."""
 
     def begin(self, doing: str, total_bytes: int | None = None) -> None:
-        """A piece of work begins, of so many bytes where that is known."""
+        """A piece of work begins; ``total_bytes`` is its size, if known."""
         ...
 
     def advance(self, done_bytes: int) -> None:
-        """So many bytes more of it are done."""
+        """A further ``done_bytes`` bytes of it are done."""
         ...
 
 

@@ -52,12 +52,12 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=200_000, help="Simulated sessions a figure [200000].")
     sessions: int = parser.parse_args().sessions
     suites = {name: measured_suite(name, sessions // 40, SEED) for name in SUITES}
-    in_turn = {name: measured_suite(name, sessions // 40, SEED, is_in_turn=True) for name in SUITES}
+    interleaved = {name: measured_suite(name, sessions // 40, SEED, is_in_turn=True) for name in SUITES}
     lines = [
         *conditions(sessions),
         *whole_rule(sessions),
         *paired(sessions),
-        *many(suites, in_turn),
+        *many(suites, interleaved),
         *baselines(sessions // 20),
     ]
     write(PAGE, lines)
@@ -66,7 +66,7 @@ def main() -> int:
     broken = [
         *broken_promises(sessions),
         *broken_suites(suites, LEAST_POWER),
-        *broken_suites(in_turn, LEAST_POWER_IN_TURN),
+        *broken_suites(interleaved, LEAST_POWER_IN_TURN),
     ]
     for text in broken:
         print(f"broken: {text}", file=sys.stderr)
@@ -184,13 +184,13 @@ def paired(sessions: int) -> Iterator[str]:
     yield ""
 
 
-def many(together: dict[str, SuiteShares], in_turn: dict[str, SuiteShares]) -> Iterator[str]:
+def many(together: dict[str, SuiteShares], interleaved: dict[str, SuiteShares]) -> Iterator[str]:
     """The rule for many cases."""
     yield from ("**Many cases**, screened and confirmed:", "")
     yield from heading(
         *("100 cases, typical noise", "confirmed", "suites with any false regressed", "+10 %: detected", "pairs a case")
     )
-    for way, suites in (("together", together), ("one by one", in_turn)):
+    for way, suites in (("together", together), ("one by one", interleaved)):
         for name, shares in suites.items():
             power = "" if np.isnan(shares.power) else f"{shares.power:.1%}"
             yield row(name, way, f"{shares.family_error:.2%}", power, f"{shares.pairs:.1f}")

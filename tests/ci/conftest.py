@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 COPIED = (".ci", "pytest_dlbench", "tests", "bench", "fixtures", "docs", "conftest.py")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "pictures", ".dlbench", "baselines")
-# One of each kind.
+# One framework of each kind.
 NAMES = (
     *("pytorch", "pytorch-compile", "jax", "tensorflow", "keras-tensorflow", "keras-jax", "keras-torch"),
     *("keras2-tensorflow", "keras2-theano", "mxnet", "mxnet-imperative", "chainer", "theano", "lasagne", "cntk"),
@@ -23,7 +23,7 @@ NAMES = (
 
 
 class Tree:
-    """A copy of what CI's programs look at, with a cache of its own."""
+    """A copy of the files that CI's programs read, with its own cache."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.cache = folder / "tree", folder / "cache"
@@ -36,9 +36,9 @@ class Tree:
 
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, self.root / ".ci" / program, *arguments]
-        # Files change faster than the clock by which Python tells whether it has compiled one.
+        # Files change faster than the time stamps by which Python recognises compiled ones.
         usual = {"XDG_CACHE_HOME": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
-        # This may be a run of CI, too.
+        # This may itself be a run of CI.
         environment = {**os.environ, "CI_FULL": "", "DLBENCH_CI_PLAN": "", **usual, **variables}
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
 
@@ -63,7 +63,7 @@ class Tree:
 
     @contextmanager
     def changed(self, pattern: str, old: str = "", new: str = "") -> Iterator[None]:
-        """While a text of the one file of a pattern is another; without a text, while there is more at its end."""
+        """Replace a text in the only file that matches a pattern, or append to it, until the end of the block."""
         (file,) = self.root.glob(pattern)
         text = file.read_text()
         assert old in text, f"{old} is not in {file}"
@@ -76,7 +76,7 @@ class Tree:
 
 @pytest.fixture(scope="session")
 def unstamped(tmp_path_factory):
-    """For tests that put back what they change, and write no stamps."""
+    """A tree for tests that restore what they change and write no stamps."""
     return Tree(tmp_path_factory.mktemp("unstamped"))
 
 
@@ -87,6 +87,6 @@ def usual_keys(unstamped):
 
 @pytest.fixture
 def tree(unstamped, tmp_path):
-    """The same with a cache of its own."""
+    """The same tree with its own cache."""
     unstamped.cache = tmp_path
     return unstamped

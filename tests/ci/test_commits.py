@@ -13,7 +13,7 @@ import commits
 
 @pytest.fixture
 def commit(tmp_path, monkeypatch):
-    """Commits something with a subject, in a repository of its own; gives its hash."""
+    """Create a commit with a subject in a separate repository, and return its hash."""
     monkeypatch.chdir(tmp_path)
     for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.delenv(variable, raising=False)
@@ -51,11 +51,11 @@ def test_a_good_subject_has_no_fault(subject):
         ("Adding a check", "'Adding' is not imperative"),
     ],
 )
-def test_a_bad_subject_is_told_by_its_fault(subject, fault):
+def test_a_bad_subject_is_reported_with_its_fault(subject, fault):
     assert list(commits.faults(subject)) == [fault]
 
 
-def test_only_what_came_after_the_last_commit_before_the_rules_is_checked(commit, monkeypatch, capsys):
+def test_only_commits_after_the_last_one_that_predates_the_rules_are_checked(commit, monkeypatch, capsys):
     monkeypatch.setattr(commits, "BASE", commit("This was written before there were any rules."))
     assert commits.main() == 0
     commit("Add a check")

@@ -1,4 +1,4 @@
-"""Keys: a change invalidates what depends on it, and no more."""
+"""Keys: a change invalidates what depends on it, and nothing else."""
 
 import ast
 import sys
@@ -29,13 +29,13 @@ def builder(framework: str) -> str:
     return str((file / "__init__.py" if file.is_dir() else file.with_suffix(".py")).relative_to(ROOT))
 
 
-# The file, the text that is replaced and what by; the frameworks and sweeps whose key is another.
+# The file, the replaced text and its replacement; the frameworks and sweeps whose key changes.
 CHANGES = {
     "a builder with a variant": (builder("mxnet"), "", "", {"mxnet", "mxnet-imperative"}, EVERY),
     "a variant": (builder("mxnet-imperative"), "", "", {"mxnet", "mxnet-imperative"}, EVERY),
     "a builder with a variant that Keras takes": (builder("pytorch"), "", "", ON_TORCH, EVERY),
-    "a builder that others stand on": (builder("theano"), "", "", {"theano", "lasagne", "keras2-theano"}, EVERY),
-    "a builder that stands on another": (builder("lasagne"), "", "", {"lasagne"}, EVERY),
+    "a builder that others depend on": (builder("theano"), "", "", {"theano", "lasagne", "keras2-theano"}, EVERY),
+    "a builder that depends on another": (builder("lasagne"), "", "", {"lasagne"}, EVERY),
     "a builder of several back ends": (builder("keras2-theano"), "", "", {"keras2-tensorflow", "keras2-theano"}, EVERY),
     "the training loop of all builders": (f"{WORKER}/training.py", "", "", ALL, EVERY),
     "a pin": (DECLARED, "chainer==7.8.1", "chainer==7.8.0", {"chainer"}, EVERY),
@@ -61,7 +61,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_invalidates_what_depends_on_it_and_no_more(unstamped, usual_keys, what):
+def test_a_change_invalidates_only_what_depends_on_it(unstamped, usual_keys, what):
     pattern, old, new, frameworks, sweeps = CHANGES[what]
     with unstamped.changed(pattern, old, new):
         keys = unstamped.plan()["keys"]
@@ -70,14 +70,14 @@ def test_a_change_invalidates_what_depends_on_it_and_no_more(unstamped, usual_ke
 
 
 @pytest.mark.parametrize("part", ["processor", "platform.python_version", "installed"])
-def test_another_machine_or_installation_is_another_key(monkeypatch, part):
+def test_another_machine_or_installation_has_another_key(monkeypatch, part):
     before = contents.keys(["pytorch"])
     monkeypatch.setattr(f"contents.{part}", lambda *_: ["another"])
     after = contents.keys(["pytorch"])
     assert all(before[sweep] != after[sweep] for sweep in EVERY)
 
 
-def test_of_a_built_environment_all_packages_and_the_python_count(tmp_path):
+def test_a_key_includes_all_packages_and_the_python_of_an_environment(tmp_path):
     place = contents.Place(python=tmp_path / "bin/python", environment="chainer-1", caches=tmp_path)
     packages = tmp_path / "lib/python3.11/site-packages"
     (packages / "chainer-7.8.1.dist-info").mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_of_a_built_environment_all_packages_and_the_python_count(tmp_path):
     assert contents.installed(FRAMEWORKS["chainer"], place) == ["version_info = 3.11.9", "chainer-7.8.1.dist-info"]
 
 
-def test_a_builder_stands_on_every_other_one_that_it_imports():
+def test_a_builder_depends_on_every_builder_that_it_imports():
     allowed, imported = defaultdict(set), defaultdict(set)
     for framework in filter(lambda framework: framework.builder, FRAMEWORKS.values()):
         own = contents.family(framework.builder)
@@ -97,7 +97,7 @@ def test_a_builder_stands_on_every_other_one_that_it_imports():
 
 
 def builders_imported(file: Path) -> Iterator[str]:
-    """Folders of builders, by their absolute names or from the folder above."""
+    """Folders of imported builders, by absolute or relative names."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
             name = f"{'dlworker.frameworks.' * (node.level == 2)}{node.module or ''}".rstrip(".")

@@ -1,4 +1,4 @@
-"""Stamps: written for what passed and for nothing else, honoured by tests, and never for all frameworks."""
+"""Stamps: written only for what passed, honoured by tests, and never for all frameworks."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def case(framework: str, inside: str = "", module: str = MODULE) -> str:
 
 
 def stamp(tree, *frameworks: str) -> None:
-    """As a run that trains some of them and passes."""
+    """Write stamps like a run that trains some frameworks and passes."""
     assert tree.ask("write", tree.plan(NAMES), tree.report(*map(case, frameworks))).startswith("stamps written: ")
 
 
@@ -21,7 +21,7 @@ def skipped(plan):
     return set(plan["skipped"].get(SWEEP, {}))
 
 
-def test_what_passed_is_skipped_but_for_pytorch_jax_and_one_in_turn(tree):
+def test_what_passed_is_skipped_except_pytorch_jax_and_one_in_rotation(tree):
     assert skipped(tree.plan(NAMES)) == set()
     stamp(tree, *NAMES)
     plan = tree.plan(NAMES)
@@ -30,7 +30,7 @@ def test_what_passed_is_skipped_but_for_pytorch_jax_and_one_in_turn(tree):
     assert tree.ask("frameworks", plan, "vocabulary") == f"{','.join(NAMES)}\n"
 
 
-def test_frameworks_take_turns(tree):
+def test_frameworks_rotate(tree):
     stamp(tree, *NAMES)
     turns = []
     for _ in range(5):
@@ -39,7 +39,7 @@ def test_frameworks_take_turns(tree):
     assert turns == ["mxnet", "mxnet-imperative", "chainer", "cntk", "mxnet"]
 
 
-def test_a_framework_whose_turn_fails_keeps_it(tree):
+def test_a_framework_that_fails_in_the_rotation_runs_again(tree):
     stamp(tree, *NAMES)
     plan = tree.plan(NAMES)
     tree.ask("write", plan, tree.report(case(plan["turn"], "<failure/>")))

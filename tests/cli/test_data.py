@@ -92,7 +92,7 @@ def test_available_files_can_be_fetched_again(served):
 
 def test_the_name_of_a_data_set_selects_its_source_files(capsys):
     assert main(["data", "path", "ptb30"]) == 2
-    assert "the files of ptb are not here\n  to get it: dlbench data fetch ptb\n" in capsys.readouterr().err
+    assert "the files of ptb are not available\n  to get it: dlbench data fetch ptb\n" in capsys.readouterr().err
 
 
 def test_the_path_of_files_is_printed(have, users_cache, capsys):
@@ -116,7 +116,7 @@ def test_verifying_damaged_files_fails_with_the_command_that_replaces_them(have,
     (users_cache / "files" / "mnist" / "t10k-labels-idx1-ubyte").write_bytes(b"x")
     assert main(["data", "verify", "mnist"]) == 1
     err = capsys.readouterr().err
-    assert "has 1 bytes, it had 18" in err
+    assert "has 1 bytes instead of 18" in err
     assert "to get the files again: dlbench data fetch mnist --again" in err
 
 

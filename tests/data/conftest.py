@@ -1,4 +1,4 @@
-"""A small data set that counts how often it was made; caches, servers and files of a test's own."""
+"""A small data set that counts how often it is created; caches, servers and files for each test."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +52,7 @@ def counted(tmp_path):
 
 @pytest.fixture
 def root(tmp_path):
-    """Where the data are prepared; this process remembers nothing of what lies there."""
+    """Where the data are prepared; this process has cached nothing of it."""
     prepare.cache_clear()
     yield tmp_path / "cache"
     prepare.cache_clear()
@@ -75,11 +75,11 @@ def server():
 
 @pytest.fixture
 def prepared_of(users_cache, tmp_path):
-    """Prepare a data set from small official files, and give what would be mapped, part by part."""
+    """Prepare a data set from small official files, and return what would be mapped, part by part."""
 
     def prepared(dataset, files, *, examples):
         have = write(tmp_path / "have", files)
-        # Small files are no official ones, which some of them are known by.
+        # Small files do not have the checksums of the official ones.
         take(dataset.source, have, unofficial=True)
         smaller = replace(dataset, train_examples=examples[0], test_examples=examples[1])
         made = prepare(smaller)

@@ -1,4 +1,4 @@
-"""Arrays in memory: a label for each example."""
+"""Arrays in memory: one label for each example."""
 
 import numpy as np
 import pytest

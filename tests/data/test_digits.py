@@ -109,5 +109,5 @@ def test_digits32_have_three_equal_channels(made):
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)  # how Python itself marks what cannot be imported
-    with pytest.raises(DataError, match=r"scikit-learn, which is not installed here; pip install"):
+    with pytest.raises(DataError, match=r"scikit-learn, which is not installed; pip install"):
         DATASETS["digits"].make()

@@ -1,4 +1,4 @@
-"""Downloads: from a real server, whole or not at all, going on where a cut connection stopped."""
+"""Downloads: from a real server, complete or not at all, resumed after a broken connection."""
 
 import gzip
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.data import SOURCES, File, Source
-from pytest_dlbench.data.cache import folder_of, is_here
+from pytest_dlbench.data.cache import folder_of, is_available
 from pytest_dlbench.data.fetching import fetch
 from pytest_dlbench.data.keeping import verify
 from pytest_dlbench.errors import DataError, DataMissingError
@@ -34,25 +34,26 @@ def content_of(source):
     return (folder_of(source) / "data.bin").read_bytes()
 
 
-def test_what_is_fetched_is_what_is_served(source):
+def test_fetched_files_are_those_served(source):
     fetch(source)
     assert content_of(source) == CONTENT
 
 
-def test_before_it_is_fetched_it_is_missing_and_the_error_says_what_brings_it(source):
+def test_the_error_for_missing_files_says_how_to_get_them(source):
     with pytest.raises(DataMissingError) as caught:
         folder_of(source)
     assert str(caught.value) == (
-        "the files of plain are not here\n  to get it: dlbench data fetch plain\n  or: dlbench data import plain PATH"
+        "the files of plain are not available\n  to get it: dlbench data fetch plain"
+        "\n  or: dlbench data import plain PATH"
     )
 
 
-def test_nothing_but_the_files_their_manifest_and_the_lock_stays(source, users_cache):
+def test_only_the_files_their_manifest_and_the_lock_remain(source, users_cache):
     fetch(source)
     assert sorted(path.name for path in (users_cache / "files").iterdir()) == ["plain", "plain.json", "plain.lock"]
 
 
-def test_a_cut_connection_is_taken_up_where_it_ended(source, server):
+def test_a_broken_download_is_resumed_where_it_ended(source, server):
     server.cuts = [HALF]
     fetch(source)
     assert content_of(source) == CONTENT
@@ -60,7 +61,7 @@ def test_a_cut_connection_is_taken_up_where_it_ended(source, server):
     assert 0 < int(server.asked[1].removeprefix("bytes=").rstrip("-")) <= HALF
 
 
-def test_a_file_that_no_checksum_is_known_of_is_taken_up_too_where_the_server_vouches_for_it(unchecked, server):
+def test_a_file_without_a_checksum_is_resumed_if_the_server_confirms_that_it_is_unchanged(unchecked, server):
     server.cuts = [HALF]
     fetch(unchecked)
     assert content_of(unchecked) == CONTENT
@@ -76,26 +77,26 @@ def test_a_file_that_changed_in_between_is_fetched_from_the_start(unchecked, ser
     assert content_of(unchecked) == CONTENT[::-1]
 
 
-def test_a_server_without_ranges_is_asked_for_all_of_it_again(source, server):
+def test_without_range_support_the_whole_file_is_requested_again(source, server):
     server.cuts, server.has_ranges = [HALF], False
     fetch(source)
     assert content_of(source) == CONTENT
 
 
-def test_a_server_that_sends_another_range_than_asked_for_is_not_believed(source, server):
+def test_a_range_other_than_the_requested_one_is_rejected(source, server):
     server.cuts, server.shift = [HALF], 7
     fetch(source)
     assert content_of(source) == CONTENT
 
 
-def test_a_connection_that_brings_nothing_three_times_in_a_row_ends_with_what_to_do(source, server):
+def test_three_attempts_without_progress_end_with_advice(source, server):
     server.cuts = [HALF, 0, 0, 0]
-    with pytest.raises(DataError, match=r"bytes are here; the same command goes on from there"):
+    with pytest.raises(DataError, match=r"bytes were received; the same command resumes from there"):
         fetch(source)
-    assert not is_here(source)
+    assert not is_available(source)
 
 
-def test_the_next_call_goes_on_from_there(source, server):
+def test_the_next_call_resumes_the_download(source, server):
     server.cuts = [HALF, 0, 0, 0]
     with pytest.raises(DataError):
         fetch(source)
@@ -104,7 +105,7 @@ def test_the_next_call_goes_on_from_there(source, server):
     assert server.asked[-1]
 
 
-def test_a_whole_file_that_was_not_yet_put_in_its_place_is_not_fetched_again(source, server, users_cache):
+def test_a_complete_partial_file_is_not_fetched_again(source, server, users_cache):
     downloads = users_cache / "files" / "plain.downloads"
     official.write(downloads, {"data.bin.part": CONTENT})
     fetch(source)
@@ -112,18 +113,18 @@ def test_a_whole_file_that_was_not_yet_put_in_its_place_is_not_fetched_again(sou
     assert server.asked == ["bytes=300000-"]
 
 
-def test_a_part_that_is_longer_than_the_file_is_thrown_away(source, users_cache):
+def test_a_partial_file_longer_than_the_file_is_deleted(source, users_cache):
     downloads = users_cache / "files" / "plain.downloads"
     official.write(downloads, {"data.bin.part": CONTENT + b"more"})
     fetch(source)
     assert content_of(source) == CONTENT
 
 
-def test_a_file_of_another_checksum_is_refused_and_not_kept(source, server):
+def test_a_file_with_a_wrong_checksum_is_refused_and_deleted(source, server):
     server.files["data.bin"] = b"another"
-    with pytest.raises(DataError, match=r"gave another file than the official data\.bin: its sha256 is not"):
+    with pytest.raises(DataError, match=r"returned a file other than the official data\.bin: its sha256 is not"):
         fetch(source)
-    assert not is_here(source)
+    assert not is_available(source)
 
 
 def test_a_refused_file_is_fetched_from_the_start_the_next_time(source, server):
@@ -135,39 +136,39 @@ def test_a_refused_file_is_fetched_from_the_start_the_next_time(source, server):
     assert content_of(source) == CONTENT
 
 
-def test_a_file_that_the_host_no_longer_has_is_told_with_the_way_out(source, server):
+def test_the_error_for_a_file_gone_from_the_host_suggests_an_import(source, server):
     server.files.clear()
     with pytest.raises(DataError, match=r"404(.|\n)*dlbench data import"):
         fetch(source)
 
 
-def test_a_host_that_does_not_answer_is_told_with_the_way_out(source):
+def test_the_error_for_a_silent_host_suggests_an_import(source):
     dead = replace(source, files=(replace(source.files[0], url="http://127.0.0.1:9/data.bin"),))
     with pytest.raises(DataError, match="dlbench data import"):
         fetch(dead)
 
 
-def test_a_packed_file_stays_packed_where_the_server_calls_that_an_encoding(server):
+def test_a_compressed_file_stays_compressed_if_the_server_declares_an_encoding(server):
     server.files["data.gz"], server.encoding = gzip.compress(CONTENT, mtime=0), "gzip"
     plain = Source(name="plain", about="", page="", contents=("data",))
     fetch(official.source_of(plain, server.files, server.url("")))
     assert (folder_of(plain) / "data").read_bytes() == CONTENT
 
 
-def test_a_checksum_that_nobody_publishes_is_recorded_and_not_called_more(unchecked):
+def test_an_unpublished_checksum_is_recorded_as_such(unchecked):
     (line,) = fetch(unchecked).known_by
-    assert line.startswith("data.bin: nobody publishes a checksum; size and content hash recorded (sha256 ")
+    assert line.startswith("data.bin: no published checksum; size and content hash recorded (sha256 ")
 
 
-def test_a_published_checksum_is_told(source):
+def test_a_published_checksum_is_reported(source):
     (line,) = fetch(source).known_by
     assert line.endswith(", as published")
 
 
-def test_what_came_must_be_the_whole_of_it(server):
+def test_an_incomplete_source_is_refused(server):
     server.files["data.bin"] = CONTENT
     lacking = Source(name="plain", about="", page="", contents=("data.bin", "more.bin"))
-    with pytest.raises(DataError, match=r"what came is not the whole of plain: there is no more\.bin"):
+    with pytest.raises(DataError, match=r"plain is incomplete: there is no more\.bin"):
         fetch(official.source_of(lacking, server.files, server.url("")))
 
 
@@ -195,6 +196,6 @@ def archives_of(name, contents):
     return {file.name: official.zipped(contents) if file.name.endswith(".zip") else official.tar(contents)}
 
 
-def test_every_official_address_is_one_of_a_file_of_its_name():
+def test_every_official_address_ends_in_the_name_of_its_file():
     files = [file for source in SOURCES.values() for file in source.files]
     assert all(isinstance(file, File) and file.url.endswith(f"/{file.name}") for file in files)

@@ -59,7 +59,7 @@ def test_the_official_counts_are_declared(users_cache):
     assert counts["imagenet"] == (1_281_167, 50_000)
 
 
-def test_files_of_another_count_are_not_taken_for_the_data_set(prepared_of):
+def test_files_with_another_number_of_examples_are_refused(prepared_of):
     with pytest.raises(DataError, match="declared as"):
         prepared_of(MNIST, official.mnist(), examples=(60_000, 10_000))
 
@@ -73,14 +73,14 @@ def test_files_of_another_count_are_not_taken_for_the_data_set(prepared_of):
             "begins with 2049, IDX files of images begin with 2051",
         ),
         ("train-labels-idx1-ubyte", official.idx(np.zeros((20, 28, 28))), "begins with 2051, IDX files of labels"),
-        ("train-images-idx3-ubyte", official.idx(np.zeros((20, 28, 28)))[:-1], "cut short"),
-        ("train-images-idx3-ubyte", official.idx(np.zeros((20, 28, 28))) + b"x", "tells of"),
-        ("train-images-idx3-ubyte", official.idx(np.zeros((20, 28, 28)))[:7], "cut short"),
+        ("train-images-idx3-ubyte", official.idx(np.zeros((20, 28, 28)))[:-1], "truncated"),
+        ("train-images-idx3-ubyte", official.idx(np.zeros((20, 28, 28))) + b"x", "should have"),
+        ("train-images-idx3-ubyte", official.idx(np.zeros((20, 28, 28)))[:7], "truncated"),
         ("train-labels-idx1-ubyte", b"", "begins with 0"),
         ("train-labels-idx1-ubyte", official.idx(np.full(20, 11)), "labels from 11 to 11, not 0 to 9"),
     ],
 )
-def test_a_file_that_is_not_what_its_name_says_is_refused(prepared_of, file, content, reason):
+def test_a_file_that_does_not_match_its_name_is_refused(prepared_of, file, content, reason):
     with pytest.raises(DataError, match=reason):
         prepared_of(MNIST, {**official.mnist(), file: content}, examples=(20, 10))
 
@@ -91,7 +91,7 @@ def test_cifar_has_a_plane_for_each_colour(prepared_of):
     np.testing.assert_array_equal(arrays.train_inputs[2 * 4 + 1], expected)
 
 
-def test_cifar10_has_its_five_files_one_after_the_other(prepared_of):
+def test_cifar10_concatenates_its_five_files(prepared_of):
     labels = prepared_of(CIFAR10, cifar10(), examples=(20, 4)).train_labels
     assert labels.tolist() == [number + row for number in range(5) for row in range(4)]
 
@@ -101,16 +101,16 @@ def test_cifar100_has_the_fine_labels(prepared_of):
     assert arrays.train_labels.tolist() == [90, 91, 92, 93, 94, 95]
 
 
-def test_cifar100s_pixels_begin_behind_both_labels(prepared_of):
+def test_cifar100s_pixels_follow_both_labels(prepared_of):
     arrays = prepared_of(CIFAR100, cifar100(), examples=(6, 3))
     expected = official.pixels(3072, seed=1).reshape(3, 32, 32).astype(np.float32) / np.float32(255)
     np.testing.assert_array_equal(arrays.test_inputs[1], expected)
 
 
-def test_cifar_records_that_are_cut_short_are_refused(prepared_of):
+def test_incomplete_cifar_records_are_refused(prepared_of):
     files = cifar10()
     files["cifar-10-batches-bin/test_batch.bin"] = files["cifar-10-batches-bin/test_batch.bin"][:-1]
-    with pytest.raises(DataError, match=r"no whole number of records of 3073"):
+    with pytest.raises(DataError, match=r"not a multiple of the record size 3073"):
         prepared_of(CIFAR10, files, examples=(20, 4))
 
 
@@ -133,25 +133,25 @@ def test_svhn_extra_trains_on_the_extra_split(prepared_of):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"no MATLAB file", "is no MATLAB file that can be read"),
-        (svhn()["train_32x32.mat"][:5000], "is no MATLAB file that can be read|wanted are X"),
-        (official.mat(official.pixels(3, 3, 32, 32), np.array([0, 1, 2])), "labels from 0 to 2, wanted are 1 to 10"),
-        (official.mat(official.pixels(3, 3, 8, 8), np.array([1, 1, 2])), r"wanted are X of uint8 32×32×3×N"),
+        (b"not a MATLAB file", "is not a readable MATLAB file"),
+        (svhn()["train_32x32.mat"][:5000], "is not a readable MATLAB file|expected X"),
+        (official.mat(official.pixels(3, 3, 32, 32), np.array([0, 1, 2])), "labels from 0 to 2, expected 1 to 10"),
+        (official.mat(official.pixels(3, 3, 8, 8), np.array([1, 1, 2])), r"expected X of uint8 32×32×3×N"),
     ],
-    ids=["no MATLAB", "cut short", "labels", "shape"],
+    ids=["not MATLAB", "truncated", "labels", "shape"],
 )
-def test_a_file_that_is_none_of_svhns_is_refused(prepared_of, content, reason):
+def test_a_file_that_is_not_one_of_svhns_is_refused(prepared_of, content, reason):
     with pytest.raises(DataError, match=reason):
         prepared_of(DATASETS["svhn-train"], {**svhn(), "train_32x32.mat": content}, examples=(12, 5))
 
 
 @pytest.mark.parametrize("dataset", [each for each in DATASETS.values() if each.source], ids=lambda each: each.name)
-def test_a_data_set_that_is_not_here_is_never_replaced_by_another(users_cache, dataset):
+def test_a_missing_data_set_is_never_replaced_by_another(users_cache, dataset):
     with pytest.raises(DataMissingError, match=f"dlbench data import {dataset.source.name} PATH"):
         prepare(dataset)
 
 
-def test_what_was_prepared_needs_its_files_no_more(prepared_of, users_cache):
+def test_a_prepared_data_set_no_longer_needs_its_files(prepared_of, users_cache):
     prepared_of(MNIST, official.mnist(), examples=(20, 10))
     (users_cache / "files" / "mnist.json").unlink()
     prepare.cache_clear()

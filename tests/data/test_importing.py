@@ -1,9 +1,9 @@
-"""Files that people already have: found, checked, copied or left where they are, verified later."""
+"""Importing local files: found, checked, copied or linked, verified later."""
 
 import pytest
 
 from pytest_dlbench.data import SOURCES
-from pytest_dlbench.data.cache import folder_of, is_here
+from pytest_dlbench.data.cache import folder_of, is_available
 from pytest_dlbench.data.importing import take
 from pytest_dlbench.data.keeping import verify
 from pytest_dlbench.errors import DataError
@@ -41,7 +41,7 @@ def test_official_archives_are_found_in_folders_below(packed_source, have):
     assert stored(packed_source) == MNIST
 
 
-def test_a_single_archive_may_be_named_itself(have):
+def test_a_single_archive_may_be_given_directly(have):
     files = {f"cifar-100-binary/{name}.bin": bytes(3074) for name in ("train", "test")}
     archive = official.tar(files)
     source = official.source_of(SOURCES["cifar100"], {"cifar-100-binary.tar.gz": archive})
@@ -55,13 +55,13 @@ def test_unpacked_files_are_copied(have):
 
 
 @pytest.mark.parametrize("inside", ["", "cifar-100-binary"])
-def test_the_folder_that_an_archive_unpacks_to_may_be_named_or_the_one_around_it(have, inside):
+def test_the_unpacked_folder_or_its_parent_may_be_given(have, inside):
     folder = have({f"cifar-100-binary/{name}.bin": bytes(3074) for name in ("train", "test")})
     take(SOURCES["cifar100"], folder / inside)
     assert (folder_of(SOURCES["cifar100"]) / "cifar-100-binary" / "train.bin").is_file()
 
 
-def test_files_that_do_not_belong_to_it_are_not_copied(have):
+def test_unrelated_files_are_not_copied(have):
     take(SOURCES["mnist"], have({**MNIST, "private.txt": b"mine"}))
     assert stored(SOURCES["mnist"]) == MNIST
 
@@ -72,7 +72,7 @@ def test_linked_files_stay_where_they_are(have):
     assert folder_of(SOURCES["mnist"]).resolve() == folder.resolve()
 
 
-def test_what_replaces_linked_files_leaves_them_alone(have):
+def test_replacing_linked_files_leaves_them_alone(have):
     folder = have(MNIST)
     take(SOURCES["mnist"], folder, link=True)
     take(SOURCES["mnist"], folder)
@@ -80,49 +80,49 @@ def test_what_replaces_linked_files_leaves_them_alone(have):
     assert sorted(path.name for path in folder.iterdir()) == sorted(MNIST)
 
 
-def test_an_archive_of_another_checksum_is_refused_with_what_to_do(have):
-    with pytest.raises(DataError, match=r"is not the official train-images(.|\n)*get it again, or say --unofficial"):
+def test_an_archive_with_a_wrong_checksum_is_refused_with_advice(have):
+    with pytest.raises(DataError, match=r"is not the official train-images(.|\n)*get it again, or use --unofficial"):
         take(SOURCES["mnist"], have(official.packed(MNIST)))
-    assert not is_here(SOURCES["mnist"])
+    assert not is_available(SOURCES["mnist"])
 
 
-def test_an_archive_of_another_checksum_can_be_meant(have):
+def test_an_archive_with_a_wrong_checksum_can_be_accepted(have):
     manifest = take(SOURCES["mnist"], have(official.packed(MNIST)), unofficial=True)
-    assert all("not the official file, taken by --unofficial" in line for line in manifest.known_by)
+    assert all("not the official file, accepted by --unofficial" in line for line in manifest.known_by)
 
 
-def test_of_unpacked_files_it_is_said_that_nobody_publishes_checksums(have):
+def test_unpacked_files_are_recorded_without_published_checksums(have):
     manifest = take(SOURCES["mnist"], have(MNIST))
-    assert manifest.known_by == ("nobody publishes checksums of these; size and content hash recorded at import",)
+    assert manifest.known_by == ("no published checksums; size and content hash recorded at import",)
 
 
-def test_files_that_lack_one_are_refused_with_what_is_wanted(have):
+def test_incomplete_files_are_refused_with_the_expected_ones(have):
     (one, *others) = MNIST
-    with pytest.raises(DataError, match=rf"does not hold the files of mnist\n  wanted: .*{one}"):
+    with pytest.raises(DataError, match=rf"does not contain the files of mnist\n  expected: .*{one}"):
         take(SOURCES["mnist"], have({name: MNIST[name] for name in others}))
 
 
-def test_of_files_that_are_not_all_there_it_is_told_which_were_found(have, tmp_path):
+def test_the_error_for_incomplete_files_lists_those_found(have, tmp_path):
     one, *_ = official.packed(MNIST)
-    with pytest.raises(DataError, match=rf"\n  wanted: .*\n  found: {one}$"):
+    with pytest.raises(DataError, match=rf"\n  expected: .*\n  found: {one}$"):
         take(SOURCES["mnist"], have({one: b"whatever"}))
-    with pytest.raises(DataError, match=r"\n  found: nothing of it$"):
+    with pytest.raises(DataError, match=r"\n  found: none of them$"):
         take(SOURCES["mnist"], official.write(tmp_path / "other", {"readme.txt": b""}))
 
 
-def test_a_path_that_does_not_exist_is_told_with_what_is_wanted(tmp_path):
+def test_the_error_for_a_missing_path_lists_the_expected_files(tmp_path):
     with pytest.raises(DataError, match=r"does not exist\n  name an official file of mnist, or a folder: train-images"):
         take(SOURCES["mnist"], tmp_path / "nowhere")
 
 
-def test_an_import_that_fails_leaves_the_files_of_an_earlier_one(have, tmp_path):
+def test_a_failed_import_keeps_the_files_of_an_earlier_one(have, tmp_path):
     take(SOURCES["mnist"], have(MNIST))
     with pytest.raises(DataError):
         take(SOURCES["mnist"], official.write(tmp_path / "other", official.packed(MNIST)))
     assert stored(SOURCES["mnist"]) == MNIST
 
 
-def test_sound_files_are_verified_without_a_problem(have):
+def test_intact_files_are_verified_without_a_problem(have):
     take(SOURCES["mnist"], have(MNIST))
     assert verify(SOURCES["mnist"])[1] == []
 
@@ -140,7 +140,7 @@ def change(path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "problem"), [(lose, "is missing"), (cut, "bytes, it had"), (change, "has another content than it had")]
+    ("damage", "problem"), [(lose, "is missing"), (cut, "bytes instead of"), (change, "has different content")]
 )
 def test_a_damaged_file_is_found_and_named(have, damage, problem):
     take(SOURCES["mnist"], have(MNIST))
@@ -150,7 +150,7 @@ def test_a_damaged_file_is_found_and_named(have, damage, problem):
     assert "t10k-labels-idx1-ubyte" in told
 
 
-def test_a_damaged_record_is_told_with_what_brings_the_files_again(have, users_cache):
+def test_the_error_for_a_damaged_manifest_says_how_to_get_the_files_again(have, users_cache):
     take(SOURCES["mnist"], have(MNIST))
     (users_cache / "files" / "mnist.json").write_bytes(b"{")
     with pytest.raises(DataError, match=r"is damaged: (.|\n)*dlbench data fetch mnist"):

@@ -1,4 +1,4 @@
-"""Which examples go into which step."""
+"""The examples of each step."""
 
 import numpy as np
 import pytest
@@ -20,13 +20,13 @@ def fitting(draw):
 
 @law
 @given(fitting(), steps, seeds)
-def test_there_is_one_row_of_a_batch_for_each_step(data, steps, seed):
+def test_each_step_has_one_row_with_a_batch(data, steps, seed):
     assert batches(**data, steps=steps, seed=seed).shape == (steps, data["batch_size"])
 
 
 @law
 @given(fitting(), steps, seeds)
-def test_every_position_is_one_of_the_examples(data, steps, seed):
+def test_every_index_is_one_of_the_examples(data, steps, seed):
     order = batches(**data, steps=steps, seed=seed)
     assert order.dtype == np.int64
     assert 0 <= order.min() <= order.max() < data["examples"]
@@ -34,7 +34,7 @@ def test_every_position_is_one_of_the_examples(data, steps, seed):
 
 @law
 @given(fitting(), steps, seeds)
-def test_no_example_comes_twice_in_an_epoch(data, steps, seed):
+def test_no_example_occurs_twice_in_an_epoch(data, steps, seed):
     order = batches(**data, steps=steps, seed=seed)
     per_epoch = data["examples"] // data["batch_size"]
     for first in range(0, steps, per_epoch):
@@ -80,10 +80,10 @@ def test_two_epochs_have_two_orders(seed):
 
 
 def test_the_order_of_a_seed_never_changes():
-    # What the golden losses stand on.
+    # The golden losses depend on it.
     assert batches(examples=7, batch_size=3, steps=3, seed=20261121).tolist() == [[6, 3, 5], [2, 0, 1], [3, 0, 4]]
 
 
-def test_a_batch_of_more_than_the_examples_is_refused_with_both_numbers():
+def test_a_batch_larger_than_the_data_set_is_refused_with_both_numbers():
     with pytest.raises(ValueError, match="a batch of 11 is more than the 10 examples"):
         batches(examples=10, batch_size=11, steps=1, seed=0)

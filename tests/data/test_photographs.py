@@ -41,7 +41,7 @@ def chest(**changes):
     }
 
 
-def test_kinds_are_numbered_by_the_order_of_their_ids(prepared_of):
+def test_classes_are_numbered_in_the_order_of_their_ids(prepared_of):
     arrays = prepared_of(IMAGENET, imagenet(), examples=(6, 3))
     assert (arrays.train_labels.tolist(), arrays.test_labels.tolist()) == ([0, 0, 1, 1, 2, 2], [0, 1, 2])
 
@@ -57,27 +57,27 @@ def test_more_photographs_than_a_piece_are_written_in_order(prepared_of):
     np.testing.assert_array_equal(arrays.train_inputs.mean(axis=(2, 3)).argmax(axis=1), arrays.train_labels)
 
 
-def test_the_sample_takes_the_first_ten_and_two_of_each_kind(prepared_of):
+def test_the_sample_takes_the_first_ten_and_two_of_each_class(prepared_of):
     arrays = prepared_of(SAMPLE, imagenet(train=11, test=3), examples=(30, 6))
     assert (len(arrays.train_labels), len(arrays.test_labels)) == (30, 6)
 
 
-def test_a_file_that_is_no_image_is_refused_by_its_name(prepared_of):
+def test_a_file_that_is_not_an_image_is_refused_by_name(prepared_of):
     files = {**imagenet(), "val/n01440764/n01440764_0.JPEG": b"no image"}
-    with pytest.raises(DataError, match=r"n01440764_0\.JPEG is no image that can be read"):
+    with pytest.raises(DataError, match=r"n01440764_0\.JPEG is not a readable image"):
         prepared_of(IMAGENET, files, examples=(6, 3))
 
 
-def test_an_image_that_is_cut_short_is_refused(prepared_of):
+def test_a_truncated_image_is_refused(prepared_of):
     whole = picture("JPEG", size=(400, 400))
     files = {**imagenet(), "val/n01440764/n01440764_0.JPEG": whole[: len(whole) // 2]}
-    with pytest.raises(DataError, match="is no image that can be read"):
+    with pytest.raises(DataError, match="is not a readable image"):
         prepared_of(IMAGENET, files, examples=(6, 3))
 
 
-def test_a_kind_that_one_split_lacks_is_refused(prepared_of):
+def test_a_class_that_one_split_lacks_is_refused(prepared_of):
     files = {name: content for name, content in imagenet().items() if not name.startswith("val/n01484850")}
-    with pytest.raises(DataError, match="train and val have other kinds: n01484850"):
+    with pytest.raises(DataError, match="train and val differ in classes: n01484850"):
         prepared_of(IMAGENET, files, examples=(6, 2))
 
 
@@ -96,12 +96,12 @@ def test_x_rays_are_in_three_channels_of_224_by_224(prepared_of):
     ("changes", "reason"),
     [
         ({"test_list.txt": "00000001_000.png\n"}, "patients whose images are in both splits: 00000001"),
-        ({"test_list.txt": "00000003_000.png\n"}, r"says nothing of 1 images, 00000003_000\.png"),
+        ({"test_list.txt": "00000003_000.png\n"}, r"lacks 1 images, starting with 00000003_000\.png"),
         ({"Data_Entry_2017_v2020.csv": "Image Index,Finding Labels\n00000001_000.png,Measles\n"}, "finding 'Measles'"),
         ({"Data_Entry_2017_v2020.csv": "a,b\n1,2\n"}, "has no columns 'Image Index' and 'Finding Labels'"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused(prepared_of, changes, reason):
+def test_an_inconsistent_table_is_refused(prepared_of, changes, reason):
     with pytest.raises(DataError, match=reason):
         prepared_of(CHEST, chest(**changes), examples=(2, 1))
 
@@ -142,14 +142,14 @@ def test_corners_with_decimals_are_rounded(voc):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (annotation(kind="unicorn"), "unknown kind 'unicorn'"),
-        (annotation(corners=(5, 6, 101, 60)), "does not lie within 100×80 pixels"),
-        (annotation(corners=(50, 6, 5, 60)), "does not lie within"),
-        (annotation(corners=("x", 6, 5, 60)), "is no annotation of VOC 2012"),
-        (annotation()[:-20], "is no annotation of VOC 2012"),
+        (annotation(kind="unicorn"), "unknown class 'unicorn'"),
+        (annotation(corners=(5, 6, 101, 60)), "is not within 100×80 pixels"),
+        (annotation(corners=(50, 6, 5, 60)), "is not within"),
+        (annotation(corners=("x", 6, 5, 60)), "is not an annotation of VOC 2012"),
+        (annotation()[:-20], "is not an annotation of VOC 2012"),
         (annotation(more="<!DOCTYPE a [<!ENTITY b 'bb'>]>"), "declares a document type"),
     ],
 )
-def test_an_annotation_that_makes_no_sense_is_refused(voc, content, reason):
+def test_an_invalid_annotation_is_refused(voc, content, reason):
     with pytest.raises(DataError, match=reason):
         voc(content)

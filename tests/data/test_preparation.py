@@ -1,4 +1,4 @@
-"""Data sets on disk: made once, as .npy that every framework can map, with a digest of their content."""
+"""Data sets on disk: created once, as .npy that every framework can map, with a digest of their content."""
 
 from dataclasses import replace
 
@@ -25,47 +25,47 @@ def test_the_folder_is_named_after_the_data_set_and_its_version(root, counted):
     assert prepare(counted.dataset(name="cats", version=3), root).folder == root / "cats-v3"
 
 
-def test_without_a_root_the_data_lie_in_the_users_cache(tmp_path, counted, monkeypatch):
+def test_without_a_root_the_data_are_in_the_users_cache(tmp_path, counted, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert prepare(counted.dataset()).folder == tmp_path / "pytest-dlbench" / "data" / "prepared" / "counted-v1"
 
 
-def test_nothing_but_the_folder_and_its_lock_is_written(root, counted):
+def test_only_the_folder_and_its_lock_are_written(root, counted):
     prepare(counted.dataset(), root)
     assert [path.name for path in root.iterdir() if path.suffix != ".lock"] == ["counted-v1"]
 
 
-def test_what_this_process_has_prepared_is_not_read_again(root, counted):
+def test_a_data_set_prepared_by_this_process_is_not_read_again(root, counted):
     dataset = counted.dataset()
     assert prepare(dataset, root) is prepare(dataset, root)
 
 
-def test_what_is_on_disk_is_not_made_again(root, counted):
+def test_a_data_set_on_disk_is_not_created_again(root, counted):
     prepare(counted.dataset(), root)
     prepare.cache_clear()
     prepare(counted.dataset(), root)
     assert counted.times == 1
 
 
-def test_what_is_on_disk_has_the_digest_that_it_had(root, counted):
+def test_a_data_set_on_disk_keeps_its_digest(root, counted):
     first = prepare(counted.dataset(), root)
     prepare.cache_clear()
     assert prepare(counted.dataset(), root).digest == first.digest
 
 
-def test_a_new_version_is_made(root, counted):
+def test_a_new_version_is_created(root, counted):
     prepare(counted.dataset(version=1), root)
     prepare(counted.dataset(version=2), root)
     assert counted.times == 2
 
 
-def test_each_root_has_its_own(root, counted):
+def test_each_root_has_its_own_copy(root, counted):
     prepare(counted.dataset(), root / "one")
     prepare(counted.dataset(), root / "other")
     assert counted.times == 2
 
 
-def test_the_digest_is_that_of_the_content_not_of_the_name(root, counted):
+def test_the_digest_depends_on_the_content_not_on_the_name(root, counted):
     one, other = (prepare(counted.dataset(name=name), root) for name in ("one", "other"))
     assert one.digest == other.digest
 
@@ -78,24 +78,24 @@ def test_the_digest_changes_with_the_content(root, counted, change):
 
 
 def in_pieces(arrays, *sizes):
-    """The same arrays, whose training inputs come in pieces of these sizes."""
+    """The same arrays, with training inputs in pieces of these sizes."""
     ends = np.cumsum(sizes)
     pieces = [arrays.train_inputs[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     return replace(arrays, train_inputs=Rows(shape=arrays.train_inputs.shape, pieces=lambda: iter(pieces)))
 
 
-def test_what_comes_in_pieces_is_written_as_if_it_came_at_once(root, counted):
+def test_pieces_are_written_as_one_array(root, counted):
     whole = prepare(counted.dataset(), root)
     dataset = replace(counted.dataset(name="pieces"), make=lambda: in_pieces(counted.arrays(), 3, 3, 2))
     assert prepare(dataset, root).digest == whole.digest
 
 
-def test_an_extra_file_lies_beside_the_arrays(root, counted):
+def test_an_extra_file_is_stored_with_the_arrays(root, counted):
     dataset = replace(counted.dataset(), make=lambda: replace(counted.arrays(), extras={"words.txt": b"a"}))
     assert (prepare(dataset, root).folder / "words.txt").read_bytes() == b"a"
 
 
-def test_the_digest_counts_extra_files_in(root, counted):
+def test_the_digest_includes_extra_files(root, counted):
     plain = prepare(counted.dataset(), root)
     dataset = replace(counted.dataset(name="more"), make=lambda: replace(counted.arrays(), extras={"words.txt": b"a"}))
     assert prepare(dataset, root).digest != plain.digest

@@ -1,4 +1,4 @@
-"""Preparing data that were damaged, or that cannot be made."""
+"""Preparing data sets that were damaged or cannot be created."""
 
 import os
 from dataclasses import replace
@@ -21,7 +21,7 @@ def change_a_bit(folder):
     file.write_bytes(content)
 
 
-def cut_short(folder):
+def truncate_a_part(folder):
     file = folder / "test_inputs.npy"
     file.write_bytes(file.read_bytes()[:-4])
 
@@ -45,7 +45,7 @@ every_damage = pytest.mark.parametrize(
     "damage",
     [
         pytest.param(change_a_bit, id="a bit changed"),
-        pytest.param(cut_short, id="part cut short"),
+        pytest.param(truncate_a_part, id="truncated part"),
         pytest.param(lose_a_part, id="part missing"),
         pytest.param(lose_the_manifest, id="manifest missing"),
         pytest.param(write_a_manifest(b""), id="manifest empty"),
@@ -56,16 +56,16 @@ every_damage = pytest.mark.parametrize(
 )
 
 
-def test_files_that_are_not_what_they_should_be_are_told_with_what_brings_them_again(users_cache, tmp_path):
+def test_the_error_for_wrong_files_says_how_to_get_them_again(users_cache, tmp_path):
     cut = {name: content[:-1] for name, content in official.mnist().items()}
     take(SOURCES["mnist"], official.write(tmp_path / "have", cut))
-    told = "it is cut short, or not MNIST's\n  to bring mnist again: dlbench data fetch mnist --again"
-    with pytest.raises(DataError, match=told):
+    message = "it is truncated, or not MNIST's\n  to get mnist again: dlbench data fetch mnist --again"
+    with pytest.raises(DataError, match=message):
         prepare(DATASETS["mnist"])
 
 
 @every_damage
-def test_what_is_damaged_is_made_again(root, counted, damage):
+def test_a_damaged_data_set_is_created_again(root, counted, damage):
     damage(prepare(counted.dataset(), root).folder)
     prepare.cache_clear()
     prepare(counted.dataset(), root)
@@ -73,7 +73,7 @@ def test_what_is_damaged_is_made_again(root, counted, damage):
 
 
 @every_damage
-def test_what_is_made_again_has_the_digest_that_it_had(root, counted, damage):
+def test_a_recreated_data_set_has_the_same_digest(root, counted, damage):
     first = prepare(counted.dataset(), root)
     damage(first.folder)
     prepare.cache_clear()
@@ -81,7 +81,7 @@ def test_what_is_made_again_has_the_digest_that_it_had(root, counted, damage):
 
 
 @every_damage
-def test_what_is_made_again_can_be_read(root, counted, damage):
+def test_a_recreated_data_set_can_be_read(root, counted, damage):
     damage(prepare(counted.dataset(), root).folder)
     prepare.cache_clear()
     images = np.load(prepare(counted.dataset(), root).part("train_inputs"))
@@ -105,13 +105,13 @@ def leftovers(root):
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_an_error_while_making_leaves_nothing_behind(root, counted, error):
+def test_an_error_during_creation_leaves_no_files(root, counted, error):
     with pytest.raises(error):
         prepare(replace(counted.dataset(), make=fails(error)), root)
     assert leftovers(root) == []
 
 
-def test_an_error_while_writing_leaves_nothing_behind(root, counted):
+def test_an_error_during_writing_leaves_no_files(root, counted):
     unwritable = replace(counted.dataset(), make=gives_objects(counted.arrays()))
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
         prepare(unwritable, root)
@@ -120,9 +120,13 @@ def test_an_error_while_writing_leaves_nothing_behind(root, counted):
 
 @pytest.mark.parametrize(
     ("declared", "reason"),
-    [({"shape": (1, 4, 5)}, "declared as .*4, 5.*, made as"), ({"train_examples": 9}, "9"), ({"classes": 1}, "labels")],
+    [
+        ({"shape": (1, 4, 5)}, "declared as .*4, 5.*, created as"),
+        ({"train_examples": 9}, "9"),
+        ({"classes": 1}, "labels"),
+    ],
 )
-def test_what_is_made_must_be_what_is_declared(root, counted, declared, reason):
+def test_created_arrays_must_match_the_declaration(root, counted, declared, reason):
     with pytest.raises(DataError, match=reason):
         prepare(replace(counted.dataset(), **declared), root)
     assert leftovers(root) == []
@@ -135,10 +139,10 @@ def test_an_error_is_not_remembered(root, counted):
 
 
 @pytest.mark.parametrize("rows", [7, 9])
-def test_pieces_that_are_not_as_many_rows_as_declared_are_refused(root, counted, rows):
+def test_pieces_with_another_number_of_rows_than_declared_are_refused(root, counted, rows):
     pieces = Rows(shape=(8, 1, 4, 4), pieces=lambda: iter([np.zeros((rows, 1, 4, 4), dtype=np.float32)]))
     dataset = replace(counted.dataset(), make=lambda: replace(counted.arrays(), train_inputs=pieces))
-    with pytest.raises(DataError, match=f"train_inputs was to have 8 rows, {rows} came"):
+    with pytest.raises(DataError, match=f"train_inputs should have 8 rows, but has {rows}"):
         prepare(dataset, root)
     assert leftovers(root) == []
 
@@ -148,7 +152,7 @@ def all_are_large(monkeypatch):
     monkeypatch.setattr(preparation, "LARGE_BYTES", 0)
 
 
-def test_a_large_file_is_believed_by_its_size_and_time_of_change(root, counted, all_are_large):
+def test_a_large_file_is_trusted_by_its_size_and_modification_time(root, counted, all_are_large):
     file = prepare(counted.dataset(), root).part("train_inputs")
     before = file.stat()
     change_a_bit(file.parent)
@@ -158,7 +162,7 @@ def test_a_large_file_is_believed_by_its_size_and_time_of_change(root, counted, 
     assert counted.times == 1
 
 
-@pytest.mark.parametrize("damage", [change_a_bit, cut_short, lose_a_part])
+@pytest.mark.parametrize("damage", [change_a_bit, truncate_a_part, lose_a_part])
 def test_a_large_file_that_was_touched_is_hashed(root, counted, all_are_large, damage):
     folder = prepare(counted.dataset(), root).folder
     damage(folder)

@@ -1,4 +1,4 @@
-"""Several processes that prepare one data set."""
+"""Several processes that prepare the same data set."""
 
 import subprocess
 import sys
@@ -63,7 +63,7 @@ def start(root, log):
 
 
 def digests_of(*processes):
-    """Let all go on at once, when each of them is ready."""
+    """Let all continue at once, when each of them is ready."""
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * len(processes)
     for process in processes:
         process.stdin.write("go\n")
@@ -75,24 +75,24 @@ def times_made(log: Path) -> int:
     return len(log.read_text().splitlines())
 
 
-def test_three_processes_at_once_make_it_exactly_once(start, log):
+def test_three_processes_at_once_create_it_exactly_once(start, log):
     digests_of(start(), start(), start())
     assert times_made(log) == 1
 
 
-def test_three_processes_at_once_all_get_the_same(start):
+def test_three_processes_at_once_get_the_same_data(start):
     digests = digests_of(start(), start(), start())
     assert digests[0]
     assert len(set(digests)) == 1
 
 
-def test_a_later_process_does_not_make_it_again(start, log):
+def test_a_later_process_does_not_create_it_again(start, log):
     digests_of(start())
     digests_of(start())
     assert times_made(log) == 1
 
 
-def test_a_process_that_dies_while_making_blocks_nobody(start, root, counted):
+def test_a_process_that_dies_during_creation_does_not_block_others(start, root, counted):
     dying = start("die")
     digests_of(dying)
     assert dying.returncode == 7

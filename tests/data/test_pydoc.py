@@ -1,4 +1,4 @@
-"""The embedded text: prose only, nothing twice, nothing on both sides of the split."""
+"""The embedded text: prose only, without repetition, nothing in more than one split."""
 
 import subprocess
 import sys
@@ -37,17 +37,17 @@ def test_the_vocabulary_is_that_of_models_for_penn_treebank(made, name):
     assert (DATASETS[name].vocabulary, DATASETS[name].classes) == (10_000, 10_000)
 
 
-def test_the_validation_split_lies_beside_the_arrays(made):
+def test_the_validation_split_is_stored_with_the_arrays(made):
     assert {"valid_inputs.npy", "valid_labels.npy", "vocabulary.txt"} == set(made["pydoc30"].extras)
 
 
-def test_no_paragraph_comes_twice():
+def test_no_paragraph_occurs_twice():
     found = [paragraph for each in paragraphs().values() for paragraph in each]
     assert len(found) == len(set(found))
 
 
 def test_a_paragraph_that_two_topics_share_belongs_to_the_first():
-    shared = "This is one sentence of nine words in all."
+    shared = "This is one sentence of nine words in total."
     assert paragraphs({"b": shared, "a": shared}) == {"a": [shared], "b": []}
 
 
@@ -60,7 +60,7 @@ def test_a_paragraph_that_two_topics_share_belongs_to_the_first():
         "************************************",
     ],
 )
-def test_code_grammar_and_headings_are_no_prose(text):
+def test_code_grammar_and_headings_are_not_prose(text):
     assert paragraphs({"a": text}) == {"a": []}
 
 
@@ -68,7 +68,7 @@ def test_every_split_has_topics():
     assert {split_of(topic) for topic in topics} == {"train", "valid", "test"}
 
 
-def test_the_split_of_a_topic_depends_on_its_name_alone():
+def test_the_split_of_a_topic_depends_only_on_its_name():
     assert [split_of(topic) for topic in ("assert", "if", "types")] == [split_of(t) for t in ("assert", "if", "types")]
 
 
@@ -77,12 +77,12 @@ def test_tokens_are_words_marks_and_numbers_as_n():
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_both_groups_have_as_many_pieces(made, name):
+def test_both_groups_have_equally_many_pieces(made, name):
     assert made[name].train_labels.mean() == made[name].test_labels.mean() == 0.5
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_pieces_vary_in_length_and_are_padded_behind_their_end(made, name):
+def test_pieces_vary_in_length_and_are_padded_at_the_end(made, name):
     rows = made[name].train_inputs
     lengths = (rows > 0).sum(axis=1)
     assert lengths.max() == rows.shape[1]
@@ -90,7 +90,7 @@ def test_pieces_vary_in_length_and_are_padded_behind_their_end(made, name):
     assert all(not row[length:].any() for row, length in zip(rows, lengths, strict=True))
 
 
-def test_both_groups_are_on_both_sides_of_the_split():
+def test_both_groups_are_in_every_split():
     sides = {(topic in OBJECTS, split_of(topic) == "test") for topic in topics}
     assert len(sides) == 4
 
@@ -103,7 +103,7 @@ def words_of(rows, size):
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_the_words_of_a_piece_tell_its_group_more_often_than_chance(made, name):
+def test_the_words_of_a_piece_predict_its_group_better_than_chance(made, name):
     arrays, size = made[name], DATASETS[name].vocabulary
     train, test = words_of(arrays.train_inputs, size), words_of(arrays.test_inputs, size)
     weights = [np.log(train[arrays.train_labels == label].sum(axis=0) + 1) for label in (0, 1)]
@@ -111,8 +111,8 @@ def test_the_words_of_a_piece_tell_its_group_more_often_than_chance(made, name):
     assert np.mean((scores > 0) == arrays.test_labels) > 0.6
 
 
-def test_a_python_with_less_text_is_told_so():
-    with pytest.raises(DataError, match=r"the help texts of this Python have \d+ train windows of 30 tokens, wanted"):
+def test_a_python_with_too_little_text_is_refused():
+    with pytest.raises(DataError, match=r"the help texts of this Python have \d+ train windows of 30 tokens, expected"):
         language(steps=30, vocabulary_size=10_000, windows_each=(10**6, 10))
 
 

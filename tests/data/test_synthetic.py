@@ -1,4 +1,4 @@
-"""Made-up images: any shape, the same every time, and something to learn."""
+"""Synthetic images: of any shape, reproducible, and learnable."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def nearest_prototype(arrays, classes):
 
 @law
 @given(shapes, st.integers(1, 12))
-def test_any_shape_can_be_made(shape, classes):
+def test_any_shape_can_be_created(shape, classes):
     arrays = synthetic(shape, classes).make()
     assert (arrays.train_inputs.shape, arrays.test_inputs.shape) == ((1280, *shape), (320, *shape))
 
@@ -51,7 +51,7 @@ def test_images_are_float32_from_0_to_1(shape):
     assert images.max() <= 1
 
 
-def test_the_same_is_made_every_time():
+def test_the_data_are_reproducible():
     one, other = (synthetic((1, 8, 8), 10).make() for _ in range(2))
     for part in ("train_inputs", "train_labels", "test_inputs", "test_labels"):
         np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
@@ -63,7 +63,7 @@ def test_training_and_test_images_differ():
 
 
 @pytest.mark.parametrize(("shape", "classes"), [((1, 28, 28), 10), ((3, 16, 16), 100), ((64,), 10)])
-def test_the_nearest_prototype_knows_more_than_nine_in_ten(shape, classes):
+def test_the_nearest_prototype_classifies_more_than_90_percent(shape, classes):
     arrays = synthetic(shape, classes).make()
     assert np.mean(nearest_prototype(arrays, classes) == arrays.test_labels) > 0.9
 

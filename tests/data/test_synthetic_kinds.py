@@ -1,4 +1,4 @@
-"""Made-up data of other kinds than images of a class: large ones, flags, texts, a language, sentence pairs."""
+"""Other synthetic data than classified images: large inputs, flags, texts, a language, sentence pairs."""
 
 from math import prod
 
@@ -19,17 +19,17 @@ every_kind = pytest.mark.parametrize("dataset", EVERY, ids=lambda dataset: datas
 
 
 @every_kind
-def test_every_kind_is_made_as_it_is_declared(users_cache, dataset):
+def test_every_kind_matches_its_declaration(users_cache, dataset):
     assert prepare(dataset).digest
 
 
 @every_kind
-def test_the_same_is_made_every_time(dataset):
+def test_the_data_are_reproducible(dataset):
     one, other = dataset.make(), dataset.make()
     assert all(np.array_equal(getattr(one, part), getattr(other, part)) for part in PARTS)
 
 
-def test_every_kind_has_a_name_of_its_own():
+def test_every_kind_has_its_own_name():
     assert [dataset.name for dataset in EVERY] == [
         "synthetic-500-2-of5000",
         "synthetic-30-10000-of10000-tokens",
@@ -53,7 +53,7 @@ def test_large_inputs_have_as_many_examples_as_fit_into_128_mib(shape, classes, 
     assert sum(examples) * 4 * prod(shape) <= 128 * 2**20 or examples == (64, 32)
 
 
-def test_with_more_classes_than_examples_those_that_occur_have_several():
+def test_with_more_classes_than_examples_each_occurring_class_has_several():
     arrays = synthetic((3, 224, 224), 1000).make()
     counts = np.bincount(arrays.train_labels)
     assert counts.min() >= 8
@@ -67,23 +67,23 @@ def test_flags_are_a_linear_function_of_the_image():
     assert np.mean((test @ weights > 0) == arrays.test_labels) > 0.9
 
 
-def test_flags_are_as_often_1_as_0():
+def test_flags_are_balanced():
     assert FLAGS.make().train_labels.mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_images_with_flags_are_from_0_to_1():
+def test_images_with_flags_range_from_0_to_1():
     images = FLAGS.make().train_inputs
     assert 0 <= images.min() < images.max() <= 1
 
 
-def test_texts_vary_in_length_and_are_padded_behind_their_end():
+def test_texts_vary_in_length_and_are_padded_at_the_end():
     rows = TEXTS.make().train_inputs
     lengths = (rows > 0).sum(axis=1)
     assert (lengths.min() < 150, lengths.max() > 450) == (True, True)
     assert all(not row[length:].any() for row, length in zip(rows, lengths, strict=True))
 
 
-def test_each_class_prefers_words_of_its_own():
+def test_each_class_prefers_its_own_words():
     arrays = TEXTS.make()
     counts = np.stack(
         [np.bincount(arrays.train_inputs[arrays.train_labels == label].ravel(), minlength=5_000) for label in (0, 1)]
@@ -115,7 +115,7 @@ def test_a_translation_is_a_function_of_the_words():
                 assert known.setdefault(int(word), int(said)) == said
 
 
-def test_the_decoder_is_given_the_start_and_what_it_said_before():
+def test_the_decoder_reads_the_start_and_its_previous_outputs():
     arrays = PAIRS.make()
     given, said = arrays.train_inputs[:, 20:], arrays.train_labels
     assert set(given[:, 0]) == {1}

@@ -1,4 +1,4 @@
-"""Words, vocabularies, and the text data sets that are made of files: IMDB, Penn Treebank, ManyThings."""
+"""Words, vocabularies, and the text data sets read from files: IMDB, Penn Treebank, ManyThings."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_words_are_runs_of_letters_and_digits(text, expected):
     assert words(text) == expected
 
 
-def test_more_frequent_words_have_smaller_numbers_and_equal_ones_go_by_code_point():
+def test_words_are_numbered_by_frequency_then_by_code_point():
     assert dict(vocabulary([["b", "a", "c"], ["c"]], 10).ids) == {"c": 3, "a": 4, "b": 5}
 
 
@@ -54,7 +54,7 @@ def test_no_number_reaches_the_size_of_the_vocabulary(texts, size):
     assert all(UNKNOWN <= number < size for text in texts for number in known.numbers(text))
 
 
-def test_words_behind_the_last_place_are_unknown():
+def test_words_beyond_the_vocabulary_are_unknown():
     assert vocabulary([["a", "a", "b"]], 4).numbers(["a", "b", "z"]) == [3, UNKNOWN, UNKNOWN]
 
 
@@ -65,7 +65,7 @@ def test_the_label_of_a_window_is_the_input_shifted_by_one(count, steps):
     assert inputs.ravel().tolist() == list(range((count - 1) // steps * steps))
 
 
-def test_a_review_begins_with_the_start_and_is_padded_behind_its_end(prepared_of):
+def test_a_review_begins_with_the_start_and_is_padded_at_the_end(prepared_of):
     arrays = prepared_of(DATASETS["imdb500"], REVIEWS, examples=(4, 2))
     # By frequency: good, bad, film, then a, don't, end by code point.
     assert arrays.train_inputs[0, :6].tolist() == [1, 4, 4, 5, 7, 0]
@@ -92,13 +92,13 @@ def test_imdb150_keeps_the_end_of_a_long_review(prepared_of):
     assert (long[0], long[-2], long[-1]) == (3, 3, 8)
 
 
-def test_the_vocabulary_lies_beside_the_arrays(prepared_of):
+def test_the_vocabulary_is_stored_with_the_arrays(prepared_of):
     folder = prepared_of(DATASETS["imdb500"], REVIEWS, examples=(4, 2)).folder
     assert (folder / "vocabulary.txt").read_text().split() == ["good", "bad", "film", "a", "don't", "end"]
 
 
-def test_a_review_that_is_no_text_is_refused(prepared_of):
-    with pytest.raises(DataError, match=r"0_7\.txt is no UTF-8 text"):
+def test_a_review_that_is_not_text_is_refused(prepared_of):
+    with pytest.raises(DataError, match=r"0_7\.txt is not UTF-8 text"):
         prepared_of(DATASETS["imdb500"], {**REVIEWS, "aclImdb/test/pos/0_7.txt": b"\xff\xfe"}, examples=(4, 2))
 
 
@@ -107,7 +107,7 @@ def test_ptb_numbers_words_by_their_first_appearance(tmp_path):
     assert arrays.train_inputs[0].tolist() == [0, 1, 2, 3, 0, 4]
 
 
-def test_ptb_joins_lines_with_a_token_of_their_end(tmp_path):
+def test_ptb_joins_lines_with_an_end_token(tmp_path):
     arrays = read_ptb(write(tmp_path, PTB), steps=6, most_words=10_000)
     assert arrays.train_labels[0].tolist() == [1, 2, 3, 0, 4, 5]
 
@@ -119,16 +119,16 @@ def test_ptb30_and_ptb32_are_cut_from_the_official_number_of_tokens():
     ]
 
 
-def test_ptb_keeps_the_validation_split_beside_the_arrays(tmp_path):
+def test_ptb_stores_the_validation_split_with_the_arrays(tmp_path):
     assert "valid_inputs.npy" in read_ptb(write(tmp_path, PTB), steps=6, most_words=10_000).extras
 
 
-def test_ptb_refuses_a_word_that_training_does_not_have(tmp_path):
+def test_ptb_refuses_a_word_that_is_not_in_training(tmp_path):
     with pytest.raises(DataError, match=r"ptb\.test\.txt has the word 'dog', which ptb\.train\.txt lacks"):
         read_ptb(write(tmp_path, {**PTB, "ptb.test.txt": " dog \n"}), steps=2, most_words=10_000)
 
 
-def test_ptb_refuses_more_words_than_models_were_made_for(tmp_path):
+def test_ptb_refuses_more_words_than_models_support(tmp_path):
     with pytest.raises(DataError, match="has 9 different words"):
         read_ptb(write(tmp_path, PTB), steps=6, most_words=8)
 
@@ -150,7 +150,7 @@ def spanish(tmp_path):
 SENTENCES = [f"Go {'on ' * number}now.\tVe {'ya ' * number}ahora." for number in range(10)]
 
 
-def test_a_pair_is_the_source_and_behind_it_what_the_decoder_is_given(spanish):
+def test_a_pair_is_the_source_followed_by_the_decoders_input(spanish):
     arrays = read_pairs(spanish(SENTENCES), examples=(8, 2))
     source, given = np.split(arrays.train_inputs, [pairs.SOURCE_STEPS], axis=1)
     assert set(source[:, 0]) == set(given[:, 0]) == {1}
@@ -158,11 +158,11 @@ def test_a_pair_is_the_source_and_behind_it_what_the_decoder_is_given(spanish):
 
 
 def shifted(labels):
-    """What is said before each later word."""
+    """The decoder's input: the previous word of each word."""
     return labels[:, :-1][labels[:, 1:] > 0]
 
 
-def test_labels_end_with_the_end_which_the_decoder_is_not_given(spanish):
+def test_labels_end_with_the_end_which_the_decoder_does_not_read(spanish):
     arrays = read_pairs(spanish(SENTENCES), examples=(8, 2))
     lengths = (arrays.train_labels > 0).sum(axis=1)
     ends = arrays.train_labels[np.arange(8), lengths - 1]
@@ -171,14 +171,14 @@ def test_labels_end_with_the_end_which_the_decoder_is_not_given(spanish):
     assert not (given == ends[0]).any()
 
 
-def test_pairs_that_are_too_long_are_left_out(spanish):
+def test_pairs_that_are_too_long_are_skipped(spanish):
     lines = [f"Go {'on ' * 20}now.\tVe.", f"Go.\tVe {'ya ' * 20}ahora.", *SENTENCES]
     arrays = read_pairs(spanish(lines), examples=(8, 2))
     np.testing.assert_array_equal(arrays.train_inputs, read_pairs(spanish(SENTENCES), examples=(8, 2)).train_inputs)
 
 
 def test_too_few_pairs_are_refused_with_both_numbers(spanish):
-    with pytest.raises(DataError, match="has 10 pairs that fit, wanted are 11"):
+    with pytest.raises(DataError, match="has 10 pairs that fit, expected 11"):
         read_pairs(spanish(SENTENCES), examples=(9, 2))
 
 

@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine that serves a few files, with ranges, and misbehaves when it is told to."""
+"""A real local HTTP server that serves a few files, with ranges, and misbehaves on request."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class FileServer(ThreadingHTTPServer):
-    """``cuts`` is after how many bytes of the body each of the next answers ends; ``asked`` the ranges so far."""
+    """``cuts`` lists after how many body bytes each of the next responses ends; ``asked`` the requested ranges."""
 
     daemon_threads = True
 
@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

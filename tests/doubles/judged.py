@@ -1,4 +1,4 @@
-"""Judged cases to draw, beside ``records``: what a journal has of them, and journals of many."""
+"""Judged cases to draw, in addition to ``records``: their journal entries, and journals of many."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ def judged(
     context: Mapping[str, Any] | None = None,
     **case: Any,
 ) -> Judged:
-    """A finished case whose runs take about ``step`` seconds a step, the first step ten times as long."""
+    """A finished case whose runs take about ``step`` seconds per step, and ten times as long for the first."""
     changes = {"framework": framework, "model": model, "settings": settings or {}, **case}
     parts = [f"{key}{value}" for key, value in (settings or {}).items()]
     parts += [f"threads{case['threads']}"] if "threads" in case else []
@@ -70,7 +70,7 @@ def _run(case: str, index: int, step: float, steps: int, accuracy: float) -> Any
 
 
 def inferred(framework: str = "pytorch", model: str = "thesis-resnet-50", *, batch: float = 0.1) -> Judged:
-    """A case that applied a network in three runs."""
+    """A case of inference in three runs."""
     of = records.case(f"inference-{framework}-{model}-synthetic-cpu", framework=framework, model=model)
     found = tuple(
         replace(records.inferred((0.5, batch, 1.1 * batch)), case=of.id, index=index, seed=index + 1)
@@ -81,7 +81,7 @@ def inferred(framework: str = "pytorch", model: str = "thesis-resnet-50", *, bat
 
 
 def workloads(count: int, frameworks: Iterable[str] = ("jax", "mxnet", "pytorch")) -> list[Judged]:
-    """So many networks, on which each framework takes longer than the one before it."""
+    """A number of networks on which each framework is slower than the previous one."""
     return [
         judged(framework, f"net-{number}", step=0.01 * (1 + place), runs=1, steps=12)
         for number in range(count)
@@ -112,7 +112,7 @@ def measured(*cases: Judged) -> tuple[Measured, ...]:
 
 
 def write(journal: Journal, cases: Iterable[Judged]) -> None:
-    """A journal as a session leaves it."""
+    """A journal as written by a session."""
     for case in cases:
         for run in case.runs:
             journal.append(Entry(run=run, context=case.context))

@@ -1,4 +1,4 @@
-"""Small files in the official formats of data sets, with content that tests can foretell."""
+"""Small files in the official formats of data sets, with predictable content."""
 
 import gzip
 import hashlib
@@ -17,7 +17,7 @@ from pytest_dlbench.data import File, Source
 
 
 def idx(array: np.ndarray) -> bytes:
-    """Bytes in the form of MNIST's files."""
+    """Bytes in the format of MNIST's files."""
     header = [2048 + array.ndim, *array.shape]
     return b"".join(number.to_bytes(4, "big") for number in header) + array.astype(np.uint8).tobytes()
 
@@ -36,12 +36,12 @@ def mnist(train: int = 20, test: int = 10) -> dict[str, bytes]:
 
 
 def packed(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Each file in a .gz of its own, without the time of day in it."""
+    """Each file in its own .gz, without a time stamp."""
     return {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in files.items()}
 
 
 def tar(files: Mapping[str, bytes], *more: tarfile.TarInfo, mode: str = "w:gz") -> bytes:
-    """An archive of files, and of members that are none."""
+    """An archive of files and of other members."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode=mode) as archive:
         for name, content in files.items():
@@ -62,7 +62,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def mat(images: np.ndarray, labels: np.ndarray) -> bytes:
-    """N×3×32×32 images and labels 1 to 10 in the form of SVHN's files."""
+    """N×3×32×32 images and labels 1 to 10 in the format of SVHN's files."""
     target = io.BytesIO()
     savemat(target, {"X": images.transpose(2, 3, 1, 0), "y": labels.reshape(-1, 1).astype(np.uint8)})
     return target.getvalue()
@@ -76,7 +76,7 @@ def picture(form: str, *, size: tuple[int, int] = (40, 30), colour: tuple[int, i
 
 
 def write(folder: Path, files: Mapping[str, bytes | str]) -> Path:
-    """Files below a folder, by their path."""
+    """Write files below a folder, by their path."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""PyTorch under two more names: the very same, and a tenth slower. ``pytest -p tests.doubles.pytorch_twice``."""
+"""PyTorch under two more names: identical, and 10 % slower. ``pytest -p tests.doubles.pytorch_twice``."""
 
 from dataclasses import replace
 from pathlib import Path

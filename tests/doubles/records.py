@@ -1,4 +1,4 @@
-"""Valid records to start from: each builder gives one, and takes what is to be different."""
+"""Valid records to start from: each function returns one, with the given changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ def evaluation(accuracy: float = 0.95) -> Evaluation:
 
 
 def inferred(batch_seconds: Sequence[float] = (0.5, 0.1, 0.1), batch_size: int = 8) -> Run:
-    """A finished run that applied a network."""
+    """A finished run of inference."""
     inference = Inference(
         batch_seconds=tuple(batch_seconds),
         examples=batch_size * len(batch_seconds),
@@ -154,12 +154,12 @@ def baseline_session(of: Sequence[Run] = (), name: str = "20261120T100000", **ch
 
 
 def baseline(of: Sequence[Run] = (), **changes: Any) -> Baseline:
-    """Of one session, its own anchor."""
+    """A baseline of one session, which is its own reference session."""
     return replace(stored_baseline.appended(None, record(of), baseline_session(of)), **changes)
 
 
 def baseline_of(*sessions: Sequence[Run], **changes: Any) -> Baseline:
-    """Of several sessions, the first of them the anchor."""
+    """A baseline of several sessions, the first of which is the reference session."""
     named = tuple(baseline_session(of, name=f"202611{day:02}T100000") for day, of in enumerate(sessions, start=1))
     return replace(baseline(sessions[-1]), **{"sessions": named, "anchor": named[0].id, **changes})
 

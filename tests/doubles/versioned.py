@@ -1,4 +1,4 @@
-"""A framework of which there are versions, and a small model: ``dlbench bisect -p tests.doubles.versioned``."""
+"""A framework with several versions, and a small model: ``dlbench bisect -p tests.doubles.versioned``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ MODEL = Model(
 
 def pytest_dlbench_frameworks():
     folder = Path(__file__).parent / "builders"
-    # The second one has no versions: it runs wherever this Python does.
+    # The second one has no versions: it runs in this Python.
     return [
         Framework(name="versioned", builder="versioned", folders=(folder,)),
         Framework(name="steady", builder="paced", folders=(folder,)),
@@ -30,13 +30,13 @@ def pytest_dlbench_models():
 
 
 def install(folder: Path, python: str, factors: Mapping[str, float | None]) -> dict[str, str]:
-    """An environment for each version, by its name: how many times as long a step takes, None for a broken one."""
+    """An environment for each version, by name: the factor by which steps are slower, or None for a broken one."""
     found = {}
     for version, factor in factors.items():
         path = folder / version / "bin" / "python"
         path.parent.mkdir(parents=True)
-        told = version if factor else "broken"
-        path.write_text(f'#!/bin/sh\nDOUBLE_VERSION={told} DOUBLE_FACTOR={factor or 1} exec {python} "$@"\n')
+        version_found = version if factor else "broken"
+        path.write_text(f'#!/bin/sh\nDOUBLE_VERSION={version_found} DOUBLE_FACTOR={factor or 1} exec {python} "$@"\n')
         path.chmod(0o755)
         found[version] = str(path)
     return found

@@ -93,6 +93,6 @@ def test_of_what_is_computed_nothing_is_known(own, computed):
     assert supports(own(__init__=f"KINDS = {{'dense'}}\nSUPPORTS = {computed}")) is None
 
 
-@pytest.mark.parametrize("builder", ["nowhere_to_be_found", "needs_what_is_missing", ""])
+@pytest.mark.parametrize("builder", ["nowhere_to_be_found", "lacks_its_framework", ""])
 def test_of_others_nothing_is_known(builder):
     assert supports(double(builder)) is None

@@ -1,4 +1,4 @@
-"""The golden losses as they lie: what every framework is held against is a training that learns."""
+"""The stored golden losses, with which every framework is compared, come from trainings that learn."""
 
 from statistics import fmean
 
@@ -6,12 +6,12 @@ import pytest
 
 from fixtures.golden_losses import DEEP, PAIRS, STEPS, path, read
 
-# Synthetic data have more noise than ten steps can see through, and the rates of deep networks are too small for it:
-# tests/worker/test_zoo_learns.py trains those that are not slow at another.
+# Synthetic data are too noisy for ten steps, and the learning rates of deep networks too small:
+# tests/worker/test_zoo_learns.py trains those that are not slow at another rate.
 LEARNING = [pair for pair in PAIRS if pair[1] != "synthetic" and pair[0] not in DEEP]
 
 
-def test_every_network_that_is_trained_has_some():
+def test_every_trained_network_has_golden_losses():
     assert [pair for pair in PAIRS if not path(*pair).exists()] == []
 
 

@@ -1,4 +1,4 @@
-"""Where bench/test_equivalence.py has a looser bound, the reason beside it is the whole reason."""
+"""Where bench/test_equivalence.py has a looser bound, the stated reason is the only one."""
 
 import sys
 from dataclasses import replace
@@ -24,7 +24,7 @@ ROUNDED = sorted({name for bounds in LOOSER.values() for name in bounds} - {"caf
 
 
 def figures(spec: RunSpec) -> list[float]:
-    """Ten losses and that of the test split after them."""
+    """Ten losses, followed by the loss of the test split."""
     run = train_once(spec, 0)
     assert run.training, run.message
     assert run.evaluation, run.message
@@ -32,7 +32,7 @@ def figures(spec: RunSpec) -> list[float]:
 
 
 def golden(model: str, framework: str) -> RunSpec:
-    """What golden losses are of, in float64."""
+    """The training of the golden losses, in float64."""
     place_of(framework, "bounds")
     return make_golden.spec(framework, model, "digits28")
 
@@ -42,7 +42,7 @@ def single(spec: RunSpec) -> RunSpec:
 
 
 def with_every_maximum(spec: RunSpec, tmp_path: Path) -> RunSpec:
-    """By PyTorch in float64, with Caffe2's gradient of max pooling."""
+    """The training by PyTorch in float64, with Caffe2's gradient of max pooling."""
     double = Framework(name="every-maximum", builder="faulty_pytorch", folders=(BUILDERS,))
     variables = {"FAULT": "every_maximum"}
     place = Place(python=Path(sys.executable), environment=CURRENT, caches=tmp_path / "caches", variables=variables)

@@ -1,4 +1,4 @@
-"""What equivalence is for: faults of the kind that made published comparisons unequal are planted, and seen."""
+"""Planted faults of the kind that made published comparisons unequal are detected."""
 
 import sys
 from dataclasses import replace
@@ -31,7 +31,7 @@ from pytest_dlbench.sampling.machine import this_machine
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 RECIPE = Recipe(batch_size=32, epochs=1, optimizer=SGD(0.02, momentum=0.9, weight_decay=1e-3))
-# An even kernel, whose padding is uneven; a batch norm, whose running statistics only evaluation shows.
+# An even kernel, whose padding is asymmetric; a batch norm, whose running statistics show only in evaluation.
 LAYERS = (Conv2D(4, 4, padding="same"), BatchNorm(decay=0.7), ReLU(), Flatten(), Dense(16), ReLU())
 SEEN_IN_LOSSES = ("nesterov", "dampening", "unit_gain", "no_weight_decay", "padding_on_the_other_side")
 SEEN_IN_EVALUATION = ("batch_norm_momentum",)
@@ -123,21 +123,21 @@ def test_without_a_fault_it_is_equal(certificate):
 
 
 @pytest.mark.parametrize("fault", SEEN_IN_LOSSES)
-def test_a_fault_in_training_is_seen_in_the_losses(certificate, fault):
+def test_a_fault_in_training_shows_in_the_losses(certificate, fault):
     found = certificate(fault)
     assert not equivalence.is_equal(found)
     assert found.deviation > 10 * found.bound
 
 
 @pytest.mark.parametrize("fault", SEEN_IN_EVALUATION)
-def test_a_fault_that_no_training_loss_shows_is_seen_in_the_evaluation(certificate, fault):
+def test_a_fault_that_no_training_loss_shows_shows_in_the_evaluation(certificate, fault):
     found = certificate(fault)
     assert not equivalence.is_equal(found)
     assert found.evaluation_deviation > 10 * found.bound
     assert found.deviation < found.bound
 
 
-def test_dropout_that_is_left_on_is_seen_when_evaluation_is_repeated(spec):
+def test_dropout_left_on_shows_in_a_repeated_evaluation(spec):
     layers = (Flatten(), Dense(16), ReLU(), Dropout(0.5))
     assert train_once(spec("none", layers=layers), 0).outcome is RunOutcome.FINISHED
     left_on: Run = train_once(spec("dropout_left_on", layers=layers), 0)
@@ -145,14 +145,14 @@ def test_dropout_that_is_left_on_is_seen_when_evaluation_is_repeated(spec):
     assert "is dropout left on?" in left_on.message
 
 
-def test_evaluating_fewer_examples_than_there_are_is_no_run(spec):
+def test_evaluating_too_few_examples_is_a_failed_run(spec):
     run = train_once(spec("last_batch_dropped"), 0)
     assert run.outcome is RunOutcome.FAILED
     examples = spec("").data.dataset.test_examples
-    assert f"the framework gave {examples - 7} outputs for {examples} examples" in run.message
+    assert f"the framework returned {examples - 7} outputs for {examples} examples" in run.message
 
 
-def test_training_on_fewer_batches_than_asked_for_is_no_run(spec):
+def test_training_on_too_few_batches_is_a_failed_run(spec):
     skipping = Framework(name="skipping", builder="skips_steps", folders=(BUILDERS,))
     linear = spec("none", layers=(Flatten(),), framework=None)
     run = train_once(replace(linear, framework=skipping), 0)

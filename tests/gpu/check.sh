@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The GPU part of the suite on a machine with a GPU: what it saw is added to docs/reference/gpu-check.md. Needs Python 3.11 or
-# later and the frameworks with GPU support that are to be checked, in the environment it is run in.
+# The GPU part of the suite on a machine with a GPU; appends its results to docs/reference/gpu-check.md. Needs Python 3.11 or
+# later and the frameworks to check, with GPU support, in the current environment.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 report=docs/reference/gpu-check.md
@@ -12,11 +12,11 @@ fail() {
     exit 1
 }
 
-nvidia-smi >/dev/null || fail "nvidia-smi finds no card: this script is for a machine with one"
+nvidia-smi >/dev/null || fail "nvidia-smi found no GPU: this script needs a machine with one"
 python -c "import pynvml" || fail "nvidia-ml-py is not installed: pip install -e '.[test]'"
 
 status=0
-python -m pytest tests/gpu/real_card.py tests/gpu/test_seen.py tests/sampling/test_nvml.py \
+python -m pytest tests/gpu/real_gpu.py tests/gpu/test_seen.py tests/sampling/test_nvml.py \
     tests/sampling/test_gpu.py tests/sampling/test_observer.py tests/running/test_devices.py \
     -p no:cacheprovider -q 2>&1 | tee "$results/tests.txt" || status=1
 DLBENCH_TIMEOUT=600
@@ -25,7 +25,7 @@ python -m pytest bench -m "training and gpu" --dlbench-scale smoke --dlbench-run
 
 {
     printf '\n## %s\n\n' "$(date -u +%Y-%m-%d)"
-    printf -- '- card and driver: %s\n' "$(nvidia-smi --query-gpu=name,driver_version,mig.mode.current --format=csv,noheader | paste -sd ';')"
+    printf -- '- GPU and driver: %s\n' "$(nvidia-smi --query-gpu=name,driver_version,mig.mode.current --format=csv,noheader | paste -sd ';')"
     printf -- '- commit: %s\n' "$(git rev-parse --short HEAD)"
     printf -- '- GPU tests: %s\n' "$(tail -n 1 "$results/tests.txt")"
     printf -- '- bench -m "training and gpu" at scale smoke: %s\n' "$(tail -n 1 "$results/bench.txt")"

@@ -1,4 +1,4 @@
-"""``python -m tests.gpu.seen FOLDER``: versions here, and what runs on cards recorded of them, as Markdown."""
+"""``python -m tests.gpu.seen FOLDER``: installed versions, and what runs recorded of GPUs, as Markdown."""
 
 import re
 import sys
@@ -9,40 +9,40 @@ from pathlib import Path
 from pytest_dlbench.records import GpuUsage, Run
 from pytest_dlbench.storing import Entry, read_journal
 
-# What computes on a card, or asks it.
+# Packages that compute on a GPU or query it.
 PACKAGES = re.compile(r"torch|jax|jaxlib|jax-cuda.*|cupy.*|nvidia[-_]ml[-_]py|numpy", re.IGNORECASE)
-HEADINGS = ("case", "use", "memory", "power", "energy", "heat", "clock", "slowed by", "not told")
+HEADINGS = ("case", "use", "memory", "power", "energy", "heat", "clock", "slowed by", "not reported")
 
 
 def rows(runs: Iterator[Run]) -> Iterator[tuple[str, ...]]:
-    """One row for each card of each run; a run without one says why."""
+    """One row per GPU of each run; a run without one says why."""
     for run in runs:
-        cards = run.usage["train"].gpus if "train" in run.usage else ()
-        if not cards:
+        gpus = run.usage["train"].gpus if "train" in run.usage else ()
+        if not gpus:
             yield (run.case, *"–" * 7, run.absent.get("gpu", f"{run.outcome}: {run.message.partition(chr(10))[0]}"))
-        for card in cards:
-            yield (run.case, *_cells(card))
+        for gpu in gpus:
+            yield (run.case, *_cells(gpu))
 
 
 def versions() -> str:
-    """The packages that matter, as ``name==version``, however they were installed."""
+    """The relevant packages as ``name==version``, however they were installed."""
     found = {f"{package.name}=={package.version}" for package in distributions() if PACKAGES.fullmatch(package.name)}
     return " ".join(sorted(found, key=str.lower))
 
 
-def _cells(card: GpuUsage) -> tuple[str, ...]:
+def _cells(gpu: GpuUsage) -> tuple[str, ...]:
     def shown(value: float | None, unit: str, factor: float = 1.0) -> str:
         return "–" if value is None else f"{value * factor:,.0f} {unit}"
 
     return (
-        shown(card.utilisation, "%", 100),
-        shown(card.memory_peak_bytes, "MiB", 2**-20),
-        shown(card.power_mean_watts, "W"),
-        shown(card.energy_joules, f"J ({card.energy_source})"),
-        shown(card.temperature_peak_celsius, "°C"),
-        shown(card.sm_clock_mean_mhz, "MHz"),
-        ", ".join(card.slowed_by) or "nothing",
-        "; ".join(f"{what}: {why}" for what, why in card.absent.items()) or "nothing",
+        shown(gpu.utilisation, "%", 100),
+        shown(gpu.memory_peak_bytes, "MiB", 2**-20),
+        shown(gpu.power_mean_watts, "W"),
+        shown(gpu.energy_joules, f"J ({gpu.energy_source})"),
+        shown(gpu.temperature_peak_celsius, "°C"),
+        shown(gpu.sm_clock_mean_mhz, "MHz"),
+        ", ".join(gpu.slowed_by) or "nothing",
+        "; ".join(f"{what}: {why}" for what, why in gpu.absent.items()) or "nothing",
     )
 
 

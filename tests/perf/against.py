@@ -1,13 +1,13 @@
-"""This checkout against another revision, in turn: the median ratios of wall and processor time, with intervals.
+"""This checkout against another revision, interleaved: the median ratios of wall and processor time, with intervals.
 
     python -m tests.perf.against main collection
     python -m tests.perf.against HEAD~20 main-job --rounds 5
     python -m tests.perf.against main main-job -- bench -m "training and cpu" --dlbench-scale quick
 
 The revision is checked out in a temporary worktree. Both sides run in this environment, each with its own package and
-its own plugin; a round has both, in alternating order, after one of each that does not count. Below 1 this checkout,
-with its uncommitted changes, is the faster one; processor time, of all processes of a side, is the steadier figure
-where others use the machine. What follows -- are pytest's arguments for the main job.
+plugin; a round has both, in alternating order, after one uncounted run of each. Below 1 this checkout, with its
+uncommitted changes, is faster; processor time, of all processes of a side, varies less if others use the machine.
+Arguments after -- are passed to pytest for the main job.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from statistics import median
 from time import monotonic
 
 from tests.perf import collecting
-from tests.perf.pairs import in_turn, median_ratio
+from tests.perf.pairs import interleaved, median_ratio
 
 ROOT = Path(__file__).parents[2]
 THIS = "this checkout"
@@ -38,7 +38,7 @@ MAIN_JOB = (
 
 @contextmanager
 def worktree(revision: str, root: Path = ROOT) -> Iterator[Path]:
-    """A checkout of the revision, which is gone after the block."""
+    """A checkout of the revision, removed after the block."""
     with tempfile.TemporaryDirectory(prefix="against-") as name:
         folder = Path(name) / "checkout"
         git = ("git", "-C", str(root), "worktree")
@@ -85,7 +85,7 @@ def main_job(checkout: Path, scratch: Path, arguments: Sequence[str]) -> float:
 
 
 def children_seconds() -> float:
-    """Processor time of all processes that have been waited for, and of theirs."""
+    """Processor time of all child processes that have ended, and of their children."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -94,12 +94,12 @@ JOBS: Mapping[str, Callable[[Path, Path, Sequence[str]], float]] = {"collection"
 
 
 def main() -> None:
-    """Run both in turn and print the ratio."""
+    """Run both sides alternately and print the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", help="anything that git can check out")
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="pairs [10]")
-    # Not argparse's own way: it accepts no option between positional arguments and these.
+    # Not argparse's own handling, which accepts no option between positional arguments and these.
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     asked, arguments = parser.parse_args(words[:end]), words[end + 1 :]
@@ -116,8 +116,8 @@ def main() -> None:
             side: partial(run, side, checkout, Path(folder))
             for side, checkout in ((THIS, ROOT), (asked.revision, other))
         }
-        in_turn(sides, 1)
-        found = in_turn(sides, asked.rounds)
+        interleaved(sides, 1)
+        found = interleaved(sides, asked.rounds)
     for clock in ("wall", "processor"):
         of = {side: [one[clock] for one in runs] for side, runs in found.items()}
         medians = ", ".join(f"{side} {median(seconds):.2f} s" for side, seconds in of.items())

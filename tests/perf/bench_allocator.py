@@ -1,4 +1,4 @@
-"""What the two policies of memory allocation do to a training (docs/explanation/measurement.md)."""
+"""The effect of the two memory allocation policies on training (docs/explanation/measurement.md)."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
-from tests.perf.pairs import REPLAYED, in_turn, median_ratio, replay
+from tests.perf.pairs import REPLAYED, interleaved, median_ratio, replay
 
 MODEL, DATASET = "tartu-mnist-cnn", "digits28"
 ROUNDS, STEPS = 10, 60
@@ -32,13 +32,13 @@ pytestmark = [
 
 
 def cpu_seconds(run: Run) -> float:
-    """Processor time of training, which neighbours stretch less than the clock's."""
+    """Processor time of training, which other load affects less than wall time."""
     phase = run.usage["train"]
     return phase.user_seconds + phase.system_seconds
 
 
 def read(spec: RunSpec) -> dict[str, float]:
-    """The figures of one run."""
+    """The measurements of one run."""
     run = train_once(spec, 0)
     if run.outcome is not RunOutcome.FINISHED or run.training is None:
         raise DlbenchError(f"{spec.case.id}: {run.outcome}: {run.message}")
@@ -52,7 +52,7 @@ def read(spec: RunSpec) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def figures(pytestconfig, framework, progress, conclude):
-    """The figures of every run, by policy."""
+    """The measurements of every run, by policy."""
     threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
     settings = RunSettings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=600.0)
     model, dataset = MODELS[MODEL].for_input(DATASETS[DATASET].shape), DATASETS[DATASET]
@@ -66,7 +66,7 @@ def figures(pytestconfig, framework, progress, conclude):
         return found
 
     sides = {policy: partial(run, policy) for policy in ALLOCATORS}
-    found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
+    found = interleaved(sides, pytestconfig.getoption("rounds") or ROUNDS)
     of = {policy: {key: [run[key] for run in runs] for key in runs[0]} for policy, runs in found.items()}
     for key in ("step_time", "step_time_median", "cpu_step"):
         conclude(f"{framework}, {key}, default / tuned: {median_ratio(of['default'][key], of['tuned'][key])}")
@@ -75,10 +75,11 @@ def figures(pytestconfig, framework, progress, conclude):
 
 @pytest.mark.parametrize("policy", sorted(ALLOCATORS))
 def bench_allocator(benchmark, figures, framework, policy):
-    """Seconds of a step (its 10 % quantile): one round is a run of 60 steps of tartu-mnist-cnn by its own recipe.
+    """Seconds per step (10 % quantile): one round is a run of 60 steps of tartu-mnist-cnn with its own recipe.
 
-    All runs have the same seed and one policy of ``--dlbench-allocator`` each, 10 rounds in turn. Page faults a step,
-    the kernel's share of processor time and the load of other processes are in the conclusions and ``extra_info``.
+    All runs have the same seed and one policy of ``--dlbench-allocator`` each, 10 rounds interleaved. Page faults per
+    step, the kernel's share of processor time and the load of other processes are in the conclusions and
+    ``extra_info``.
     """
     replay(benchmark, figures[policy]["step_time"])
     medians = {key: median(values) for key, values in figures[policy].items()}

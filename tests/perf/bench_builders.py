@@ -1,8 +1,8 @@
-"""What a builder costs against the same network written by hand, as its framework's documentation would.
+"""The cost of a builder compared with the same network written by hand as in its framework's documentation.
 
-Every pair is two fresh processes in turn, in the framework's environment: bench/by_hand/<name>.py (<name>_lstm.py), and
-the worker with the builder. Nothing is sampled meanwhile: where all is pinned to one core, that would take from the
-worker alone; bench_sampling.py measures what it costs.
+Every pair is two fresh processes one after the other, in the framework's environment: bench/by_hand/<name>.py
+(<name>_lstm.py), and the worker with the builder. Nothing is sampled: with everything pinned to one core, sampling
+would slow only the worker; bench_sampling.py measures its cost.
 """
 
 import json
@@ -30,7 +30,7 @@ from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
-from tests.perf.pairs import REPLAYED, in_turn, median_ratio, replay
+from tests.perf.pairs import REPLAYED, interleaved, median_ratio, replay
 
 BY_HAND = Path(__file__).parents[2] / "bench" / "by_hand"
 DEFAULT_FRAMEWORKS = tuple(FRAMEWORKS)
@@ -55,7 +55,7 @@ pytestmark = [
 
 
 def script(framework: Framework, model: Model) -> tuple[Path, str]:
-    """The hand-written program of a framework, and the variant of it that is asked for."""
+    """The hand-written program of a framework, and its requested variant."""
     name, _, variant = framework.builder.removeprefix("dlworker.frameworks.").partition(".")
     return BY_HAND / f"{name}{'_lstm.py' if model.family == 'rnn' else '.py'}", variant
 
@@ -66,13 +66,13 @@ def quick_step(seconds: Sequence[float]) -> float:
 
 
 def worker_in_cpu_seconds(python: Path) -> list[str]:
-    """What launch.command gives, for a worker that has another clock."""
+    """The result of launch.command, because the worker needs another clock."""
     start = "import runpy; runpy.run_module('dlworker', run_name='__main__', alter_sys=True)"
     return [str(python), "-s", "-c", CPU_CLOCK + start]
 
 
 def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
-    """Seconds of a step without us."""
+    """Seconds per step of the hand-written program."""
     assert not isinstance(spec.place, Absent)
     program, variant = script(spec.framework, spec.network.model)
     asked = {
@@ -87,13 +87,13 @@ def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
         "variant": variant,
     }
     environment = launch.environment(spec.framework, spec.place, device="cpu", threads=spec.case.threads)
-    # A script's folder is the first of its path, which the programs take away.
+    # A script's folder is first on its path, from which the programs remove it.
     start = "import runpy, sys; sys.path.insert(0, ''); sys.argv.pop(0); runpy.run_path(sys.argv[0], {}, '__main__')"
     clocked = ["-c", CPU_CLOCK + start] if in_cpu_seconds else []
-    # -I: its folder is not on its path, where paddle.py would be found before Paddle.
+    # -I keeps its folder off the path, where paddle.py would be found before Paddle.
     command = [str(spec.place.python), "-I", *clocked, str(program), json.dumps(asked)]
-    # On the processors of a worker, and in a session of its own as that is: Linux shares processors among sessions,
-    # whatever the nice of their processes.
+    # On the processors of a worker, and like it in a separate session: Linux shares processors among sessions, whatever
+    # the nice value of their processes.
     with pinning.pinned(pinning.cores(spec.case.threads)):
         done = subprocess.run(
             command,
@@ -110,7 +110,7 @@ def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
 
 
 def through_the_worker(spec: RunSpec) -> float:
-    """Seconds of a step in a worker."""
+    """Seconds per step in a worker."""
     run = train_once(spec, 0)
     if run.training is None:
         raise DlbenchError(f"{spec.case.id}: {run.message}")
@@ -139,7 +139,7 @@ def spec(pytestconfig, framework, network):
 
 @pytest.fixture(scope="module")
 def seconds(pytestconfig, spec, tmp_path_factory, conclude):
-    """Seconds of a step, of every run of each side."""
+    """Seconds per step, of every run of each side."""
     folder, in_cpu_seconds = tmp_path_factory.mktemp("by-hand"), pytestconfig.getoption("cpu_seconds")
     examples = spec.data.dataset.train_examples
     np.save(folder / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=spec.steps, seed=1))
@@ -147,7 +147,7 @@ def seconds(pytestconfig, spec, tmp_path_factory, conclude):
     with pytest.MonkeyPatch.context() as patch:
         if in_cpu_seconds:
             patch.setattr(launch, "command", worker_in_cpu_seconds)
-        found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
+        found = interleaved(sides, pytestconfig.getoption("rounds") or ROUNDS)
     name = f"{spec.framework.name}, {spec.network.model.name}, {spec.case.threads} threads"
     conclude(f"{name}, throughput, builder / by hand: {median_ratio(found['by hand'], found['builder'])}")
     return found
@@ -155,12 +155,12 @@ def seconds(pytestconfig, spec, tmp_path_factory, conclude):
 
 @pytest.mark.parametrize("side", ["by hand", "builder"])
 def bench_builders(benchmark, framework, network, seconds, side):
-    """Seconds of a step (the 10 % quantile after 10 of warm-up): one round is a fresh process of 60 steps.
+    """Seconds per step (10 % quantile after 10 steps of warm-up): one round is a fresh process of 60 steps.
 
-    Both sides train tartu-mnist-cnn on the digits with dropout, or a small LSTM on made-up tokens, with batches of 128
-    in float32; 15 pairs of either. The ratio in the conclusions is of throughputs: above 1 the builder is faster.
+    Both sides train tartu-mnist-cnn on the digits with dropout, or a small LSTM on synthetic tokens, with batches of
+    128 in float32; 15 pairs of each. The ratio in the conclusions is of throughputs: above 1 the builder is faster.
 
-    With ``--cpu-seconds`` the clock of both is the CPU time of their process: where others use the same core, wall time
-    says little. For one thread only, and not for what a builder waits for.
+    With ``--cpu-seconds`` both are timed by the CPU time of their process, because wall time says little if others use
+    the same core. For one thread only, and without time spent waiting.
     """
     replay(benchmark, seconds[side])

@@ -1,4 +1,4 @@
-"""What the driver costs the training loop: the same PyTorch code bare, and through the worker with sampling on."""
+"""The driver's overhead on the training loop: the same PyTorch code bare, and in the worker with sampling."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
-from tests.perf.pairs import REPLAYED, in_turn, median_ratio, replay
+from tests.perf.pairs import REPLAYED, interleaved, median_ratio, replay
 
 MODEL, DATASET = "gatech-lenet", "digits28"
 RECIPE = Recipe(batch_size=32, epochs=2, optimizer=SGD(0.02, momentum=0.9))
@@ -40,7 +40,7 @@ pytestmark = [
 
 
 def bare(spec: RunSpec, folder: Path) -> list[float]:
-    """Seconds of every step, with nothing of ours around them."""
+    """Seconds of every step, without the driver and the worker."""
     data, place = spec.data, spec.place
     assert not isinstance(place, Absent)
     asked = {
@@ -104,7 +104,7 @@ def steps(pytestconfig, spec, folder, progress, conclude):
         "null": lambda: run("null", lambda: bare(spec, folder)),
         "worker": lambda: run("worker", lambda: through_the_worker(spec)),
     }
-    found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
+    found = interleaved(sides, pytestconfig.getoption("rounds") or ROUNDS)
     of = {
         statistic: {side: [read(one) for one in runs] for side, runs in found.items()}
         for statistic, read in STATISTICS.items()
@@ -119,8 +119,8 @@ def steps(pytestconfig, spec, folder, progress, conclude):
 def bench_overhead(benchmark, steps, side):
     """Median seconds of a step: one round is a fresh process of 300 steps of LeNet in PyTorch, batch 32.
 
-    ``bare`` is the builder's framework code in a loop of its own (bare.py), ``null`` the same again: what the machine
-    alone makes of no difference. ``worker`` is a run as in a session, sampled five times a second. 60 rounds in turn,
-    all cores; the conclusions have the ratios of sums, medians and 10 % quantiles.
+    ``bare`` is the builder's framework code in a separate loop (bare.py), ``null`` the same again, which shows the
+    machine's noise. ``worker`` is a run as in a session, sampled five times a second. 60 rounds interleaved, all cores;
+    the conclusions have the ratios of sums, medians and 10 % quantiles.
     """
     replay(benchmark, steps[side])

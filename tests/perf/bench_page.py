@@ -1,4 +1,4 @@
-"""How long a reader waits for a page of 500 cases, in headless Chromium."""
+"""How long a page of 500 cases takes to open in headless Chromium."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.perf.pairs import REPLAYED, replay
 CASES = 500
 FRAMEWORKS = 10
 ROUNDS = 9
-# What the page's main thread has worked for it, in seconds on a processor, by the name that the browser has for it.
+# Processor seconds of the page's main thread, by the browser's names.
 WORK = {
     "ScriptDuration": "processor, scripts",
     "LayoutDuration": "processor, layout",
@@ -28,7 +28,7 @@ MOMENTS = ("laid out", "loaded", "charts in sight drawn", *WORK.values(), "every
 
 
 def write(path: Path, cases: int) -> None:
-    """A page of so many cases of three runs with 800 steps each, all of them compared."""
+    """A page of ``cases`` cases with three runs of 800 steps each, all of them compared."""
     compared = {"verdicts": (records.verdict(), records.verdict(metric="peak_rss")), "message": "text " * 100}
     found = [
         judged(f"framework-{number % FRAMEWORKS}", f"model-{number // FRAMEWORKS}", steps=800, result=compared)
@@ -38,10 +38,10 @@ def write(path: Path, cases: int) -> None:
 
 
 def opening(chromium: webdriver.Chrome, path: Path) -> Mapping[str, float]:
-    """Seconds since navigation began, and seconds of work, of one opening; then of drawing all other charts."""
+    """Wall and processor seconds of opening the page once, since navigation began; then of drawing all other charts."""
     chromium.execute_cdp_cmd("Performance.disable", {})
     chromium.get("about:blank")
-    # Its main thread's time on a processor: what neighbours on the machine do is not in it.
+    # Processor time of its main thread, which excludes other load on the machine.
     chromium.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     chromium.get(path.as_uri())
     script = """
@@ -72,7 +72,7 @@ def opening(chromium: webdriver.Chrome, path: Path) -> Mapping[str, float]:
 
 @pytest.fixture(scope="module")
 def openings(pytestconfig, tmp_path_factory, conclude):
-    """What every opening took, by moment."""
+    """Seconds of every opening, by moment."""
     if (found := browser.programs()) is None:
         pytest.skip("chromium and chromedriver are not installed")
     path = tmp_path_factory.mktemp("page") / "report.html"
@@ -98,5 +98,5 @@ def bench_opening(benchmark, openings, moment):
 
 @pytest.mark.benchmark(group=f"page of {CASES} cases, written")
 def bench_writing(benchmark, tmp_path):
-    """Seconds to make the cases and write their page, in this process; 3 rounds."""
+    """Seconds to create the cases and write their page, in this process; 3 rounds."""
     benchmark.pedantic(write, args=(tmp_path / "report.html", CASES), rounds=3)

@@ -1,4 +1,4 @@
-"""Options of the performance benchmarks, and the ratios that they conclude with."""
+"""Options of the performance benchmarks, and the ratios in their conclusions."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,9 +15,9 @@ CONCLUSIONS = pytest.StashKey[list[str]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("performance benchmarks")
     group.addoption("--rounds", type=int, metavar="N", help="Rounds, each of all sides [each benchmark has its own].")
-    group.addoption("--steps", type=int, metavar="N", help="Steps of a training [each benchmark has its own].")
+    group.addoption("--steps", type=int, metavar="N", help="Steps per training [each benchmark has its own].")
     group.addoption("--threads", type=int, metavar="N", default=this_machine().cores, help="Threads [all cores].")
-    group.addoption("--frameworks", metavar="NAMES", help="Frameworks, with commas [pytorch; builders: all].")
+    group.addoption("--frameworks", metavar="NAMES", help="Frameworks, separated by commas [pytorch; builders: all].")
     group.addoption("--tokens", type=int, metavar="N", default=60, help="Length of the LSTM's sequences [60].")
     group.addoption("--rate", type=int, metavar="N", help="Additional samplers [as many as a fifth of a core allows].")
     group.addoption("--cpu-seconds", action="store_true", help="builders: CPU time of the process, not wall time.")
@@ -54,8 +54,8 @@ def conclude(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 @pytest.fixture(scope="module")
 def processors(progress: Callable[[str], None]) -> Iterator[None]:
-    """No session of this machine measures at the same time."""
-    with devices.held("cpu", lambda: progress("waiting: another session measures on this machine")):
+    """Prevents other sessions on this machine from measuring at the same time."""
+    with devices.held("cpu", lambda: progress("waiting: another session is measuring on this machine")):
         yield
 
 

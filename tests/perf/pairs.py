@@ -1,4 +1,4 @@
-"""Sides that are run in turn, the ratio of two, and how pytest-benchmark gets what was measured so."""
+"""Interleaved measurements, the ratio of two sides, and handing the results to pytest-benchmark."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
@@ -11,8 +11,8 @@ from scipy import stats
 T = TypeVar("T")
 
 
-def in_turn(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
-    """What each side gives. A round has all of them once; rounds go through all orders, so that none is preferred."""
+def interleaved(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+    """The results of each side. A round runs every side once, and rounds cycle through all orders."""
     orders = list(permutations(sides))
     found: dict[str, list[T]] = {name: [] for name in sides}
     for number in range(rounds):
@@ -37,7 +37,7 @@ class Replayed:
         self.seconds = 0.0
 
     def now(self) -> float:
-        """Seconds that were replayed so far."""
+        """Seconds replayed so far."""
         return self.seconds
 
 
@@ -45,9 +45,9 @@ REPLAYED = Replayed()
 
 
 def replay(benchmark: BenchmarkFixture, seconds: Sequence[float]) -> None:
-    """One round for each of ``seconds``: pytest-benchmark, which runs one side after the other, cannot interleave.
+    """One round for each of ``seconds``, because pytest-benchmark runs one side after the other and cannot interleave.
 
-    For benchmarks that are marked ``benchmark(timer=REPLAYED.now)``.
+    For benchmarks marked ``benchmark(timer=REPLAYED.now)``.
     """
     left = iter(seconds)
 

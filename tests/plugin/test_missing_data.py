@@ -25,7 +25,7 @@ def test_a_data_set_that_was_named_is_skipped_with_what_brings_it(bare):
     result.stdout.fnmatch_lines(
         [
             "skipped: numpy-softmax-mnist-cpu",
-            "*the files of mnist are not here",
+            "*the files of mnist are not available",
             "*to get it: dlbench data fetch mnist",
             "*or: dlbench data import mnist PATH",
         ]
@@ -38,7 +38,7 @@ def test_a_gate_fails_on_data_that_are_gone(bare):
 
 def test_a_data_set_that_nobody_named_is_left_out_with_what_brings_it(bare):
     result = bare.run("-v")
-    result.stdout.fnmatch_lines(["left out: 1 × mnist is not here: dlbench data fetch mnist"])
+    result.stdout.fnmatch_lines(["left out: 1 × mnist is not available: dlbench data fetch mnist"])
 
 
 def test_data_that_cannot_be_prepared_fail_their_case_with_the_reason_once(bare):
@@ -48,9 +48,7 @@ def test_data_that_cannot_be_prepared_fail_their_case_with_the_reason_once(bare)
     result = bare.run("--dlbench-datasets=mnist")
     result.assert_outcomes(failed=1)
     failures = result.stdout.str().partition("= FAILURES =")[2].partition("= dlbench =")[0]
-    assert (
-        failures.count("begins with") == failures.count("to bring mnist again: dlbench data fetch mnist --again") == 1
-    )
+    assert failures.count("begins with") == failures.count("to get mnist again: dlbench data fetch mnist --again") == 1
 
 
 def test_one_run_on_data_that_are_not_here_is_skipped(bare):

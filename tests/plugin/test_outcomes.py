@@ -32,7 +32,7 @@ def test_a_run_that_takes_too_long_is_ended(suite):
 
 
 def test_a_framework_that_cannot_be_imported_is_skipped_with_what_is_missing(suite):
-    suite.write(more={"absent": "needs_what_is_missing"})
+    suite.write(more={"absent": "lacks_its_framework"})
     result = suite.run("-rs")
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(
@@ -48,14 +48,14 @@ def test_what_a_builder_does_not_know_is_skipped_as_unsupported(suite):
 
 
 def test_a_matrix_in_which_nothing_could_run_is_an_error(suite):
-    suite.write(builder="needs_what_is_missing")
+    suite.write(builder="lacks_its_framework")
     result = suite.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["ERROR: nothing was trained*"])
 
 
 def test_a_gate_fails_on_a_framework_that_is_gone(suite):
-    suite.write(builder="needs_what_is_missing")
+    suite.write(builder="lacks_its_framework")
     assert suite.run("--dlbench-compare").ret == 1
 
 
@@ -132,7 +132,7 @@ def test_a_case_that_is_run_again_is_counted_once(suite):
 
 
 def test_a_gate_in_the_shadow_lets_pass_what_could_not_run_beside_what_could(suite):
-    suite.write(more={"absent": "needs_what_is_missing"})
+    suite.write(more={"absent": "lacks_its_framework"})
     gate = ("--dlbench-compare", "--dlbench-runs=1")
     suite.run(*gate).assert_outcomes(failed=2)
     suite.run(*gate, "--dlbench-shadow").assert_outcomes(passed=1, skipped=1)

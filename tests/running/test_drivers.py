@@ -169,7 +169,7 @@ class TestSeries:
                 pytest.fail(f"{case.id} waits for {device}")
 
         free, *others = pinning.ranked()
-        asked = spec("tells_its_surroundings", tmp_path, is_timed=False)
+        asked = spec("reports_its_surroundings", tmp_path, is_timed=False)
         with devices.shared(len(others), lambda: None, others):
             (run,) = train_series(asked, 1, keep=[].append, progress=NeverWaiting())
         assert run.cores == (free,)

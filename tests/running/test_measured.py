@@ -77,5 +77,5 @@ def test_a_worker_that_hangs_takes_the_sampler_and_its_child_along(tmp_path, mon
 
 
 def test_what_an_allocator_tells_of_its_card_is_kept(tmp_path):
-    assert train_once(spec("tells_of_its_card", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
+    assert train_once(spec("reports_gpu_memory", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
     assert train_once(spec("numpy_softmax", tmp_path), 0).training.device_peak_bytes is None

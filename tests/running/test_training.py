@@ -175,7 +175,7 @@ class TestFailed:
         assert any("raises.py" in line and "in multiply" in line for line in trace)
 
     def test_is_what_an_answer_comes_to_that_cannot_be_written(self, run):
-        ended = run("tells_what_is_not_json")
+        ended = run("returns_invalid_json")
         assert ended.outcome is RunOutcome.FAILED
         assert ended.message.startswith("TypeError: Object of type int64 is not JSON serializable")
 
@@ -187,7 +187,7 @@ class TestOthers:
         assert ended.message == "the builder numpy_softmax has no relu"
 
     def test_a_framework_that_cannot_be_imported_is_missing(self, run):
-        ended = run("needs_what_is_missing")
+        ended = run("lacks_its_framework")
         assert ended.outcome is RunOutcome.MISSING_FRAMEWORK
         assert ended.message.endswith("cannot import the framework: No module named 'a_framework_that_nobody_has'")
 
@@ -202,7 +202,7 @@ class TestOthers:
         assert ended.message == f"{STEPS} steps were asked for, the worker tells of {STEPS - 1} with 112 examples"
 
     def test_an_answer_with_a_field_of_another_type_breaks_the_protocol_and_is_named(self, run):
-        ended = run("tells_other_shapes")
+        ended = run("returns_wrong_types")
         assert ended.outcome is RunOutcome.BROKEN_PROTOCOL
         assert "the answer to 'build'" in ended.message
         assert "Expected `int`, got `str`" in ended.message
@@ -226,12 +226,12 @@ class TestConditions:
     @pytest.mark.parametrize("policy", launch.ALLOCATORS)
     def test_of_memory_are_the_plans_and_not_the_users_own(self, run, monkeypatch, policy):
         monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=3")
-        told = run("tells_its_surroundings", allocator=policy).versions
+        told = run("reports_its_surroundings", allocator=policy).versions
         assert told["GLIBC_TUNABLES"] == told["seen GLIBC_TUNABLES"] == launch.ALLOCATORS[policy]
 
     def test_of_cores_are_as_many_as_threads_and_those_of_the_driver_stay_what_they_were(self, run):
         before = os.sched_getaffinity(0)
-        seen = run("tells_its_surroundings")
+        seen = run("reports_its_surroundings")
         assert seen.cores == tuple(pinning.cores(1)) == tuple(json.loads(seen.versions["seen cores"]))
         assert len(seen.cores) == 1
         assert os.sched_getaffinity(0) == before

@@ -9,8 +9,8 @@ from tests.worker.theano_compiler import ON_THEANO
 
 
 # With --dist loadgroup a module's tests of one framework run in one process, and start its worker once. Theano compiles
-# under a lock of its folder: two processes at it are no quicker than one, so that these share one, which begins first.
-# pytest-xdist reads the groups in the same hook.
+# under a lock of its folder: two processes are no faster than one, so these tests share one process, which starts
+# first. pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _framework(item: pytest.Item) -> str | None:
-    """The framework that a test of this folder has among its parameters."""
+    """The framework among the parameters of a test in this folder."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or Path(__file__).parent not in item.path.parents:
         return None

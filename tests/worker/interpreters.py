@@ -1,6 +1,6 @@
-"""The Pythons that the worker must run under, each with an environment that holds NumPy and nothing else.
+"""The Pythons that the worker must run under, each with an environment that contains only NumPy.
 
-python -m tests.worker.interpreters     # the versions that are here, as DLBENCH_REQUIRE_PYTHONS takes them
+python -m tests.worker.interpreters     # the installed versions, in the format of DLBENCH_REQUIRE_PYTHONS
 """
 
 import os
@@ -8,7 +8,7 @@ import os
 from pytest_dlbench.environments import Environment
 from pytest_dlbench.environments.interpreters import find
 
-# For each Python the newest NumPy that has wheels for it.
+# For each Python, the newest NumPy with wheels for it.
 NUMPY = {
     "3.6": "1.19.5",
     "3.7": "1.21.6",
@@ -26,7 +26,7 @@ ENVIRONMENTS = {
 
 
 def required() -> frozenset[str]:
-    """The versions that must not be missing: DLBENCH_REQUIRE_PYTHONS, with commas between them."""
+    """The versions that must not be missing: DLBENCH_REQUIRE_PYTHONS, separated by commas."""
     return frozenset(filter(None, os.environ.get("DLBENCH_REQUIRE_PYTHONS", "").replace(" ", "").split(",")))
 
 

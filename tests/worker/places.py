@@ -11,7 +11,7 @@ from pytest_dlbench.environments.placing import Absent, Place, Places
 
 
 def place_of(framework: str, sweep: str = "") -> Place:
-    """Its place; skips the test where there is none, or where its sweep passed before with the same content.
+    """The framework's place; skips the test if there is none, or if its sweep passed before with the same content.
 
     DLBENCH_REQUIRE_FRAMEWORKS names those without which a test fails. DLBENCH_CI_PLAN is the plan of .ci/stamps.py,
     which has the sweeps.

@@ -1,4 +1,4 @@
-"""A worker as the driver sees it: started as it starts them, asked one operation after another."""
+"""A worker as the driver sees it: started in the same way, and sent one operation after another."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ from tests.worker import theano_compiler
 from tests.worker.theano_compiler import ON_THEANO
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
-# What is computed is the same, and is there in half to two thirds of the time.
+# The results are the same, in half to two thirds of the time.
 OF_XLA = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 UNOPTIMISED: Mapping[str, Mapping[str, str]] = {
     "tinygrad": {"NOOPT": "1"},
@@ -33,7 +33,7 @@ UNOPTIMISED: Mapping[str, Mapping[str, str]] = {
     "keras-jax": OF_XLA,
     "tensorflow-xla": OF_XLA,
 }
-# Theano compiles some networks for minutes.
+# Theano takes minutes to compile some networks.
 ANSWER_SECONDS = 900.0
 
 
@@ -43,7 +43,7 @@ def double(builder: str) -> Framework:
 
 
 class Session:
-    """One worker process, and the files that it is given. Every answer is parsed as the driver parses it."""
+    """One worker process and its input files. Answers are parsed as in the driver."""
 
     def __init__(self, worker: Worker, folder: Path, framework: Framework) -> None:
         self.worker, self._folder, self._framework = worker, folder, framework
@@ -53,7 +53,7 @@ class Session:
         return messages.parse(op, self.raw(op, **fields))
 
     def raw(self, op: str, **fields: Any) -> dict[str, Any]:
-        """The answer as it came."""
+        """The answer as received."""
         deadline = monotonic() + ANSWER_SECONDS
         return self.worker.request(op, deadline=deadline, waiting=lambda: None, period_seconds=1.0, **fields)
 
@@ -63,7 +63,7 @@ class Session:
         return self.ask("hello", **{**usual, "threads": 1, **changes})
 
     def build(self, network: Network, recipe: Recipe, *, seed: int = 1) -> Any:
-        """Build, from weights that are shared or from the framework's own."""
+        """Build from shared weights or the framework's own."""
         weights = None
         if recipe.init != "framework":
             weights = str(self._folder / "weights.npz")
@@ -73,7 +73,7 @@ class Session:
         return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)
 
     def train(self, data: Prepared, recipe: Recipe, steps: int, taken: int | None = None) -> Any:
-        """Train in an order that depends on nothing but the number of steps; the first are ``taken``, or all."""
+        """Train in an order that depends only on the number of steps; only the first ``taken`` steps, or all."""
         order = self._folder / "order.npy"
         examples = data.dataset.train_examples
         np.save(order, batches(examples=examples, batch_size=recipe.batch_size, steps=steps, seed=1))
@@ -84,11 +84,11 @@ class Session:
         return self.ask("train", **_files(data, "train"), order=str(order), rates=rates, steps=taken or steps)
 
     def train_on(self, first: int, steps: int) -> Any:
-        """Go on behind the steps that ``train`` has taken, in its order."""
+        """Continue after the steps of ``train``, in the same order."""
         return self.ask("train_on", first=first, steps=steps)
 
     def infer(self, data: Prepared, batch_size: int, outputs: Path) -> Any:
-        """Apply to the training split in its order, in whole batches; the first batch's outputs come to ``outputs``."""
+        """Apply to the training split in order, in whole batches; writes the first batch's outputs to ``outputs``."""
         batches = data.dataset.train_examples // batch_size
         np.save(self._folder / "order.npy", np.arange(batches * batch_size).reshape(batches, batch_size))
         inputs, order = str(data.part("train_inputs")), str(self._folder / "order.npy")
@@ -104,7 +104,7 @@ def _files(data: Prepared, split: str) -> dict[str, str]:
 
 
 def _compiling(framework: Framework, place: Place, *, is_optimised: bool, threads: int) -> Mapping[str, str]:
-    """Variables that make a compiler quick."""
+    """Variables that make a compiler fast."""
     if framework.name in ON_THEANO:
         return theano_compiler.variables(place, is_optimised=is_optimised, threads=threads)
     return {} if is_optimised else UNOPTIMISED.get(framework.name, {})
@@ -119,7 +119,7 @@ def session(
     *,
     is_optimised: bool = False,
 ) -> Iterator[Session]:
-    """A fresh worker in a folder of its own, where the framework is trained or under another Python.
+    """A fresh worker in its own folder, in the framework's environment or under another Python.
 
     What it compiles is there sooner and runs longer than what users have, unless it ``is_optimised``.
     """

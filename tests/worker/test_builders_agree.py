@@ -1,8 +1,8 @@
 """All frameworks build and train the same networks: every layer, and every setting of the optimiser, in float64.
 
-Each framework has one fresh worker in its own environment, which is asked once for what a test looks at, and only if
-one does: so two processes of pytest-xdist that share the tests of a framework share its work, too. A framework that is
-not here is skipped, unless DLBENCH_REQUIRE_FRAMEWORKS names it.
+Each framework has one fresh worker in its own environment, which computes each result once, and only if a test needs
+it: so two processes of pytest-xdist that share the tests of a framework share its work, too. A framework that is not
+installed is skipped, unless DLBENCH_REQUIRE_FRAMEWORKS names it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ from tests.worker.places import place_of
 from tests.worker.sessions import Session, double, session
 
 STEPS = 10
-# Of the test split: one size of batches to compile for.
+# For the test split: one batch size to compile for.
 HALF = 160
 INTERRUPTION = 15
 CLASSES = 4
@@ -84,7 +84,7 @@ EVERY_LAYER = model(
     Tanh(),
     Dense(CLASSES),
 )
-# Where a builder that leaves padding to its framework is wrong: windows that do not end with the image.
+# A builder that delegates padding to its framework is wrong for windows that do not end with the image.
 PADDINGS = model(
     Conv2D(3, (6, 1), padding=(2, 1)),
     MaxPool(3, stride=2, padding="same"),
@@ -96,14 +96,14 @@ PADDINGS = model(
     shape=(2, 11, 12),
 )
 WITH_DROPOUT = model(Flatten(), Dense(32), ReLU(), Dropout(0.5), Dense(CLASSES), name="dropout")
-# Weights, biases and what a batch norm learns; quick to compile for each setting of the optimiser.
+# Weights, biases and a batch norm's parameters; fast to compile for each setting of the optimiser.
 NORMALISED = model(Flatten(), Dense(12), BatchNorm(), Tanh(), Dense(CLASSES), name="normalised")
 LINEAR = model(Flatten(), Dense(7, bias=False), Dense(CLASSES), name="linear")
 
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
-# Where a framework cannot: it says so when it is asked to build, and docs/explanation/frameworks.md does.
+# Frameworks without it refuse to build, as docs/explanation/frameworks.md says.
 SINGLE_PRECISION_ONLY = frozenset({"caffe2", "keras-jax", "keras-torch", "keras2-cntk", "mlx"})
-# Its evaluation computes dropout, too, and throws it away: training goes on with other random numbers.
+# Its evaluation computes dropout, too, and discards it: training continues with other random numbers.
 DRAWS_IN_EVALUATION = frozenset({"keras2-theano"})
 # Batch norms of 16 samples make rounding grow from step to step: of float32 only the first six steps are compared, and
 # the evaluation less closely. It is rounding: PyTorch in float32, with the examples of each batch in 300 orders, is
@@ -139,7 +139,7 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, *, steps: i
 
 
 def interrupted(asked: Session, tried: Model, recipe: Recipe, data: Any) -> tuple[float, ...]:
-    """The losses of 40 steps, evaluated behind the 15th, and before the first as an attempt is."""
+    """The losses of 40 steps, evaluated after the 15th and, as in an attempt, before the first."""
     _done(asked.build(infer(tried), recipe))
     _done(asked.evaluate(data, batch_size=HALF))
     before = _done(asked.train(data, recipe, 40, taken=INTERRUPTION))
@@ -162,7 +162,7 @@ def data(tmp_path_factory):
 
 
 class Asked:
-    """What one worker of a framework answers, each thing asked for once."""
+    """The answers of one worker of a framework, each requested once."""
 
     def __init__(self, framework: str, session: Session, data: Any) -> None:
         self.framework, self.precision = framework, precision_of(framework)
@@ -174,7 +174,7 @@ class Asked:
 
     @cached_property
     def every_layer(self) -> Trial:
-        # With all that there is of plain SGD: momentum, Nesterov's too, and weight decay.
+        # With all settings of SGD: momentum, Nesterov momentum and weight decay.
         return attempt(self._session, EVERY_LAYER, self._recipe("nesterov"), self._data)
 
     def _normalised(self, what: str) -> Trial:
@@ -189,10 +189,10 @@ class Asked:
         return attempt(self._session, PADDINGS, self._recipe("momentum"), self._data)
 
     def _dropout(self, what: str, *, is_second: bool = False) -> Trial:
-        """With dropout "on" or "off" from shared weights, or without from its "own"."""
+        """With dropout "on" or "off" from shared weights, or without dropout from the framework's "own" weights."""
         usual, without = self._recipe("momentum"), WITH_DROPOUT.without_dropout()
         tried, recipe = {"on": (WITH_DROPOUT, usual), "off": (without, usual), "own": (without, OWN)}[what]
-        # Other batches are others to compile for: only where somebody looks.
+        # Other batch sizes must be compiled: only if a test needs them.
         again = HALF if is_second or what == "own" else 37
         return attempt(self._session, tried, recipe, self._data, steps=40, again=again)
 
@@ -305,8 +305,8 @@ class TestEverySettingOfTheOptimiser:
 
 class TestOneFramework:
     def test_pads_as_the_oracle(self, asked, oracle):
-        # Where several values of a window are the largest, Caffe2 gives each of them the whole gradient, and is 2e-3
-        # away; PyTorch with such a gradient is as well (tests/equivalence/test_looser_bounds.py).
+        # If several values of a window tie for the maximum, Caffe2 passes the whole gradient to each, and deviates
+        # by 2e-3; so does PyTorch with such a gradient (tests/equivalence/test_looser_bounds.py).
         bound = 5e-3 if asked.framework == "caffe2" else BOUNDS[asked.precision]
         ours, theirs = asked.paddings, oracle.paddings
         assert ours.trained.losses == pytest.approx(theirs.trained.losses, rel=bound, abs=0)
@@ -321,20 +321,20 @@ class TestOneFramework:
         assert asked.every_layer.built.description.strip()
 
     def test_describes_no_tensor_of_unknown_size(self, asked):
-        # What TensorFlow 1 does not know when its graph is made, gradients ask for in every step.
+        # If TensorFlow 1 does not know a size when the graph is created, gradients compute it in every step.
         assert "shape=(?" not in asked.every_layer.built.description
 
-    def test_trains_otherwise_with_every_setting_of_the_optimiser(self, asked):
+    def test_trains_differently_with_every_setting_of_the_optimiser(self, asked):
         losses = [trial.trained.losses for trial in asked.all_recipes]
         assert len({series[0] for series in losses}) == 1
         assert len({series[-1] for series in losses}) == len(RECIPES)
 
-    def test_evaluates_twice_the_same(self, asked):
+    def test_repeated_evaluations_are_equal(self, asked):
         for trial in (asked.every_layer, *asked.all_recipes):
             assert trial.evaluated.loss == trial.evaluated_again.loss
             assert trial.evaluated.correct == trial.evaluated_again.correct
 
-    def test_evaluates_alike_whatever_the_batches(self, asked):
+    def test_evaluation_does_not_depend_on_the_batch_size(self, asked):
         once, again = asked.dropout("off").evaluated, asked.dropout("off").evaluated_again
         assert float(once.loss) == pytest.approx(float(again.loss), rel=EXACT[asked.precision])
         assert (once.examples, once.correct) == (again.examples, again.correct)
@@ -350,7 +350,7 @@ class TestOneFramework:
         # Before the first update both have the same weights.
         assert on[0] != pytest.approx(off[0], rel=1e-3)
 
-    def test_drops_out_something_else_in_every_step(self, asked):
+    def test_drops_out_different_values_in_every_step(self, asked):
         on, off = (asked.dropout(what).trained.losses for what in ("on", "off"))
         ratios = [one / other for one, other in zip(on, off, strict=True)]
         assert len(set(np.round(ratios, 6))) == len(ratios)
@@ -358,7 +358,7 @@ class TestOneFramework:
     def test_drops_out_the_same_from_the_same_seed(self, asked):
         assert asked.dropout("on").trained.losses == asked.dropout("on", is_second=True).trained.losses
 
-    def test_trains_on_behind_an_evaluation_as_if_there_had_been_none(self, asked):
+    def test_an_evaluation_does_not_change_later_training(self, asked):
         alike = INTERRUPTION if asked.framework in DRAWS_IN_EVALUATION else len(asked.interrupted)
         ours, uninterrupted = asked.interrupted, asked.dropout("on").trained.losses
         assert ours[:alike] == uninterrupted[:alike]
@@ -381,12 +381,12 @@ class TestOneFramework:
     def test_has_the_same_own_weights_from_the_same_seed(self, asked):
         assert asked.dropout("own").trained.losses == asked.dropout("own", is_second=True).trained.losses
 
-    def test_agrees_with_gradients_that_were_written_by_hand(self, asked, by_hand):
+    def test_agrees_with_hand_written_gradients(self, asked, by_hand):
         ours = asked.linear
         assert ours.trained.losses == near(asked, by_hand.trained.losses)
         assert float(ours.evaluated.loss) == near(asked, float(by_hand.evaluated.loss))
 
-    def test_builds_in_double_precision_or_says_that_it_cannot(self, asked):
+    def test_builds_in_double_precision_or_refuses(self, asked):
         answer = asked.other_precision
         if asked.framework in SINGLE_PRECISION_ONLY:
             assert isinstance(answer, Failed)

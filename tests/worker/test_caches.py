@@ -1,4 +1,4 @@
-"""Frameworks keep settings and compiled code where their environment is, and nothing in the user's home."""
+"""Frameworks keep settings and compiled code in their environment, and nothing in the user's home."""
 
 from dataclasses import replace
 
@@ -14,16 +14,16 @@ from tests.worker.places import place_of
 from tests.worker.sessions import session
 from tests.worker.test_builders_agree import LINEAR, PRECISE
 
-# What each is known to keep.
+# What each framework is known to keep.
 KEPT = {"keras2-theano": (".keras/keras.json", ".theano"), "pytorch-compile": ("inductor",)}
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_settings_and_compiled_code_are_kept_in_the_environment_alone(name, tmp_path, monkeypatch):
+def test_settings_and_compiled_code_are_kept_only_in_the_environment(name, tmp_path, monkeypatch):
     place = place_of(name)
     home = tmp_path / "home"
     home.mkdir()
-    # Environments are found where they are; all else of the user would be in this home.
+    # Environments stay where they are; everything else would be written to this home.
     monkeypatch.setenv("XDG_CACHE_HOME", str(platformdirs.user_cache_path()))
     monkeypatch.setenv("HOME", str(home))
     data, recipe = prepare(synthetic_for(LINEAR), tmp_path), replace(PRECISE, precision="float32")

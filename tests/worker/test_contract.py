@@ -1,4 +1,4 @@
-"""What the worker may import: it runs in environments that hold a framework, NumPy, and nothing of ours."""
+"""What the worker may import: it runs in environments with a framework and NumPy, but without this package."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from pytest_dlbench.running import launch, messages
 WORKER = launch.WORKER_FOLDER / "dlworker"
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 EVERYWHERE = {"dlworker", "numpy", *sys.stdlib_module_names}
-# What a builder may import besides: what its frameworks need, by the names that these have when they are imported.
+# What else a builder may import: its frameworks' dependencies, by their import names.
 IMPORTED_AS = {
     "paddlepaddle": "paddle",
     "paddlepaddle-gpu": "paddle",
@@ -25,9 +25,9 @@ IMPORTED_AS = {
 
 
 def modules_of(builder: str) -> set[str]:
-    """What the builders in a folder may import of their framework."""
+    """The modules of their framework that the builders in a folder may import."""
     if builder == "caffe2":
-        # It came inside PyTorch, which it does not need.
+        # It came with PyTorch, which it does not need.
         return {"caffe2"}
     frameworks = [framework for framework in FRAMEWORKS.values() if framework.builder.split(".")[2:3] == [builder]]
     needs = [each.strip() for framework in frameworks for need in framework.needs for each in need.split("|")]
@@ -39,7 +39,7 @@ FRAMEWORK_MODULES = {file.parent.name: modules_of(file.parent.name) for file in 
 
 
 def imports(file: Path) -> Iterator[str]:
-    """The top-level modules that a file imports, wherever in it."""
+    """The top-level modules that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -53,7 +53,7 @@ def names(files: list[Path]) -> list[str]:
 
 
 def modules(file: Path) -> set[str]:
-    """What a file of the worker may import of a framework."""
+    """The modules of a framework that a file of the worker may import."""
     return FRAMEWORK_MODULES[file.parent.name] if file.parent.parent.name == "frameworks" else set()
 
 
@@ -73,7 +73,7 @@ def test_the_doubles_keep_to_it_too(file):
 
 
 def bound(tree: ast.Module) -> set[str]:
-    """The names that a module defines, assigns or imports at its top."""
+    """The names that a module defines, assigns or imports at top level."""
     found = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -113,7 +113,7 @@ def test_every_framework_has_a_builder_with_the_whole_contract(builder):
         "step": ["self", "number"],
         "outputs": ["self", "inputs", "batch_size"],
     }
-    # A variant says only what is different in it.
+    # A variant defines only what differs.
     expected = methods.keys() & contract.keys() if trainer.bases else contract.keys()
     assert {name: methods.get(name) for name in expected} == {name: contract[name] for name in expected}
 

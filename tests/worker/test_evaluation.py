@@ -1,4 +1,4 @@
-"""What the worker counts of logits, held against the definitions written out."""
+"""The worker's accuracy and loss, checked against the definitions written out."""
 
 import numpy as np
 import pytest
@@ -17,14 +17,14 @@ CLASSES = {"loss": "softmax_cross_entropy", "classes": 12}
 def judge():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(launch.WORKER_FOLDER)
-        from dlworker import evaluation  # noqa: PLC0415 - it lies on the worker's path
+        from dlworker import evaluation  # noqa: PLC0415 - it is on the worker's path
 
         yield evaluation.judge
 
 
 @given(logits=LOGITS, labels=LABELS)
-def test_right_is_the_largest_logit_and_near_are_the_five_largest(judge, logits, labels):
-    # Stable: of equal logits the first is the larger.
+def test_top_1_is_the_largest_logit_and_top_5_the_five_largest(judge, logits, labels):
+    # Stable: ties go to the first.
     order = np.argsort(-logits.astype(np.float64), axis=1, kind="stable")
     correct, near, _ = judge(CLASSES, logits, labels)
     assert correct == (order[:, 0] == labels).sum()
@@ -39,12 +39,12 @@ def test_a_loss_is_minus_the_logarithm_of_the_labels_softmax(judge, logits, labe
     assert judge(CLASSES, logits, labels)[2] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_logits_that_no_exponential_holds_have_a_loss(judge):
+def test_logits_whose_exponential_overflows_have_a_loss(judge):
     assert judge(CLASSES, np.eye(1, 12) * 1e4, np.array([1]))[2] == pytest.approx(1e4)
 
 
 @given(logits=LOGITS, labels=LABELS)
-def test_ignored_steps_count_for_nothing(judge, logits, labels):
+def test_ignored_steps_do_not_count(judge, logits, labels):
     network = {"loss": "sequence_cross_entropy", "classes": 12, "ignored": 0}
     counts = labels != 0
     rows, others = logits.reshape(2, 3, 12), labels.reshape(2, 3)
@@ -60,7 +60,7 @@ def test_a_flag_is_right_on_its_side_of_zero(judge, logits):
     assert total == pytest.approx(np.log1p(np.exp(signed)).sum(), rel=1e-9)
 
 
-def test_a_large_vocabulary_is_looked_at_in_parts_and_counted_alike(judge, monkeypatch):
+def test_a_large_vocabulary_is_processed_in_chunks_with_the_same_result(judge, monkeypatch):
     generator = np.random.default_rng(1)
     logits, labels = generator.normal(size=(50, 12)), generator.integers(0, 12, 50)
     whole = judge(CLASSES, logits, labels)

@@ -1,4 +1,4 @@
-"""docs/ says of each framework what is checked here: pins, threads, repeatability, precisions, devices, operators."""
+"""Checks what docs/ says of each framework: pins, threads, repeatability, precisions, devices, operators."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ Losses = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one fresh process with two threads answered, and how another one trained."""
+    """The answers of a fresh process with two threads, and the training of another."""
 
     hello: Hello
     double: Built | Failed
@@ -87,7 +87,7 @@ def _greeted(name: str, threads: int, folder: Path) -> Iterator[tuple[Session, H
 
 
 def _losses(asked: Session, data: Prepared) -> Losses:
-    """Of the weights and masks that it draws itself, and of all that convolutions and windows add up."""
+    """Losses that depend on the framework's own weights and masks, and on the sums of convolutions and windows."""
     found = []
     for model, recipe in ((WITH_DROPOUT, OWN), (PADDINGS, SINGLE)):
         asked.build(infer(model), recipe)
@@ -101,7 +101,7 @@ def test_every_framework_has_a_row_in_each_table():
     assert list(rows("Profilers by framework", "profilers.md")) == TRAINED
 
 
-def test_frameworks_that_are_gone_are_told():
+def test_frameworks_that_are_gone_are_listed():
     gone = {name: framework.unsupported for name, framework in FRAMEWORKS.items() if framework.unsupported}
     assert {name: row["why"] for name, row in rows("No longer installable").items()} == gone
 
@@ -124,7 +124,7 @@ def test_two_processes_train_alike_to_the_bit_or_not(name, seen):
     assert told == ("yes" if seen.losses == seen.losses_again else "no")
 
 
-def test_double_precision_is_there_or_not(name, seen):
+def test_double_precision_is_supported_or_not(name, seen):
     assert ("float64" in rows("Checked")[name]["precisions"]) == isinstance(seen.double, Built)
 
 
@@ -134,14 +134,14 @@ def test_mixed_precisions_are_those_that_the_builder_names(name):
     assert set(told) == (set() if name == "pytorch-1.0" else supports(FRAMEWORKS[name]) & MIXED)
 
 
-def test_a_gpu_that_is_not_there_or_cannot_be_used_is_refused_and_never_replaced_by_the_cpu(name, seen):
-    # From these processes the driver hides the cards that are here.
+def test_a_missing_or_unusable_gpu_is_refused_and_never_replaced_by_the_cpu(name, seen):
+    # The driver hides this machine's GPUs from these processes.
     assert rows("Checked")[name]["devices"] in ("cpu", "cpu, gpu")
     assert isinstance(seen.gpu, Failed)
     assert seen.gpu.kind == "unsupported"
 
 
-def test_operators_of_a_profile_have_the_framework_s_own_names_or_it_says_why_there_is_none(name, seen):
+def test_a_profile_has_the_frameworks_own_operator_names_or_the_reason_why_there_is_none(name, seen):
     row = rows("Profilers by framework", "profilers.md")[name]
     if row["profiler"] == "none":
         assert isinstance(seen.profiled, Failed)

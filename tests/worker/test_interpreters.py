@@ -1,4 +1,4 @@
-"""The worker under every Python that a framework of the field needs: one whole conversation in each."""
+"""The worker under every Python that a framework needs: one whole conversation in each."""
 
 import sys
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ NOT_LINEAR = infer(small(Flatten(), Dense(CLASSES), ReLU()))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What one worker answered, from its first request to its end."""
+    """The answers of one worker, from its first request to its end."""
 
     too_early: Failed
     unknown: Failed
@@ -54,13 +54,13 @@ class Conversation:
 
 
 def converse(asked: Session, data: Prepared) -> Conversation:
-    """Every operation, and everything that can be asked wrongly; a worker survives all of it."""
+    """Every operation, and every kind of invalid request; a worker survives all of them."""
     return Conversation(
         too_early=asked.build(LINEAR, RECIPE),
         unknown=asked.ask("fly"),
         wrong_protocol=asked.hello(protocol=99),
         lacking=asked.ask("hello", protocol=1),
-        missing=asked.hello(builder="needs_what_is_missing"),
+        missing=asked.hello(builder="lacks_its_framework"),
         hello=asked.hello(),
         still_too_early=asked.train(data, RECIPE, STEPS),
         unsupported=asked.build(NOT_LINEAR, RECIPE),
@@ -80,7 +80,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory: pytest.TempPathFactory, data: Prepared) -> Conversation:
-    """The same conversation with the Python and the NumPy of the tests themselves."""
+    """The same conversation with the tests' own Python and NumPy."""
     return _converse(tmp_path_factory, data, Path(sys.executable))
 
 
@@ -106,7 +106,7 @@ def _converse(tmp_path_factory: pytest.TempPathFactory, data: Prepared, python: 
         return converse(asked, data)
 
 
-def test_no_version_is_required_that_is_not_tried():
+def test_every_required_version_is_tested():
     assert interpreters.required() <= set(interpreters.NUMPY)
 
 
@@ -147,12 +147,12 @@ def test_evaluation_does_not_depend_on_its_batches(conversation):
     assert float(once.loss) == pytest.approx(float(again.loss), rel=1e-12)
 
 
-def test_seconds_are_of_a_clock(conversation):
+def test_seconds_are_plausible(conversation):
     spans = [conversation.hello.seconds, conversation.built.seconds, conversation.trained.load_seconds]
     assert all(0 <= span < 60 for span in (*spans, *conversation.trained.step_seconds, conversation.evaluated.seconds))
 
 
-def test_an_operation_that_comes_too_early_says_after_what(conversation):
+def test_the_error_for_an_early_operation_names_its_predecessor(conversation):
     assert conversation.too_early.kind == conversation.still_too_early.kind == "bad_request"
     assert conversation.too_early.message == "op 'build' comes after 'hello'"
     assert conversation.still_too_early.message == "op 'train' comes after 'build'"
@@ -169,7 +169,7 @@ def test_another_protocol_is_refused_with_both_versions(conversation):
     assert conversation.wrong_protocol.message == "this worker speaks protocol 1, the driver 99"
 
 
-def test_a_request_that_lacks_a_field_is_told_which(conversation):
+def test_the_error_for_a_missing_field_names_it(conversation):
     assert conversation.lacking.kind == "bad_request"
     assert conversation.lacking.message == "request 'hello' lacks the field 'device'"
 

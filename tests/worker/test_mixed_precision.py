@@ -1,4 +1,4 @@
-"""Mixed precision: close to float32, and not the same."""
+"""Mixed precision: close to float32, but not equal."""
 
 from dataclasses import replace
 
@@ -43,24 +43,24 @@ NETWORK = infer(
         recipe=RECIPE,
     )
 )
-# Of losses that fall from 1.6 to 0.05. bfloat16 has eight binary digits, float16 eleven.
+# For losses that fall from 1.6 to 0.05. bfloat16 has eight binary digits, float16 eleven.
 BOUNDS = {"bfloat16": 0.03, "float16": 0.01}
 NAMES = (
     *("pytorch", "jax", "keras-tensorflow", "keras-jax", "keras-torch", "tensorflow", "tensorflow-xla", "paddle"),
     *("mxnet", "mxnet-imperative", "mlx", "tinygrad", "chainer"),
 )
-# What depends on this processor or its compiler, and what a builder says that lacks it.
+# Precisions that depend on this processor or its compiler, and the message of a builder that lacks them.
 REFUSALS = {
     ("paddle", "float16"): "has no mixed float16 on this cpu",
     ("paddle", "bfloat16"): "has no mixed bfloat16 on this cpu",
     ("mxnet", "bfloat16"): "on this CPU",
     ("mxnet-imperative", "bfloat16"): "on this CPU",
-    ("tinygrad", "bfloat16"): "compiles no bfloat16",
+    ("tinygrad", "bfloat16"): "cannot compile bfloat16",
 }
-# What a framework has not of its own, or not in 16 bits: masks, states, normalisations, sums of many numbers.
+# What frameworks lack, or lack in 16 bits: masks, states, normalisations, sums of many numbers.
 _SPECIAL = ("response-norm", "log-softmax", "lstm-of-lengths", "pairs-of-sentences", "clipped", "inverse time")
 _WRITTEN_HERE = (*_SPECIAL, "branched", "features", "flags", "bigrams", "gru-of-lengths")
-# Compilers take half a minute for a loop over a sequence.
+# Compiling a loop over a sequence takes half a minute.
 _COMPILED_SOON = ("response-norm", "log-softmax", "gru-of-lengths", "clipped", "features", "bigrams")
 OTHER_LAYERS = {
     "jax": _COMPILED_SOON,
@@ -86,7 +86,7 @@ def asked(name, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def possible(name, asked):
-    """The precisions of 16 bits in which a framework trains here; of any other it says why it does not."""
+    """The 16-bit precisions that a framework supports on this machine; it refuses the others with a reason."""
     found = []
     for precision in sorted(supports(FRAMEWORKS[name]) & BOUNDS.keys()):
         built = asked.build(NETWORK, replace(RECIPE, precision=precision))
@@ -108,7 +108,7 @@ def trained(asked, network, recipe, data, steps=STEPS):
 
 
 @pytest.mark.parametrize("name", NAMES, scope="module")
-def test_trains_nearly_as_float32_does(asked, possible, tmp_path):
+def test_trains_almost_like_float32(asked, possible, tmp_path):
     data = prepare(synthetic_for(NETWORK.model), tmp_path)
     exact, exactly = trained(asked, NETWORK, RECIPE, data)
     for precision in possible:
@@ -121,7 +121,7 @@ def test_trains_nearly_as_float32_does(asked, possible, tmp_path):
 @pytest.mark.parametrize(
     ("name", "case"), [(name, case) for name, cases in OTHER_LAYERS.items() for case in cases], scope="module"
 )
-def test_what_a_framework_does_not_do_by_itself_is_as_in_float32_too(case, asked, possible, tmp_path):
+def test_what_a_framework_lacks_trains_almost_like_float32(case, asked, possible, tmp_path):
     tried, recipe = VOCABULARY[case]
     data = prepare(data_of(tried), tmp_path)
     exact, _ = trained(asked, infer(tried), replace(recipe, precision="float32"), data, steps=6)
@@ -134,9 +134,9 @@ def test_what_a_framework_does_not_do_by_itself_is_as_in_float32_too(case, asked
 @pytest.mark.parametrize(
     "name", ["pytorch", "tensorflow", "tensorflow-xla", "mlx", "tinygrad", "chainer"], scope="module"
 )
-def test_a_step_whose_gradients_are_too_large_for_float16_changes_nothing(name, asked, tmp_path):
-    # What batch norm makes of small inputs depends on them 300 times as much as they on the weights, and the first
-    # scale is 2**16: together that is more than float16 has.
+def test_a_step_whose_gradients_overflow_float16_changes_nothing(name, asked, tmp_path):
+    # Batch norm of small inputs multiplies the gradients by 300, and the first scale is 2**16: together they overflow
+    # float16.
     faint = Model(
         name="faint",
         family="mlp",
@@ -151,14 +151,14 @@ def test_a_step_whose_gradients_are_too_large_for_float16_changes_nothing(name, 
     data = prepare(replace(data_of(faint), make=lambda: arrays), tmp_path)
     whole = Recipe(batch_size=48, epochs=1, optimizer=Adam(0.1), precision="float16")
     losses = trained(asked, infer(faint), whole, data, steps=24)[0].losses
-    # Chainer's first scale is 1, which it doubles until it is too much.
+    # Chainer's first scale is 1, which it doubles until gradients overflow.
     assert name == "chainer" or losses[1] == pytest.approx(losses[0], rel=1e-3)
     assert losses[-1] < 0.8 * losses[0]
 
 
 @pytest.mark.parametrize("name", ["pytorch", "jax", "tensorflow", "tensorflow-xla"], scope="module")
-def test_the_gradient_of_a_bias_adds_up_all_of_an_image(asked, possible, tmp_path):
-    # From zeros nothing but the biases learns. 51,200 equal numbers, added up in bfloat16, are 256 of them.
+def test_the_gradient_of_a_bias_sums_the_whole_image(asked, possible, tmp_path):
+    # From zeros only the biases learn. In bfloat16 the sum of 51,200 equal numbers stagnates at 256 of them.
     tried = infer(replace(NETWORK.model, input_shape=(1, 40, 40), layers=(Conv2D(4, 1), GlobalAvgPool(), Flatten())))
     inputs, labels = np.zeros((32, 1, 40, 40), np.float32), np.zeros(32, np.int64)
     arrays = Arrays(train_inputs=inputs, train_labels=labels, test_inputs=inputs, test_labels=labels)
@@ -171,17 +171,17 @@ def test_the_gradient_of_a_bias_adds_up_all_of_an_image(asked, possible, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["pytorch"], scope="module")
-def test_an_lstm_that_pytorch_has_not_in_float16_is_refused_before_it_fails(name, asked, tmp_path):
+def test_an_lstm_that_pytorch_lacks_in_float16_is_refused_before_it_fails(name, asked, tmp_path):
     tried, recipe = VOCABULARY["lstm"]
     half = replace(recipe, precision="float16")
     built = asked.build(infer(tried), half)
     if isinstance(built, Failed):
-        assert (built.kind, "trains no LSTM in float16" in built.message) == ("unsupported", True)
+        assert (built.kind, "cannot train an LSTM in float16" in built.message) == ("unsupported", True)
     else:
         trained(asked, infer(tried), half, prepare(data_of(tried), tmp_path), steps=2)
 
 
-def test_a_builder_without_it_is_known_before_anything_runs():
+def test_a_builder_without_mixed_precision_is_known_before_anything_runs():
     needed = needs(NETWORK, replace(RECIPE, precision="float16"))
     assert needed - supports(FRAMEWORKS["jax"]) == {"float16"}
     assert needed <= supports(FRAMEWORKS["pytorch"])

@@ -13,7 +13,7 @@ INPUTS, LABELS = np.arange(8.0).reshape(4, 2), np.arange(4)
 
 
 class Trainer:
-    """Keeps what it was given; the loss of a step is the sum of the rows that it would train on."""
+    """Keeps its input; the loss of a step is the sum of the rows that it would train on."""
 
     def load(self, inputs, labels, order, rates=None):
         self.order, self.rates = order, rates
@@ -31,7 +31,7 @@ class Trainer:
 def pipeline():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(launch.WORKER_FOLDER)
-        from dlworker import pipeline  # noqa: PLC0415 - it lies on the worker's path
+        from dlworker import pipeline  # noqa: PLC0415 - it is on the worker's path
 
         yield pipeline
 
@@ -49,11 +49,11 @@ def resident():
     return [trainer.step(number) for number in range(len(ORDER))]
 
 
-def test_every_step_trains_on_the_batch_that_it_would_in_memory(piped):
+def test_every_step_trains_on_the_same_batch_as_in_memory(piped):
     assert [piped.step(number) for number in range(len(ORDER))] == resident()
 
 
-def test_steps_may_be_taken_again(piped):
+def test_steps_may_be_repeated(piped):
     for number in range(3):
         piped.step(number)
     assert [piped.step(number) for number in (0, 1, 3)] == [resident()[number] for number in (0, 1, 3)]
@@ -67,7 +67,7 @@ def test_every_step_has_a_wait(piped):
 
 
 class Held:
-    """Rows that are read when somebody lets them; the first batch, which is there before any step, is let."""
+    """Rows that can be read only when released; the first batch, read before any step, is released."""
 
     def __init__(self, rows):
         self._rows, self._let = rows, threading.Semaphore(1)
@@ -84,7 +84,7 @@ class Held:
         self._let.release()
 
 
-def test_a_step_that_comes_early_waits_for_its_batch_and_tells_how_long(pipeline):
+def test_an_early_step_waits_for_its_batch_and_records_how_long(pipeline):
     held = Held(INPUTS)
     piped = pipeline.Pipeline(Trainer(), held, LABELS, ORDER)
     began = monotonic()
@@ -104,7 +104,7 @@ def test_a_step_that_comes_early_waits_for_its_batch_and_tells_how_long(pipeline
 
 
 class Broken:
-    """Rows of which some cannot be read."""
+    """Rows some of which cannot be read."""
 
     def __getitem__(self, index):
         if 2 in index:
@@ -112,14 +112,14 @@ class Broken:
         return INPUTS[index]
 
 
-def test_what_goes_wrong_in_the_thread_is_raised_by_the_step_that_waits_for_it(pipeline):
+def test_an_error_in_the_thread_is_raised_by_the_step_that_waits_for_it(pipeline):
     piped = pipeline.Pipeline(Trainer(), Broken(), LABELS, ORDER)
     piped.step(0)
     with pytest.raises(OSError, match="the disk is gone"):
         piped.step(1)
 
 
-def test_no_thread_is_left_when_it_is_stopped(piped):
+def test_stopping_ends_the_thread(piped):
     before = set(threading.enumerate())
     piped.step(0)
     (thread,) = (one for one in set(threading.enumerate()) - before if one.name == "dlworker input")

@@ -1,6 +1,6 @@
-"""Whatever a step computes with is on the device that was asked for, shown without a card: on unusual devices.
+"""Everything that a step computes with is on the requested device, shown without a GPU on unusual devices.
 
-PyTorch has one whose arrays have a shape and no numbers, XLA can make two of one processor.
+PyTorch has a device whose arrays have a shape but no numbers, and XLA can split a processor into two devices.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_weights_slots_examples_and_loss_are_on_the_device_that_was_asked_for(name, tmp_path, monkeypatch):
+def test_weights_slots_examples_and_loss_are_on_the_requested_device(name, tmp_path, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
     place_of(name)
     builder, device = ELSEWHERE[name]
@@ -37,7 +37,7 @@ def test_weights_slots_examples_and_loss_are_on_the_device_that_was_asked_for(na
             assert not isinstance(answer, Failed), answer.traceback
 
 
-def test_on_a_card_single_precision_is_not_rounded_and_memory_is_taken_as_it_is_needed(tmp_path):
+def test_on_a_gpu_single_precision_is_not_rounded_and_memory_is_allocated_on_demand(tmp_path):
     place = Places().find(FRAMEWORKS["pytorch"])
     of = {
         device: launch.environment(FRAMEWORKS["pytorch"], replace(place, caches=tmp_path), device=device, threads=1)

@@ -6,7 +6,7 @@ from pytest_dlbench.running.launch import WORKER_FOLDER
 
 
 class Clock:
-    """It goes on by a tick at each look, so that whoever waits for it comes to an end."""
+    """Advances by one tick at each reading, so that waiting for it ends."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -17,7 +17,7 @@ class Clock:
 
 
 class Trainer:
-    """A step of a second, whose loss must be asked for before it is over."""
+    """Steps of one second, which end only when their loss is read."""
 
     def __init__(self, clock):
         self.clock, self.numbers = clock, []
@@ -37,7 +37,7 @@ class Trainer:
 @pytest.fixture
 def planting(monkeypatch):
     monkeypatch.syspath_prepend(WORKER_FOLDER)
-    from dlworker import planting  # noqa: PLC0415 - it lies on the worker's path
+    from dlworker import planting  # noqa: PLC0415 - it is on the worker's path
 
     return planting
 
@@ -50,12 +50,12 @@ def clock(monkeypatch, planting):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 1.0])
-def test_a_slowed_step_takes_longer_by_its_share_of_the_whole_step(planting, clock, share):
+def test_a_slowed_step_takes_longer_by_a_fraction_of_the_whole_step(planting, clock, share):
     planting.slowed(Trainer(clock), share).step(7)
     assert clock.seconds == pytest.approx(1 + share, abs=0.01)
 
 
-def test_a_slowed_step_computes_the_same(planting, clock):
+def test_a_slowed_step_has_the_same_result(planting, clock):
     trainer = Trainer(clock)
     assert planting.slowed(trainer, 0.1).step(7) == 0.5
     assert trainer.numbers == [7]

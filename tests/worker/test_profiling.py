@@ -1,4 +1,4 @@
-"""What profilers of frameworks give is put together: the time of an event is not counted again in those around it."""
+"""Frameworks' profiles are summed without counting the time of an event again in the events around it."""
 
 import importlib
 import sys
@@ -15,14 +15,14 @@ from pytest_dlbench.running.launch import WORKER_FOLDER
 def profiling():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(WORKER_FOLDER)
-        from dlworker import profiling  # noqa: PLC0415 - it lies on the worker's path
+        from dlworker import profiling  # noqa: PLC0415 - it is on the worker's path
 
         return profiling
 
 
 @st.composite
 def nested(draw, begin=0, depth=3):
-    """Events in a row, as (name, begin, end), with others within them; and where the last one ends."""
+    """Consecutive events as (name, begin, end), with nested ones; and the end of the last one."""
     events = []
     for _ in range(draw(st.integers(0, 3))):
         begin += draw(st.integers(0, 5))
@@ -33,12 +33,12 @@ def nested(draw, begin=0, depth=3):
     return events, begin
 
 
-def test_what_an_event_has_within_it_is_not_its_own(profiling):
+def test_nested_time_is_not_an_events_own(profiling):
     events = [("step", 0, 10), ("convolution", 1, 4), ("copy", 2, 3), ("convolution", 5, 9), ("step", 10, 12)]
     assert profiling.own_times(events) == {"step": 5, "convolution": 6, "copy": 1}
 
 
-def test_events_that_overlap_by_a_rounding_error_are_in_a_row(profiling):
+def test_events_that_overlap_by_a_rounding_error_are_consecutive(profiling):
     assert profiling.own_times([("a", 0.0, 1.1), ("b", 1.0, 2.0)]) == {"a": 1.1, "b": 1.0}
 
 
@@ -73,13 +73,13 @@ def framework(tmp_path, monkeypatch):
 def test_the_profiler_of_a_folder_is_that_of_its_module_profile(profiling, framework):
     found = profiling.profiler_of(framework)
     assert found.__module__ == "own_framework.profile"
-    # Now the module is an attribute of the builder, where other builders have the function.
+    # Now the module is an attribute of the builder, like the function of other builders.
     assert profiling.profiler_of(framework) is found
 
 
-def test_a_variant_has_the_profiler_of_the_builder_whose_trainer_it_is_made_from(profiling, framework):
+def test_a_variant_has_the_profiler_of_its_base_builder(profiling, framework):
     class Variant(framework.Trainer):
-        """The same, but quicker."""
+        """The same, but faster."""
 
     found = profiling.profiler_of(SimpleNamespace(__name__="quick.variant", Trainer=Variant))
     assert found.__module__ == "own_framework.profile"
@@ -91,7 +91,9 @@ def test_a_builder_without_a_profiler_is_refused_by_its_name(profiling):
         profiling.profiler_of(builder)
 
 
-def test_a_card_whose_profile_nobody_has_looked_at_is_refused(profiling):
+def test_a_gpu_without_checked_profiles_is_refused(profiling):
     profiling.processor_only("Paddle", "cpu")
-    with pytest.raises(profiling.RequestError, match="of Paddle a profile is read on the CPU only, not on 'gpu:1'"):
+    with pytest.raises(
+        profiling.RequestError, match="profiles of Paddle are supported only on the CPU, not on 'gpu:1'"
+    ):
         profiling.processor_only("Paddle", "gpu:1")

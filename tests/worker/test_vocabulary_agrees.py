@@ -1,7 +1,7 @@
 """What goes beyond a chain of layers over images: branches, sequences, heads, optimisers, schedules, in float64.
 
-As in test_builders_agree, every framework has one worker, which is asked for what a test wants to see, and PyTorch is
-the oracle (JAX for PyTorch). A builder trains what its SUPPORTS has, and refuses what it has not.
+As in test_builders_agree, every framework has one worker, from which tests request what they need, and PyTorch is the
+oracle (JAX for PyTorch). A builder trains what is in its SUPPORTS, and refuses everything else.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -61,9 +61,9 @@ from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAINED
 
-# What a builder has on other back ends only, and why: it refuses it before it builds anything.
+# What a builder supports only on other backends, and why: it refuses before it builds anything.
 LACKS: Mapping[str, Mapping[str, str]] = {
-    "keras2-cntk": {"lstm": "its output is the cell", "start": "a GRU computes something else"},
+    "keras2-cntk": {"lstm": "its output is the cell", "start": "a GRU gives wrong results"},
 }
 STEPS, EXAMPLES, CLASSES, WORDS, BATCH = 6, 48, 4, 20, 16
 IMAGE = (2, 9, 10)
@@ -108,13 +108,13 @@ PAIRS = model(
     words=15,
 )
 # What images go through besides chains of layers, compiled once. Some windows of both poolings extend past the image.
-# No ReLU comes before MaxPool: of a window with two largest values the gradient is ambiguous, and Caffe2's another.
+# No ReLU comes before MaxPool: with ties in a window the gradient is ambiguous, and Caffe2's differs.
 BRANCHED = classifier(
     "branched",
     # As in Inception.
     Concat((Conv2D(3, 1), ReLU()), (AvgPool(3, stride=1, padding=1),), ()),
     Conv2D(4, 3),
-    # A shortcut to more channels of half the size; an odd row is dropped.
+    # A shortcut to more channels at half the size; an odd row is dropped.
     Add((AvgPool(2), PadChannels(6)), (Conv2D(6, 2, stride=2),)),
     Tanh(),
     MaxPool(3, stride=2, ceil=True),
@@ -146,7 +146,7 @@ MODELS = (
     reader("gru-of-lengths", Embedding(WORDS, 5, padding=0, limit=1.0), GRU(6), Dense(CLASSES)),
     PAIRS,
 )
-# Large epsilons, so that where they are added is seen.
+# Large epsilons, so that it matters where they are added.
 RECIPES = {
     "adam": replace(PLAIN, optimizer=Adam(0.01, beta1=0.8, beta2=0.99, epsilon=1e-2)),
     "adadelta": replace(PLAIN, optimizer=Adadelta(0.9, rho=0.8, epsilon=1e-3)),
@@ -156,10 +156,10 @@ RECIPES = {
     "cosine": replace(PLAIN, optimizer=Adam(0.01), schedule=Cosine(0.1)),
     "inverse time": replace(PLAIN, optimizer=SGD(0.1, momentum=0.9, nesterov=True), schedule=InverseTime(0.5, 0.75)),
 }
-# The case that differs by its input alone: with a schedule, of flags, and of tokens.
+# The case that differs only in its input: with a schedule, for flags, and for tokens.
 RESIDENT = {"steps, pipeline": "steps", "flags, pipeline": "flags", "bigrams, pipeline": "bigrams"}
-# A name, the model, the recipe. Recipes are tried on what is compiled soonest: for a network of flags tinygrad takes
-# ten times as long.
+# A name, the model, the recipe. Recipes are tried on what compiles fastest: for a network of flags tinygrad takes ten
+# times as long.
 _IN_MEMORY: Mapping[str, tuple[Model, Recipe]] = {
     **{tried.name: (tried, PLAIN) for tried in MODELS},
     **{name: (LOG_SOFTMAX, recipe) for name, recipe in RECIPES.items()},
@@ -182,7 +182,7 @@ def _examples(tried: Model) -> Arrays:
     if tried.vocabulary:
         inputs = generator.integers(1, tried.vocabulary, size=(EXAMPLES, *tried.input_shape)).astype(np.int32)
         ends = generator.integers(1, 6, size=EXAMPLES)
-        # Of a pair the first five tokens are the source.
+        # The first five tokens of a pair are the source.
         inputs[:, :5][np.arange(5) >= ends[:, None]] = 0
     shape = (EXAMPLES, *network.label_shape)
     labels: Any = generator.integers(0, 2 if head.task == "flags" else head.classes, size=shape)
@@ -205,23 +205,23 @@ def data_of(tried: Model) -> Dataset:
     )
 
 
-# Theano compiles the loop of every recurrent layer for ten seconds and more, once for each framework that stands on it:
-# theano and lasagne train all cases, those that share a builder with another one recurrent layer.
+# Theano takes ten seconds or more to compile the loop of a recurrent layer, once for each framework based on it: theano
+# and lasagne train all cases, those that share a builder with another only one recurrent layer.
 SHARING = frozenset({"theano-pymc", "keras2-theano"})
 
 
 def cases_of(framework: str) -> list[str]:
-    """The cases that a framework is asked for."""
+    """The cases requested from a framework."""
     if framework not in SHARING:
         return list(CASES)
     return [case for case, (tried, _) in CASES.items() if case == "lstm" or not tried.vocabulary]
 
 
 def lacks(framework: str, case: str) -> frozenset[str]:
-    """What a framework has not of what a case needs."""
+    """What a framework lacks of what a case needs."""
     tried, recipe = CASES[case]
     needed = needs(infer(tried), recipe)
-    # What its builder does not support is said before a builder that is asked in vain finds out more.
+    # Unsupported features are reported before the builder can find out more.
     return (needed - (supports(FRAMEWORKS[framework]) or set())) or (needed & LACKS.get(framework, {}).keys())
 
 
@@ -241,7 +241,7 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, folder: Pat
         return built
     answers = (
         asked.train(data, recipe, STEPS),
-        # The rest is as large as the other batches: what compiles for a size of batch does so twice, not thrice.
+        # The last batch is as large as the others: code compiled per batch size is compiled twice, not three times.
         asked.evaluate(data, batch_size=2 * BATCH),
         asked.evaluate(data, batch_size=BATCH),
         asked.infer(data, batch_size=BATCH, outputs=folder / "outputs.npy"),
@@ -265,7 +265,7 @@ Answers = Callable[[str], Trial | Failed]
 
 @contextmanager
 def answers(name: str, folder: Path, noise: Path) -> Iterator[Answers]:
-    """A framework's worker, asked for each case once, and only for those that somebody wants.
+    """The answers of a framework's worker, each case computed once, and only if a test requests it.
 
     So two processes of pytest-xdist that share the tests of a framework share its work, too.
     """
@@ -284,7 +284,7 @@ def answers(name: str, folder: Path, noise: Path) -> Iterator[Answers]:
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory) -> Iterator[Callable[[str, str], Trial | Failed]]:
-    """What a framework answers to a case. Workers of the oracle stay, of the others the last one."""
+    """A framework's answer to a case. The oracle's workers are kept, and the last one of the others."""
     noise = tmp_path_factory.mktemp("noise")
     workers: dict[str, Answers] = {}
     with ExitStack() as oracles, ExitStack() as last:
@@ -309,7 +309,7 @@ def framework(request) -> str:
 
 
 def agrees_with_memory(piped: Trial, resident: Trial | Failed) -> bool:
-    """Whether what a pipeline fed has trained to the bit as what lay in memory."""
+    """Whether training from a pipeline is bitwise equal to training from memory."""
     assert isinstance(resident, Trial), resident.message
     return piped.trained.losses == resident.trained.losses and piped.evaluated.loss == resident.evaluated.loss
 
@@ -340,7 +340,7 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert our.inferred.output == infer(tried).output
     assert our.outputs == pytest.approx(their.outputs, rel=10 * bound, abs=10 * bound)
     assert our.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
-    # No test of its own: in another process of pytest-xdist the framework would train both cases again.
+    # Not a separate test: in another process of pytest-xdist the framework would train both cases again.
     assert case not in RESIDENT or agrees_with_memory(our, ask(framework, RESIDENT[case]))
 
 

@@ -1,7 +1,7 @@
-"""Every network of the zoo that is not slow learns, in PyTorch: it knows two examples by heart within some steps.
+"""Every network of the zoo that is not slow learns, in PyTorch: it memorises two examples within some steps.
 
-What does not look at its inputs gives both the same answers. Then its loss is no less than the entropy of their labels,
-whatever it has learned: a loss below that is of a network through which inputs and gradients pass.
+A network that ignores its inputs gives both the same answers. Then its loss is at least the entropy of their labels,
+whatever it has learned: a loss below that shows that inputs and gradients pass through the network.
 """
 
 from dataclasses import replace
@@ -25,33 +25,33 @@ MOST_STEPS, STEPS_AT_ONCE = 150, 5
 SHARE_OF_ENTROPY = 0.9
 RECIPE = Recipe(batch_size=2, epochs=1, optimizer=Adam(3e-4))
 RATE_OF_SEQUENCES = 1e-2
-# The deepest chain without normalisation, slow only by the number of its parameters, is there for its initial weights.
+# The deepest chain without normalisation, slow only due to its many parameters, is included for its initial weights.
 DEEPEST = "thesis-vgg16-cifar10"
 NAMES = [*(model.name for model in MODELS.values() if "slow" not in model.marks), DEEPEST]
 
 
 def entropy(labels: Any) -> float:
-    """Of the labels' own shares, in nats: the least loss of one answer for all."""
+    """The entropy of the labels' frequencies, in nats: the minimum loss of one answer for all."""
     _, counts = np.unique(labels, return_counts=True)
     shares = counts / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def two_examples(arrays: Arrays) -> tuple[Any, Any]:
-    """The first one of training, and the next with other labels."""
+    """The first training example, and the next one with other labels."""
     labels = arrays.train_labels
     other = next(place for place in range(len(labels)) if (labels[place] != labels[0]).any())
     return arrays.train_inputs[[0, other]], labels[[0, other]]
 
 
 class Learner:
-    """A worker that trains one network after the other on a batch of its own."""
+    """A worker that trains one network after the other, each on its own batch."""
 
     def __init__(self, asked: Session, folder: Path) -> None:
         self._asked, self._folder = asked, folder
 
     def losses(self, model: Model, inputs: Any, labels: Any, enough: float) -> list[float]:
-        """Of steps on the same examples, until a loss is less than enough."""
+        """The losses of steps on the same examples, until one is less than ``enough``."""
         answer: Trained | TrainedOn | Failed = self._train(model, inputs, labels, STEPS_AT_ONCE)
         losses: list[float] = []
         while True:
@@ -62,7 +62,7 @@ class Learner:
             answer = self._asked.train_on(len(losses), STEPS_AT_ONCE)
 
     def evaluation(self, model: Model, inputs: Any, labels: Any) -> Evaluated | Failed:
-        """Of the same examples, after a step with them."""
+        """The evaluation of the same examples, after a step on them."""
         stepped = self._train(model, inputs, labels, 1)
         assert isinstance(stepped, Trained), stepped.message
         paths = {name: str(self._folder / f"{name}.npy") for name in ("inputs", "labels")}
@@ -89,7 +89,7 @@ def learner(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_knows_two_examples_by_heart(learner, name):
+def test_memorises_two_examples(learner, name):
     model = MODELS[name].without_dropout()
     inputs, labels = two_examples(synthetic_for(model).make())
     counted = labels[labels != getattr(model.head, "ignored", None)]
@@ -110,12 +110,12 @@ def test_takes_a_step_with_dropout_and_is_evaluated(learner, name):
     assert isfinite(float(evaluated.loss))
 
 
-def test_two_examples_that_look_alike_are_never_told_apart(learner):
+def test_two_identical_examples_are_never_distinguished(learner):
     model = MODELS["gatech-lenet"].without_dropout()
     inputs, labels = two_examples(synthetic_for(model).make())
     blind = np.repeat(inputs[:1], 2, axis=0)
     losses = learner.losses(model, blind, labels, SHARE_OF_ENTROPY * entropy(labels))
     assert len(losses) == MOST_STEPS
     assert min(losses) > 0.999 * entropy(labels)
-    # What can be had without looking it has learned.
+    # It has learned what can be learned without its inputs.
     assert losses[-1] < losses[0] / 2

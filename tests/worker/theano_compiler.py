@@ -1,8 +1,8 @@
-"""How Theano compiles in tests: from headers that were compiled before.
+"""How Theano compiles in tests: with precompiled headers.
 
-Theano makes C++ of every operation, hundreds of modules for the networks here, and half of the compiler's time goes
-into headers that are the same for all of them. What comes out is the same. Without optimisation it is not, but is there
-in a third of the time: enough where a test looks at what is computed.
+Theano generates C++ for every operation, hundreds of modules for these networks, and half of the compiler's time goes
+into headers that they all share. The results are the same. Without optimisation they are not, but compilation takes a
+third of the time, which is enough for tests of what is computed.
 """
 
 import json
@@ -28,9 +28,9 @@ HEADERS = (
     "vector",
     "algorithm",
 )
-# With a processor named Theano does not add a list of all that this machine's can do.
+# With a processor named, Theano does not add a list of this machine's features.
 PROCESSOR = "-march=native"
-# A compiled header is taken only where these are the same, else the text of it, as slowly as ever.
+# A precompiled header is used only if these are the same; otherwise its text is compiled, as slowly as before.
 LIKE_THEANO = ("-g", "-fPIC", "-fno-math-errno", "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION", PROCESSOR)
 ASK = """
 import json, sysconfig
@@ -42,12 +42,12 @@ print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(), package
 
 
 def variables(place: Place, *, is_optimised: bool, threads: int) -> Mapping[str, str]:
-    """For a worker with Theano at a place; what is compiled for it is kept there. None without g++."""
+    """Variables for a worker with Theano at a place, where compiled code is kept. None without g++."""
     compiler = shutil.which("g++")
     if compiler is None:
         return {}
     include, numpy, package = _folders(place.python)
-    # Theano-PyMC has neither the folder nor the dots.
+    # Theano-PyMC has neither that folder nor the dots.
     is_original = (package / "gof").is_dir()
     own = package / ("gof/c_code" if is_original else "link/c/c_code")
     optimised = ("-O3",) if is_optimised else ()
@@ -68,7 +68,7 @@ def _folders(python: Path) -> tuple[Path, Path, Path]:
 
 
 def _precompiled(compiler: str, caches: Path, include: tuple[Path, ...], variants: list[tuple[str, ...]]) -> Path:
-    """All headers in one; beside it the folder in which g++ looks for a variant that fits."""
+    """All headers in one; next to it is the folder in which g++ looks for a matching variant."""
     folder = caches / "-".join(["precompiled", *(flag.lstrip("-") for flag in variants[-1])])
     if not folder.exists():
         caches.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def _precompiled(compiler: str, caches: Path, include: tuple[Path, ...], variant
         command = [compiler, *LIKE_THEANO, *(f"-I{path}" for path in include), "-x", "c++-header", str(header), "-o"]
         for number, variant in enumerate(variants):
             subprocess.run([*command, str(made / "all.h.gch" / str(number)), *variant], check=True)
-        # Two processes of pytest-xdist may have been at it.
+        # Two processes of pytest-xdist may have written it.
         try:
             made.rename(folder)
         except OSError:

@@ -67,7 +67,7 @@ def test_what_was_not_timed_is_no_measurement_and_the_machine_is_not_probed_for_
         ("asynchronous", "a missing synchronisation"),
         ("frozen", "steps do not touch the weights"),
         ("leaves_dropout_on", "evaluation changes with repetition"),
-        ("runs_dry", "far from 1:2"),
+        ("runs_out_of_batches", "far from 1:2"),
     ],
 )
 def test_a_planted_fault_fails_the_run(examined, builder, words):
@@ -77,7 +77,7 @@ def test_a_planted_fault_fails_the_run(examined, builder, words):
     assert len(run.step_checks) == CHECKS
 
 
-@pytest.mark.parametrize("builder", ["asynchronous", "runs_dry"])
+@pytest.mark.parametrize("builder", ["asynchronous", "runs_out_of_batches"])
 def test_a_fault_of_times_beside_others_is_not_known_and_the_run_done_again(examined, builder):
     run = examined(builder, steps=20, foreign_cpus=1.0)
     assert run.outcome is RunOutcome.FINISHED

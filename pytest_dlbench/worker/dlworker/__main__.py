@@ -1,4 +1,4 @@
-"""``python -m dlworker REQUEST_FD REPLY_FD``: serve one driver until it says close, or is gone."""
+"""``python -m dlworker REQUEST_FD REPLY_FD``: serve one driver until it sends close or disconnects."""
 
 import os
 import select
@@ -12,7 +12,7 @@ from dlworker.protocol import Channel
 def exit_with_driver(request_fd):
     """End this process when the driver's end of the pipe closes, even in the middle of training."""
     watch = select.poll()
-    # No event is asked for: a hang-up is always told, and a thread that waits in the kernel costs nothing.
+    # No event is requested: poll always reports a hang-up, and a thread blocked in the kernel costs nothing.
     watch.register(request_fd, 0)
     watch.poll()
     os._exit(1)

@@ -1,17 +1,16 @@
-"""What is counted of a network's outputs: in NumPy and float64, so that it is the same for all frameworks."""
+"""Accuracy and loss of a network's outputs, in NumPy and float64, so that all frameworks are scored alike."""
 
 import numpy as np
 
 TOP = 5
-# Of one array: what a large vocabulary makes of a batch is looked at in parts.
+# Largest array: with a large vocabulary, a batch's outputs are processed in chunks.
 NUMBERS = 2**24
 
 
 def judge(network, outputs, labels):
-    """(right answers, those among the TOP likeliest, the sum of their losses); labels that are ignored are no answers.
+    """(correct answers, answers within the TOP most likely classes, sum of losses), without ignored labels.
 
-    ``outputs`` are logits, or logarithms of probabilities, one row for each answer or flag. Of classes with equal
-    logits the first is the likelier.
+    ``outputs`` are logits or log probabilities, one row per answer or flag. Ties between classes go to the first.
     """
     if network["loss"] == "sigmoid_cross_entropy":
         right, losses = _flags(np.asarray(outputs, dtype=np.float64), labels.reshape(outputs.shape))
@@ -31,12 +30,12 @@ def judge(network, outputs, labels):
 
 
 def _flags(logits, labels):
-    """Of each flag, whether it is right, and its loss."""
+    """For each flag, whether it is correct, and its loss."""
     return (logits > 0) == (labels > 0), np.logaddexp(0, logits) - labels * logits
 
 
 def _classes(logits, labels):
-    """Of each row, how many classes are likelier than the label's, and its loss."""
+    """For each row, the number of classes ranked above the label, and its loss."""
     own = logits[np.arange(len(labels)), labels][:, np.newaxis]
     is_before = np.arange(logits.shape[1]) < labels[:, np.newaxis]
     ranks = ((logits > own) | ((logits == own) & is_before)).sum(axis=1)

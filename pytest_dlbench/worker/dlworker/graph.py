@@ -1,10 +1,10 @@
-"""The order of a network's layers, and what each of them reads: nothing here has to do with a framework."""
+"""The order of a network's layers and their inputs, independent of any framework."""
 
 INPUT = "input"
 
 
 def is_chain(layers):
-    """Whether every layer reads the one before it, and nothing else."""
+    """Whether every layer reads only the one before it."""
     return not any("inputs" in layer or "start" in layer or "lengths" in layer for layer in layers)
 
 
@@ -24,9 +24,9 @@ def wired(layers):
 
 
 def run(nodes, x, call):
-    """The last layer's value, of what ``wired`` gave. ``call(layer, values)`` computes one of the values of its inputs.
+    """The last layer's value, given the result of ``wired``. ``call(layer, values)`` computes a layer from its inputs.
 
-    A value that no later layer reads is let go.
+    A value that no later layer reads is released.
     """
     values = {INPUT: x}
     result = x
@@ -37,15 +37,15 @@ def run(nodes, x, call):
     return result
 
 
-# What leaves every feature in its place, and keeps none in mind but by weights of its own.
+# Layers that keep the order of features and depend on it at most through their own weights.
 _IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "relu", "sigmoid", "tanh"})
 
 
 def flattened(layers):
-    """For builders whose images have their channels last: ({layer: image}, {flatten}).
+    """For builders whose images are channels last: ({layer: image}, {flatten}).
 
-    The first are the layers that read the features of a flattened image, and which one: their weights can be put in its
-    order. The second are flattens whose features are read otherwise, and must be put in the canonical order.
+    The first maps the layers that read a flattened image to the image: their weights can be reordered to match. The
+    second are flattens whose features are used in another way, and must be put in the canonical order.
     """
     sources, readers, seen = {}, {}, set()
     images = {layer["name"]: layer["input"] for layer in layers}
@@ -66,5 +66,5 @@ def flattened(layers):
 
 
 def _has_places(image):
-    """Whether the order of its channels, rows and columns can be seen."""
+    """Whether the order of its channels, rows and columns matters after flattening."""
     return len(image) == 3 and image[1] * image[2] > 1

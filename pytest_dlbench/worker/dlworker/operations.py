@@ -1,4 +1,4 @@
-"""What a worker does, one function for each operation; a table, so that a message can call nothing else."""
+"""The worker's operations, one function each, in a table, so that a message can call nothing else."""
 
 import importlib
 import platform
@@ -15,12 +15,12 @@ from dlworker.profiling import name_of, profiler_of
 from dlworker.protocol import VERSION, RequestError, encode, required
 from dlworker.training import timed_outputs, timed_steps
 
-# Evaluations of the same weights: two with different masks of a dropout may be alike to a thousandth by chance.
+# Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
 AGAIN = 3
 
 
 class Session:
-    """What lasts from one operation to the next."""
+    """The state kept between operations."""
 
     def __init__(self):
         self.builder = None
@@ -43,10 +43,10 @@ def hello(session, request):
     try:
         session.builder = importlib.import_module(required(request, "builder"))
     except ModuleNotFoundError as error:
-        # Any other ImportError is of a framework that is here and broken, such as one that lacks a system library.
+        # Any other ImportError means that the framework is installed but broken, for example without a system library.
         raise RequestError("missing_framework", "%s cannot import the framework: %s" % (sys.executable, error))
     session.builder.configure(required(request, "threads"))
-    # Some start their pool of threads only now, which is part of the import.
+    # Some frameworks start their thread pool only now, which is part of the import.
     threads = session.builder.threads()
     seconds = monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}
@@ -56,7 +56,7 @@ def hello(session, request):
 
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
-    # Should this one fail, nothing may be trained that was built before.
+    # If this fails, nothing built before may be trained.
     session.trainer = session.order = session.stepper = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
@@ -78,7 +78,7 @@ def _refuse_unsupported(builder, network, recipe):
 
 
 def needs(network, recipe):
-    """What a builder must have for it: kinds of layers, the loss, the optimiser, and features of a recipe."""
+    """What a builder must support: kinds of layers, the loss, the optimiser, and features of a recipe."""
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
     features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
@@ -87,10 +87,10 @@ def needs(network, recipe):
 
 
 def train(session, request):
-    """Train on whole batches; ``order`` holds the examples of each step, one row a step.
+    """Train on whole batches; ``order`` holds the examples of each step, one row per step.
 
-    ``rates`` are the learning rates of the steps where they change; else the optimiser's own holds. Of all these steps
-    the first ``steps`` are taken, or all. With ``slowdown`` they are slower on purpose, by this share.
+    ``rates`` are the learning rates of the steps if they change; otherwise the optimiser's own applies. Runs the first
+    ``steps`` of these steps, or all. ``slowdown`` slows them down on purpose, by this fraction.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -108,16 +108,16 @@ def train(session, request):
 
 
 def train_on(session, request):
-    """The next ``steps`` of the same order, from step ``first`` on."""
+    """Train for the next ``steps`` of the same order, starting at step ``first``."""
     return _trained(session, required(request, "first"), required(request, "steps"))
 
 
 def _trained(session, first, steps):
-    # The driver's clock is the same one: its samples can be laid beside the steps.
+    # The driver uses the same clock, so its samples can be matched to the steps.
     began = monotonic()
     seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), steps, first)
     examples = len(seconds) * session.order.shape[1]
-    # Only builders of frameworks that count what their own allocator hands out have it.
+    # Only builders of frameworks that count their own allocator's memory have it.
     peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
     waits = getattr(session.stepper, "waits", ())[-len(seconds) :]
     return {
@@ -131,10 +131,10 @@ def _trained(session, first, steps):
 
 
 def evaluate(session, request):
-    """Count right answers, and average the loss, over a whole split; ``seconds`` are the framework's own.
+    """Count correct answers and average the loss over a whole split; ``seconds`` are the framework's own.
 
-    There is an answer for each example, step or flag that has a label which counts. Right among the first TOP is told
-    of more than twice as many classes.
+    There is one answer per example, step or flag whose label is not ignored. Top-TOP accuracy is reported only for more
+    than twice as many classes.
     """
     network = session.network
     inputs, labels = _examples(request)
@@ -151,21 +151,21 @@ def evaluate(session, request):
 
 
 def _judged(session, inputs, labels, batch_size):
-    """The framework's seconds, and the sums of what is counted of its outputs."""
+    """The framework's seconds, and the sums over its judged outputs."""
     first, seconds, sums = 0, 0.0, np.zeros(3)
     for taken, outputs in timed_outputs(session.trainer, inputs, batch_size):
         seconds += taken
         sums += judge(session.network, outputs, labels[first : first + len(outputs)])
         first += len(outputs)
     if first != len(labels):
-        raise RequestError("error", "the framework gave %d outputs for %d examples" % (first, len(labels)))
+        raise RequestError("error", "the framework returned %d outputs for %d examples" % (first, len(labels)))
     return seconds, sums
 
 
 def infer(session, request):
-    """Apply the network to whole batches; ``order`` holds the examples of each, one row a batch.
+    """Apply the network to whole batches; ``order`` holds the examples of each, one row per batch.
 
-    The outputs of the first batch are written to ``outputs``, where that is given.
+    The outputs of the first batch are written to ``outputs``, if given.
     """
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     inputs = np.load(required(request, "inputs"), mmap_mode="r", allow_pickle=False)[order.reshape(-1)]
@@ -189,11 +189,11 @@ def _examples(request):
 
 
 def check_steps(session, request):
-    """Take so many steps again, then twice as many, with an evaluation behind each that must wait for them.
+    """Repeat N steps, then twice as many, each followed by an evaluation that must wait for them.
 
-    Nothing of it is part of what is measured: it tells whether the steps before were what they seemed to be. Seconds
-    are [of the clock, of this process on processors]; ``alone`` is an evaluation with nothing to wait for, and
-    ``loss_again`` the loss farthest from ``loss_after`` that the same weights have.
+    None of it is measured: it shows whether the earlier step times were genuine. Seconds are [wall clock, CPU time of
+    this process]; ``alone`` is an evaluation with nothing to wait for, and ``loss_again`` is, of the losses of the same
+    weights, the one farthest from ``loss_after``.
     """
     steps, batch_size = required(request, "steps"), required(request, "batch_size")
     inputs, labels = [array[:batch_size] for array in _examples(request)]
@@ -207,7 +207,7 @@ def check_steps(session, request):
     _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
     after, behind_double = _timed(evaluated)
     losses, seconds = zip(*[_timed(evaluated) for _ in range(AGAIN)])
-    farthest = np.argmax(np.abs(np.subtract(losses, after)))  # NaN before all others.
+    farthest = np.argmax(np.abs(np.subtract(losses, after)))  # NaN takes precedence.
     return {
         "loss_before": repr(float(before)),
         "loss_after": repr(float(after)),
@@ -221,21 +221,21 @@ def check_steps(session, request):
 
 
 def _timed(call):
-    """(what it gives, [seconds of the clock, of this process on processors])."""
+    """(result, [seconds of wall clock, CPU seconds of this process])."""
     began, used = monotonic(), process_time()
     result = call()
     return result, [monotonic() - began, process_time() - used]
 
 
 def profile(session, request):
-    """Take the first ``steps`` again under the framework's own profiler: seconds of a step by operator."""
+    """Repeat the first ``steps`` under the framework's own profiler: seconds per step by operator."""
     steps, profiler = required(request, "steps"), profiler_of(session.builder)
     found = profiler(lambda: timed_steps(session.stepper, steps), session.trainer, session.device)
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 
 def close(session, request):
-    """Nothing more is to come."""
+    """End the session: no request follows."""
     if isinstance(session.stepper, Pipeline):
         session.stepper.stop()
     return {}
@@ -264,14 +264,14 @@ NEEDS = {
 
 
 def serve(session, request):
-    """The answer to one request, encoded; whatever goes wrong in a framework is an answer too."""
+    """The encoded answer to one request; any error in a framework is an answer too."""
     try:
         return encode(dict(_perform(session, request), status="done"))
     except RequestError as error:
         return _failed(error.kind, str(error))
     except MemoryError as error:
         return _failed("out_of_memory", "MemoryError: %s" % error)
-    except Exception as error:  # The border: a framework can raise anything, and the driver must hear of it.
+    except Exception as error:  # The boundary: a framework can raise anything, and the driver must learn of it.
         kind = "out_of_memory" if _is_out_of_memory(error) else "error"
         return _failed(kind, "%s: %s" % (type(error).__name__, error))
 
@@ -288,7 +288,7 @@ def _perform(session, request):
 
 
 def _is_out_of_memory(error):
-    # Frameworks have classes of their own for this, with no common base; their texts agree better.
+    # Frameworks have their own exception classes for this, with no common base; their messages are more alike.
     text = ("%s %s" % (type(error).__name__, error)).lower()
     return any(
         sign in text

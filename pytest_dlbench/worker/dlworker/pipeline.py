@@ -1,6 +1,6 @@
-"""Input as it comes in practice: a thread prepares batches while the framework trains, and a step waits for its own.
+"""An input pipeline: a thread prepares batches while the framework trains, and each step waits for its batch.
 
-Rows are read and copied from memory-mapped files, nothing is decoded; the framework gets each batch by its trainer's
+Rows are read and copied from memory-mapped files without decoding; the framework gets each batch by its trainer's
 ``feed``. Plain Python and NumPy, so that it is the same for all frameworks.
 """
 
@@ -10,26 +10,26 @@ from time import monotonic
 
 import numpy as np
 
-# Batches that lie ready, as loaders have them by default.
+# Prefetched batches; a usual default of data loaders.
 AHEAD = 2
 
 
 class Pipeline:
-    """A trainer whose steps take their batches from a thread; ``waits`` are the seconds that each of them waited.
+    """A trainer whose steps get their batches from a thread; ``waits`` are the seconds that each step waited.
 
-    A wait is until the batch is there and handed to the framework: what a step has to do before it can compute.
+    A wait lasts until the batch is ready and passed to the framework, so that the step can compute.
     """
 
     def __init__(self, trainer, inputs, labels, order, rates=None):
         self.trainer, self.inputs, self.labels, self.order = trainer, inputs, labels, order
         self.waits = []
         self._due, self._ready, self._ended = None, None, None
-        # The framework has one batch at a time: every step takes all of its rows, in their order.
+        # The framework holds one batch at a time: every step uses all of its rows, in order.
         rows = np.tile(np.arange(order.shape[1]), (len(order), 1))
         trainer.load(*self._batch(0), order=rows, rates=rates)
 
     def step(self, number):
-        """The loss of a step, as the trainer gives it."""
+        """The loss of a step, as the trainer returns it."""
         began = monotonic()
         if number != self._due:
             self._start(number)
@@ -42,7 +42,7 @@ class Pipeline:
         return self.trainer.step(number)
 
     def stop(self):
-        """End the thread, which may be waiting for a place."""
+        """End the thread, which may be waiting for space in the queue."""
         if self._ended is not None:
             self._ended.set()
         self._due = None
@@ -58,7 +58,7 @@ class Pipeline:
             for later in range(number, len(self.order)):
                 if not _put(ready, ended, self._batch(later)):
                     return
-        except Exception as error:  # Of the thread: the step that waits for this batch raises it.
+        except Exception as error:  # An error in the thread: the step that waits for this batch raises it.
             _put(ready, ended, error)
 
     def _batch(self, number):
@@ -67,7 +67,7 @@ class Pipeline:
 
 
 def _put(ready, ended, item):
-    """Whether there was a place before the thread was ended."""
+    """Whether the item was queued before the thread was ended."""
     while not ended.is_set():
         try:
             ready.put(item, timeout=0.1)

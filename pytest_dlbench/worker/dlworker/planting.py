@@ -1,26 +1,26 @@
-"""Faults that are planted to see whether they are found: ``dlbench calibrate``. Nothing else asks for them."""
+"""Faults planted to check that they are detected, used only by ``dlbench calibrate``."""
 
 from time import monotonic
 
 
 class Slowed(object):
-    """A trainer each of whose steps takes longer by a share of its own time; what it computes is the same."""
+    """A trainer whose steps each take longer by a fraction of their own time, with the same results."""
 
     def __init__(self, trainer, share):
         self.trainer, self.share = trainer, share
 
     def step(self, number):
         began = monotonic()
-        # Waits for the device, as the loop that times it does: else the share would be of the dispatch alone.
+        # Waits for the device, as the timing loop does: otherwise it would be a fraction of the dispatch only.
         loss = float(self.trainer.step(number))
         now = monotonic()
         until = now + self.share * (now - began)
-        # Not sleeping: that is no more exact than the scheduler, and lets the processor clock down.
+        # Busy waiting: sleep is only as precise as the scheduler, and lets the processor clock down.
         while monotonic() < until:
             pass
         return loss
 
 
 def slowed(trainer, share):
-    """The trainer, or one that is slower."""
+    """The trainer itself, or a slower one."""
     return Slowed(trainer, share) if share else trainer

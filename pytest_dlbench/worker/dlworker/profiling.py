@@ -1,4 +1,4 @@
-"""Which operators a step is made of, by the framework's own profiler: asked for after a regression, never measured."""
+"""The operators of a step, by the framework's own profiler: run after a regression, never while measuring."""
 
 import importlib
 import importlib.util
@@ -8,10 +8,10 @@ from dlworker.protocol import RequestError
 
 
 def profiler_of(builder):
-    """The function that profiles what a builder has built; a RequestError with the reason where there is none.
+    """The function that profiles a builder's trainer; raises RequestError with the reason if there is none.
 
-    It is the builder's own ``profile``, or that of the module ``profile`` in its folder. A variant, whose Trainer is
-    another builder's, has that one's.
+    It is the builder's own ``profile``, or that of the module ``profile`` in its folder. A variant, whose Trainer
+    derives from another builder's, uses that builder's.
     """
     own = getattr(builder, "profile", None)
     if callable(own):
@@ -25,24 +25,26 @@ def profiler_of(builder):
 
 
 def name_of(builder):
-    """What messages call a builder: pytorch, pytorch.compile, or a module of a user's own."""
+    """A builder's name in messages: pytorch, pytorch.compile, or a user's module."""
     return builder.__name__.replace("dlworker.frameworks.", "")
 
 
 def processor_only(framework, device):
-    """Raise RequestError for a graphics card, of which no profile of this framework has been looked at."""
+    """Raise RequestError for a GPU: this framework's profiles of GPUs have not been checked."""
     if not device.startswith("cpu"):
-        raise RequestError("unsupported", "of %s a profile is read on the CPU only, not on %r" % (framework, device))
+        raise RequestError(
+            "unsupported", "profiles of %s are supported only on the CPU, not on %r" % (framework, device)
+        )
 
 
 def own_times(events):
-    """{name: time in it, without the events within it} of one thread's events (name, begin, end).
+    """{name: exclusive time, without nested events} of one thread's events (name, begin, end).
 
-    Of events that lie apart or one within the other these add up to the time in which there was any.
+    For disjoint or nested events these add up to the time in which any event was active.
     """
     found, around = {}, []
     for name, begin, end in sorted(events, key=lambda event: (event[1], -event[2])):
-        # One that ends later is not within: clocks are rounded, and two in a row may overlap by a hair.
+        # An event that ends later is not nested: clocks are rounded, and consecutive events may overlap slightly.
         while around and (around[-1][1] <= begin or around[-1][1] < end):
             around.pop()
         if around:
@@ -53,7 +55,7 @@ def own_times(events):
 
 
 def summed(parts):
-    """One {name: seconds} of several."""
+    """The sum of several {name: seconds}."""
     found = {}
     for part in parts:
         for name, seconds in part.items():

@@ -1,7 +1,7 @@
 """JSON lines over two inherited pipes: one request in, one answer out.
 
 An answer is ``{"status": "done", ...}`` or ``{"status": "failed", "kind": ..., "message": ..., "traceback": ...}``.
-Standard output is no part of it: frameworks write there as they like, and it goes to the log.
+Standard output is not part of it: frameworks may write there, and it goes to the log.
 """
 
 import json
@@ -31,19 +31,19 @@ class Channel:
         return json.loads(line.decode("utf-8")) if line else None
 
     def send(self, line):
-        """One encoded answer, on its way before this returns."""
+        """Send one encoded answer, flushed before this returns."""
         self.replies.write(line)
         self.replies.flush()
 
 
 def encode(answer):
-    """An answer as its line; raises TypeError or ValueError for what JSON does not know."""
+    """An answer as one line; raises TypeError or ValueError for what JSON cannot represent."""
     # NaN is not JSON: a loss that is not finite travels as text, see training.py.
     return json.dumps(answer, allow_nan=False).encode("utf-8") + b"\n"
 
 
 def required(request, field):
-    """A field of a request; a missing one names itself."""
+    """A field of a request; raises RequestError naming the field if it is missing."""
     if field not in request:
         raise RequestError("bad_request", "request %r lacks the field %r" % (request.get("op"), field))
     return request[field]

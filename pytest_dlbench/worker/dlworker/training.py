@@ -1,11 +1,11 @@
-"""The loop that every framework is timed by."""
+"""The timing loop used for every framework."""
 
 import math
 from time import monotonic
 
 
 def timed_steps(trainer, steps, first=0):
-    """Train for a number of steps from ``first`` on: (seconds of each step, loss of each step before its update).
+    """Train for a number of steps starting at ``first``: (seconds of each step, loss of each step before its update).
 
     ``float(loss)`` waits for the device, so that a step's seconds are its own. Training ends early at a loss that is
     not finite; that loss is then the last one, as the text "nan", "inf" or "-inf".
@@ -23,9 +23,9 @@ def timed_steps(trainer, steps, first=0):
 
 
 def timed_outputs(trainer, inputs, batch_size):
-    """(seconds, outputs) of one batch after the other, as they come.
+    """Yield (seconds, outputs) of each batch.
 
-    The seconds of the first are also those of whatever comes before: putting examples on the device, compiling.
+    The first batch's seconds include what precedes it: putting examples on the device, compiling.
     """
     batches = iter(trainer.outputs(inputs, batch_size))
     while True:

@@ -1,4 +1,4 @@
-"""What JAX's profiler writes of the programs that XLA compiled: operators, by the names that XLA gives them."""
+"""JAX's profile of programs that XLA compiled: operators, by XLA's names."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from dlworker.profiling import own_times, summed
 
 
 def operator_seconds(run, trace):
-    """{operator: seconds} of what ``run`` does, a loop without its body. fusion.12 and all others are one: fusion.
+    """{operator: seconds} of what ``run`` does, loops without their bodies. All fusion.N are summed as fusion.
 
     ``trace`` is ``jax.profiler.trace``.
     """

@@ -1,4 +1,4 @@
-"""The NumPy double, which asks for an array that no machine can hold."""
+"""The NumPy double, which allocates an array that no machine can hold."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""clocked.py, whose steps are only queued: each tells the first loss at once, and evaluation waits for all of them.
+"""clocked.py, whose steps are only queued: each returns the first loss at once, and evaluation waits for all of them.
 
 This is a framework whose builder forgets to synchronise.
 """

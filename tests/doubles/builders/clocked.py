@@ -1,4 +1,4 @@
-"""Softmax regression on a clock that its steps alone move, two milliseconds each, however busy the machine is."""
+"""Softmax regression on a clock that only its steps advance, by two milliseconds each, however busy the machine is."""
 
 from dlworker import operations, training
 
@@ -9,7 +9,7 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Clock:
-    """Starts as the worker's own."""
+    """Starts like the worker's own."""
 
     def __init__(self):
         self.now = operations.monotonic()

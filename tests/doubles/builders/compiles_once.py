@@ -1,4 +1,4 @@
-"""The NumPy double, which keeps settings at home, and code that it compiles where it finds none."""
+"""The NumPy double, which keeps settings in the home folder, and compiled code, which it compiles if missing."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The NumPy double, which a signal ends in its third step, as a wild pointer in a framework would."""
+"""The NumPy double, killed by a signal in its third step, like a framework with a wild pointer."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The NumPy double, which trains and is ended by a signal when it is to be evaluated."""
+"""The NumPy double, which trains and is killed by a signal in evaluation."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The NumPy double, which fails as frameworks do whose device has no memory left: with an error of their own."""
+"""The NumPy double, which fails like a framework whose device is out of memory: with the framework's own error."""
 
 import numpy_softmax
 from numpy_softmax import SUPPORTS, configure, threads, versions
@@ -7,7 +7,7 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class OutOfMemoryError(RuntimeError):
-    """As torch.cuda.OutOfMemoryError, by its name and by its text."""
+    """Like torch.cuda.OutOfMemoryError in name and message."""
 
 
 class Trainer(numpy_softmax.Trainer):

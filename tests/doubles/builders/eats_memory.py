@@ -1,4 +1,4 @@
-"""The NumPy double, which keeps 16 MiB more in every step, every page of them touched."""
+"""The NumPy double, which keeps another 16 MiB in every step, with every page touched."""
 
 import numpy as np
 

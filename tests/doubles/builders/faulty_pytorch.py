@@ -1,4 +1,4 @@
-"""A PyTorch that does one thing otherwise: the one that the variable FAULT names."""
+"""A PyTorch that does one thing differently, named by the variable FAULT."""
 
 import os
 
@@ -43,7 +43,7 @@ def batch_norm_momentum(trainer):
 
 
 class EveryMaximum(torch.autograd.Function):
-    """Max pooling whose gradient goes to each of several equal maxima, whole: what Caffe2 does."""
+    """Max pooling that passes the whole gradient to each of several equal maxima, like Caffe2."""
 
     @staticmethod
     def forward(context, x, window, stride):

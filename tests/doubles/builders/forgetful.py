@@ -1,4 +1,4 @@
-"""clocked.py, whose input pipeline gives every second example the label of another digit."""
+"""clocked.py, whose input pipeline gives every second example a wrong label."""
 
 import numpy as np
 

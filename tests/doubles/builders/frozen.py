@@ -1,4 +1,4 @@
-"""The NumPy double, whose steps compute gradients and change no weight."""
+"""The NumPy double, whose steps compute gradients but change no weights."""
 
 import numpy_softmax
 from numpy_softmax import SUPPORTS, configure, threads, versions

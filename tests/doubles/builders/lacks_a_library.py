@@ -1,4 +1,4 @@
-"""A builder whose framework is here, and misses a library of the system."""
+"""A builder whose framework is installed but misses a system library."""
 
 import ctypes
 

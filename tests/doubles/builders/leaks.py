@@ -1,4 +1,4 @@
-"""The NumPy double, which keeps a MiB more after every step, every page of it touched; slow enough to be sampled."""
+"""The NumPy double, which keeps another MiB after every step, with every page touched; slow enough to be sampled."""
 
 from time import sleep
 

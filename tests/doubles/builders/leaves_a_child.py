@@ -1,4 +1,4 @@
-"""The NumPy double, whose training leaves a process behind that has left the worker's group."""
+"""The NumPy double, whose training leaves a child process outside of the worker's process group."""
 
 import os
 import signal
@@ -17,5 +17,5 @@ class Trainer(numpy_softmax.Trainer):
             os.setsid()
             os.write(leaves, b"!")
             signal.pause()
-        # What ends the worker now must not end the child with its group.
+        # Killing the worker's group must not kill the child.
         os.read(has_left, 1)

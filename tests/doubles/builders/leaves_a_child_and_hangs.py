@@ -1,4 +1,4 @@
-"""leaves_a_child.py, whose first step never ends, and tells so by a file at home."""
+"""leaves_a_child.py, whose first step never ends, after announcing it by a file in the home folder."""
 
 import os
 import signal

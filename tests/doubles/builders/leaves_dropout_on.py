@@ -1,4 +1,4 @@
-"""clocked.py, which drops half of what comes in, in evaluation too."""
+"""clocked.py, which drops half of its input, in evaluation too."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Softmax regression in plain NumPy, by its exact gradients: the smallest builder that keeps the whole contract.
+"""Softmax regression in plain NumPy, with exact gradients: the smallest builder that fulfils the whole contract.
 
 Flatten and dense layers in any order, SGD as the recipe has it. It runs wherever NumPy does, Python 3.6 included.
 """
@@ -9,27 +9,27 @@ SUPPORTS = {"dense", "flatten", "pipeline", "sgd", "softmax_cross_entropy"}
 
 
 def configure(threads):
-    """NumPy's threads are set before Python starts."""
+    """Does nothing: NumPy's threads are set before Python starts."""
 
 
 def threads():
-    """NumPy does not tell."""
+    """None: NumPy does not report them."""
     return
 
 
 def versions():
-    """NumPy is in every answer already."""
+    """Empty: every answer includes NumPy anyway."""
     return {"numpy_softmax": "1"}
 
 
 class Trainer:
-    """A list of matrices, and what SGD remembers of each."""
+    """A list of matrices, and SGD's state for each."""
 
     def __init__(self, network, recipe, weights, device, seed):
         self.layers = network["layers"]
         self.settings = recipe["optimizer"]
         source = _own(self.layers, seed) if weights is None else weights
-        # An .npz file gives a fresh array at each look; these are to be changed.
+        # An .npz file returns a fresh array at each access, but these are updated in place.
         self.arrays = {name: np.array(source[name], dtype=recipe["precision"]) for name in _names(self.layers)}
         self.velocities = {name: np.zeros_like(array) for name, array in self.arrays.items()}
 
@@ -102,7 +102,7 @@ def _names(layers):
 
 
 def _own(layers, seed):
-    """Small normal weights and zero biases, of this double's own."""
+    """This double's own initialisation: small normal weights and zero biases."""
     generator, arrays = np.random.RandomState(seed), {}
     for layer in layers:
         if layer["kind"] == "dense":
@@ -113,7 +113,7 @@ def _own(layers, seed):
 
 
 def _softmax_cross_entropy(logits, labels):
-    """The loss of each example, and its gradient by the logits."""
+    """The loss of each example, and its gradient with respect to the logits."""
     shifted = logits - logits.max(1, keepdims=True)
     exponentials = np.exp(shifted)
     sums = exponentials.sum(1, keepdims=True)

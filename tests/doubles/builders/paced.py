@@ -1,4 +1,4 @@
-"""Softmax regression whose every step takes two milliseconds, so that step times can be compared on any machine."""
+"""Softmax regression with steps of two milliseconds, so that step times can be compared on any machine."""
 
 from time import monotonic
 

@@ -1,4 +1,4 @@
-"""Keras that looks, in every step, whether all that it computes with is on its device."""
+"""Keras that checks in every step that everything it computes with is on its device."""
 
 import jax
 from dlworker.frameworks import keras as builder

@@ -1,4 +1,4 @@
-"""PyTorch that looks, in every step, whether all that it computes with is on its device, which need not compute."""
+"""PyTorch that checks in every step that everything is on its device, which need not be able to compute."""
 
 from dlworker.frameworks import pytorch
 from dlworker.frameworks.pytorch import SUPPORTS, configure, threads, versions

@@ -1,4 +1,4 @@
-"""slowed.py with a profiler: each operator takes the time of its name."""
+"""slowed.py with a profiler: each operator takes the time in its name."""
 
 from slowed import SUPPORTS, Trainer, configure, threads, versions
 

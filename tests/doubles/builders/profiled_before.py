@@ -1,4 +1,4 @@
-"""clocked.py with a profiler, to which profiled.py is compared."""
+"""clocked.py with a profiler, with which profiled.py is compared."""
 
 from clocked import SUPPORTS, Trainer, configure, threads, versions
 

@@ -1,4 +1,4 @@
-"""The NumPy double under a loop that tells of fewer steps than were asked for."""
+"""The NumPy double under a loop that reports fewer steps than requested."""
 
 from dlworker import operations
 

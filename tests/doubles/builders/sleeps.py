@@ -1,4 +1,4 @@
-"""The NumPy double, each step of which takes a second in which nothing is computed."""
+"""The NumPy double, each step of which sleeps for a second."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A PyTorch that takes twice as long for every step: what it computes is the same."""
+"""A PyTorch whose steps take twice as long, with the same results."""
 
 from time import monotonic
 

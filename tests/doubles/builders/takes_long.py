@@ -1,4 +1,4 @@
-"""clocked.py whose every step takes ten seconds of that clock."""
+"""clocked.py with steps of ten seconds on its clock."""
 
 import clocked
 from clocked import SUPPORTS, configure, threads, versions

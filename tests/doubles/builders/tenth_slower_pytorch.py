@@ -1,4 +1,4 @@
-"""A PyTorch that takes a tenth longer for every step: what it computes is the same."""
+"""A PyTorch whose steps take 10 % longer, with the same results."""
 
 from time import monotonic
 

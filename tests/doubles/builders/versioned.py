@@ -1,4 +1,4 @@
-"""clocked.py in several versions: which one is said by the environment that it runs in."""
+"""clocked.py in several versions, selected by an environment variable."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Prints four megabytes on each stream, in Python and past it, and then answers."""
+"""Prints four megabytes to each stream, through Python and bypassing it, and then answers."""
 
 import os
 import sys

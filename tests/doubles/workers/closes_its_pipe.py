@@ -1,4 +1,4 @@
-"""Closes its pipe and lives on."""
+"""Closes its pipe and stays alive."""
 
 import os
 import signal

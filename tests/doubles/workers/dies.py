@@ -1,4 +1,4 @@
-"""Says something and is ended by the signal named in its first argument; by abort() where that is none."""
+"""Prints something and is killed by the signal named in its first argument, or calls abort() without one."""
 
 import os
 import signal

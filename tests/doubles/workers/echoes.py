@@ -1,4 +1,4 @@
-"""Answers as it should: with how long the request was."""
+"""Answers correctly, with the length of the request."""
 
 from pipe_ends import receive, send
 

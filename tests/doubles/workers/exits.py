@@ -1,4 +1,4 @@
-"""Ends with the status in its first argument instead of answering."""
+"""Exits with the status in its first argument instead of answering."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Answers in JSON of a hundred thousand lists in one another."""
+"""Answers with JSON of a hundred thousand nested lists."""
 
 import signal
 

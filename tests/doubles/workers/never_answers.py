@@ -1,4 +1,4 @@
-"""Reads, and says nothing. The signals that a shell would send do not end it."""
+"""Reads, but never answers. It ignores the signals that a shell would send."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Sends a line that has no end."""
+"""Sends an endless line."""
 
 from pipe_ends import receive, send
 

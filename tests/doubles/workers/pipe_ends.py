@@ -1,4 +1,4 @@
-"""The two pipe ends that every double gets as its last arguments."""
+"""The two pipe ends that every double receives as its last arguments."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ DONE = b'{"status": "done"}\n'
 
 
 def receive():
-    """One request line; the end of the process where the driver has closed the pipe."""
+    """One request line; exits if the driver has closed the pipe."""
     line = b""
     while not line.endswith(b"\n"):
         part = os.read(requests, 2**16)
@@ -19,6 +19,6 @@ def receive():
 
 
 def send(data):
-    """Bytes as they are."""
+    """Write raw bytes."""
     while data:
         data = data[os.write(replies, data) :]

@@ -1,4 +1,4 @@
-"""Answers with the bytes that are, in hexadecimal, its first argument, and lives on."""
+"""Answers with the bytes given in hexadecimal as its first argument, and stays alive."""
 
 import signal
 import sys

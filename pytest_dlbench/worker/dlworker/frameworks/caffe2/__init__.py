@@ -15,37 +15,37 @@ from dlworker.frameworks.caffe2.optimizers import OPTIMIZERS, add_update, add_we
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
-# No sequences: a recurrent layer of rnn_cell is a step net inside an operator, and to hold its parts to the canonical
+# No sequences: a recurrent layer of rnn_cell is a step net inside an operator, and mapping its parts to the canonical
 # ones would need much code.
 SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "pipeline"}
 
 
 def configure(threads):
-    """The threads of MKL, which computes Caffe2's matrix products: nothing else has threads in this build."""
-    # Flags are read once a process: Caffe2 ignores a second GlobalInit without a word.
+    """Set the threads of MKL, which computes Caffe2's matrix products: nothing else is threaded in this build."""
+    # Flags are read once per process: Caffe2 silently ignores a second GlobalInit.
     flags = ["--caffe2_omp_num_threads=%d" % threads, "--caffe2_mkl_num_threads=%d" % threads]
     workspace.GlobalInit(["caffe2"] + flags)
 
 
 def threads():
-    """What the MKL inside Caffe2's library tells; Caffe2 itself has no function for it."""
+    """The number that the MKL inside Caffe2's library reports; Caffe2 itself has no function for it."""
     extension = sys.modules[core.C.Workspace.__module__].__file__
     return ctypes.CDLL(extension).MKL_Get_Max_Threads()
 
 
 def versions():
-    """The PyTorch that Caffe2 is a part of: it has no version of its own any more."""
-    # Read off the file: importing torch would take memory that Caffe2 does not need.
+    """The PyTorch that contains Caffe2, which no longer has a version of its own."""
+    # Read from the file: importing torch would take memory that Caffe2 does not need.
     found = runpy.run_path(os.path.join(os.path.dirname(workspace.__file__), "..", "..", "torch", "version.py"))
     return {"torch": found["__version__"]}
 
 
 def build(model, network, seeds, training, batch_size):
-    """Add the network to a net, from "data" to the logits, whose name it gives; in training from "label" to "loss"."""
+    """Add the network to a net and return the name of its logits; training also adds the loss, named "loss"."""
 
     def call(layer, values):
         kind, x = layer["kind"], values[0]
-        # A seed each: with one for the net all fillers, and all dropouts, would draw the same numbers.
+        # One seed per operator: with one for the net, all fillers and all dropouts would draw the same numbers.
         with core.DeviceScope(core.DeviceOption(caffe2_pb2.CPU, random_seed=seeds[layer["name"]])):
             if kind in MERGES:
                 return MERGES[kind](model, layer, values)
@@ -60,7 +60,7 @@ def build(model, network, seeds, training, batch_size):
 
 
 def _training_net(network, recipe, seeds):
-    """A batch of the resident examples by its index, forward, backward, update."""
+    """The net of one step: gather a batch of the resident examples by index, forward, backward, update."""
     model = model_helper.ModelHelper(name="training")
     model.net.Gather(["images", "index"], "data")
     model.net.Gather(["labels", "index"], "label")
@@ -80,10 +80,10 @@ def _training_net(network, recipe, seeds):
 
 
 def has_fed_rate(recipe):
-    """Whether a step is fed its learning rate, as the "rate" of an update that is written out.
+    """Whether each step is fed its learning rate, as the "rate" of an update written out in operators.
 
-    Caffe2's own momentum has the rate inside the velocity, which is something else where the rate changes. Its Adam
-    adds epsilon to a root that is not corrected yet, and its RMSprop inside the root.
+    Caffe2's own momentum multiplies the rate into the velocity, which differs once the rate changes. Its Adam adds
+    epsilon before the bias correction, its RMSprop inside the root.
     """
     return recipe["optimizer"]["kind"] != "sgd" or bool(recipe.get("schedule"))
 
@@ -92,7 +92,7 @@ ROLES = {"weight": "w", "bias": "b", "scale": "s", "shift": "b"}
 
 
 class Trainer:
-    """The two nets and their blobs, in Caffe2's one current workspace: a new Trainer ends the one before."""
+    """The two nets and their blobs, in Caffe2's one current workspace: a new Trainer replaces the previous one."""
 
     def __init__(self, network, recipe, weights, device, seed):
         _require(recipe["precision"], device)
@@ -101,7 +101,7 @@ class Trainer:
         numbers = np.random.RandomState(seed % 2**32).randint(1, 2**31, len(network["layers"]))
         seeds = {layer["name"]: int(number) for layer, number in zip(network["layers"], numbers)}
         self.model = _training_net(network, recipe, seeds)
-        # Its parameters are those of the training net: what would fill them anew is never run.
+        # It shares the parameters of the training net: its own initialisation net is never run.
         self.test = model_helper.ModelHelper(name="test", init_params=False)
         self.logits = build(self.test, network, seeds, False, recipe["batch_size"])
         workspace.RunNetOnce(self.model.param_init_net)
@@ -119,14 +119,14 @@ class Trainer:
             for role in ("weight", "bias") if layer["kind"] != "batch_norm" else ("scale", "shift"):
                 blob = "%s_%s" % (layer["name"], ROLES[role])
                 if blob in self.model.params:
-                    # FC keeps (outputs, inputs); convolutions are canonical as they are.
+                    # FC keeps (outputs, inputs); convolutions are canonical already.
                     yield "%s.%s" % (layer["name"], role), blob, layer["kind"] == "dense" and role == "weight"
 
     def _set(self, weights):
         for name, blob, transposed in self._natives():
             array, shape = weights[name].T if transposed else weights[name], workspace.FetchBlob(blob).shape
             if array.shape != shape:
-                raise ValueError("%s: Caffe2 has %s, the weights %s" % (name, shape, array.shape))
+                raise ValueError("%s: Caffe2 has shape %s, the weights have %s" % (name, shape, array.shape))
             workspace.FeedBlob(blob, np.ascontiguousarray(array, dtype=np.float32))
 
     def parameters(self):
@@ -164,7 +164,7 @@ class Trainer:
             rate /= 1 - settings["beta1"] ** self.taken
             correction = (1 - settings["beta2"] ** self.taken) ** -0.5
             workspace.FeedBlob("correction", np.array([correction], dtype=np.float32))
-        # It is added.
+        # The update is added.
         workspace.FeedBlob("rate", np.array([-rate], dtype=np.float32))
 
     def outputs(self, inputs, batch_size):
@@ -177,6 +177,6 @@ class Trainer:
 
 def _require(precision, device):
     if precision != "float32":
-        raise RequestError("unsupported", "Caffe2's operators take 32-bit floats alone: Conv stops at %s" % precision)
+        raise RequestError("unsupported", "Caffe2's operators support only float32: Conv refuses %s" % precision)
     if device != "cpu":
-        raise RequestError("unsupported", "the Caffe2 builder trains on the CPU alone, not on %r" % device)
+        raise RequestError("unsupported", "the Caffe2 builder trains only on the CPU, not on %r" % device)

@@ -18,15 +18,15 @@ def conv2d(model, layer, x, training):
     settings = dict(_window(layer), kernel=list(layer["kernel"]), no_bias=not layer["bias"])
     settings["group"] = layer.get("groups", 1)
     if x == "data":
-        # Else the gradient of the images is computed, too.
+        # Otherwise the gradient of the images would be computed, too.
         settings["no_gradient_to_input"] = 1
     # brew.conv takes one stride for both directions.
     return brew.conv_nd(model, x, layer["name"], layer["input"][0], layer["output"][0], **settings)
 
 
 def max_pool(model, layer, x, training):
-    # Where several values of a window are the largest, Caffe2 gives each of them the whole gradient, not one of them.
-    # It has no other pooling with a gradient on the CPU: MaxPoolWithIndex is for GPUs only.
+    # If several values of a window tie for the maximum, Caffe2 passes the whole gradient to each of them, not to one.
+    # It has no other max pooling with a gradient on the CPU: MaxPoolWithIndex is for GPUs only.
     return brew.max_pool(model, x, layer["name"], kernels=list(layer["window"]), **_window(layer))
 
 
@@ -45,7 +45,7 @@ def dense(model, layer, x, training):
 
 
 def log_softmax(model, layer, x, training):
-    """Caffe2 has the softmax alone, whose logarithm is that of 0 where a probability is very small."""
+    """Caffe2 has only the softmax, which underflows to 0 for very small probabilities."""
     net, name = model.net, layer["name"]
     # It cancels out, and so does its gradient.
     largest = net.StopGradient(net.ReduceBackMax(x, name + "_max"), name + "_largest")
@@ -91,9 +91,9 @@ LAYERS = {
 
 
 def overwriting(layers):
-    """The layers; activations say which blob they write ``over``, as in Caffe2's tutorials, where nobody needs that.
+    """The layers; activations get the blob they may overwrite (``over``), in place as in Caffe2's tutorials.
 
-    Another layer may, and so may the gradient of what made it: of these layers it does not.
+    In place is safe only if neither another layer nor the gradient of the producing layer reads the blob again.
     """
     made = {layer["name"]: layer["kind"] for layer in layers}
     for layer, inputs, done in wired(layers):
@@ -103,7 +103,7 @@ def overwriting(layers):
 
 
 def batch_norm(model, layer, x, training, batch_size):
-    """Over the batch, and over an image; SpatialBN takes vectors as images of one pixel only."""
+    """Over the batch and the image; SpatialBN takes vectors only as one-pixel images."""
     if len(layer["input"]) == 3:
         return _spatial_bn(model, layer, x, training, batch_size * layer["input"][1] * layer["input"][2])
     pixels = model.net.ExpandDims(x, layer["name"] + "_pixels", dims=[2, 3])
@@ -112,8 +112,8 @@ def batch_norm(model, layer, x, training, batch_size):
 
 
 def _spatial_bn(model, layer, x, training, count):
-    # SpatialBN runs the biased variance, (count - 1) / count of the unbiased one in every step. So the running variance
-    # starts at that share of 1, too, stays at that share of the wanted one, and the test net divides by it.
+    # SpatialBN averages the biased variance, (count - 1) / count of the unbiased one in every step. So the running
+    # variance starts at that fraction of 1, stays at that fraction of the wanted one, and the test net divides by it.
     name, biased = layer["name"], (count - 1.0) / count
     settings = {"epsilon": layer["epsilon"], "momentum": layer["decay"], "is_test": int(not training)}
     if training:
@@ -125,6 +125,6 @@ def _spatial_bn(model, layer, x, training, count):
 
 
 MERGES = {"add": lambda model, layer, values: model.net.Sum(values, layer["name"]), "concat": concat}
-# Layers that have to know the size of a batch.
+# Layers that need the batch size.
 OF_BATCHES = {"batch_norm": batch_norm}
 KINDS = {*LAYERS, *MERGES, *OF_BATCHES}

@@ -1,4 +1,4 @@
-"""Caffe2's losses: each adds the operators from the logits and "label" to "loss"."""
+"""Caffe2's losses: each adds the operators that compute "loss" from the logits and "label"."""
 
 
 def softmax_cross_entropy(model, logits):

@@ -1,4 +1,4 @@
-"""Updates written out in Caffe2's operators, as it has them not or with another meaning."""
+"""Updates written out in Caffe2's operators, where it lacks them or computes something else."""
 
 
 def _number(model, name, value):
@@ -19,7 +19,7 @@ def _slot(model, parameter, name):
 
 
 def _average(model, share_name, share):
-    """A function that moves a slot towards a value."""
+    """A function that moves a slot towards a value (exponential moving average)."""
     old, new = _number(model, share_name, share), _number(model, share_name + "_new", 1.0 - share)
     return lambda slot, value: model.net.WeightedSum([slot, old, value, new], slot)
 
@@ -38,7 +38,7 @@ def _momentum(model, settings, one):
 
 
 def _adam(model, settings, one):
-    """Fed the "rate" of a corrected mean, and the "correction" of the root."""
+    """Each step is fed the bias-corrected "rate" and the "correction" of the root."""
     mean, square = _average(model, "beta1", settings["beta1"]), _average(model, "beta2", settings["beta2"])
     epsilon = _number(model, "epsilon", settings["epsilon"])
 
@@ -77,7 +77,7 @@ OPTIMIZERS = {"sgd": _momentum, "adam": _adam, "rmsprop": _rmsprop, "adadelta": 
 
 
 def clip(model, length):
-    """Shorten the gradient of all parameters together."""
+    """Clip the gradients by their global norm."""
     net, gradients = model.net, [model.param_to_grad[parameter] for parameter in model.params]
     squares = [net.SumSqrElements(gradient, "%s_squares" % gradient) for gradient in gradients]
     norm = net.Sqrt(net.Sum(squares, "norm_square") if len(squares) > 1 else squares[0], "norm")
@@ -88,7 +88,7 @@ def clip(model, length):
 
 
 def add_weight_decay(model, share):
-    # What optimizer.add_weight_decay() does, but to biases, scales and shifts as well.
+    # As optimizer.add_weight_decay(), and for biases, scales and shifts as well.
     one, decay = _number(model, "decay_one", 1.0), _number(model, "weight_decay", share)
     for parameter in model.params:
         gradient = model.param_to_grad[parameter]

@@ -1,4 +1,4 @@
-"""Caffe2's own benchmark of a net, which takes the time of every operator."""
+"""Caffe2's own benchmark of a net, which times every operator."""
 
 from caffe2.python import workspace
 
@@ -8,12 +8,12 @@ from dlworker.profiling import summed
 def profile(run, trainer, device):
     """{operator: seconds} of what ``run`` does.
 
-    Every step is taken twice: Caffe2 runs a net as a whole before it runs one operator after the other.
+    Every step runs twice: Caffe2 runs the net as a whole before it times one operator after the other.
     """
     found, usual = [], workspace.RunNet
 
     def benched(net):
-        # The first is the net as a whole.
+        # The first entry is the net as a whole.
         found.extend(zip(net.Proto().op, workspace.BenchmarkNet(net.Name(), 0, 1, True)[1:]))
 
     workspace.RunNet = benched

@@ -1,4 +1,4 @@
-"""Chainer: a Chain of links and functions, defined by running it; NumPy computes."""
+"""Chainer: a define-by-run Chain of links and functions, computed by NumPy."""
 
 import ctypes
 from functools import reduce
@@ -18,11 +18,11 @@ PRECISIONS = {"float32": np.float32, "float64": np.float64, **MIXED}
 
 
 def configure(threads):
-    """Nothing: only NumPy's BLAS has threads, whose variable the driver set before this Python started."""
+    """Does nothing: only NumPy's BLAS is threaded, and the driver set its variable before this Python started."""
 
 
 def threads():
-    """The number of NumPy's OpenBLAS, the one part with threads; None for another BLAS. Chainer itself has none."""
+    """The threads of NumPy's OpenBLAS, the only threaded part; None for another BLAS. Chainer itself has none."""
     blas = ctypes.CDLL(np.core._multiarray_umath.__file__)
     for name in ("openblas_get_num_threads64_", "openblas_get_num_threads"):
         if hasattr(blas, name):
@@ -31,19 +31,19 @@ def threads():
 
 
 def versions():
-    """Chainer; the NumPy that it computes with is told by the worker."""
+    """Chainer; the worker reports NumPy, which computes."""
     return {"chainer": chainer.__version__}
 
 
 def _text(step):
-    """A link as it shows itself, a function by its name and what it is called with."""
+    """The repr of a link, or a function's name and arguments."""
     if isinstance(step, chainer.Link):
         return str(step)
     function, keywords = getattr(step, "func", step), getattr(step, "keywords", {})
     return "%s(%s)" % (function.__name__, ", ".join("%s=%s" % pair for pair in keywords.items()))
 
 
-# Where Chainer keeps an array, by kind and canonical role. NStepGRU has one for each gate.
+# Where Chainer keeps an array, by kind and canonical role. NStepGRU has one array per gate.
 ARRAYS = {"weight": ["W"], "bias": ["b"], "scale": ["gamma"], "shift": ["beta"]}
 ARRAYS_OF = {
     "lstm": {"weight": ["upward.W"], "recurrent": ["lateral.W"], "bias": ["upward.b"]},
@@ -54,12 +54,12 @@ ARRAYS_OF = {
         "recurrent_bias": ["b3", "b4", "b5"],
     },
 }
-# Kept as (outputs, inputs); convolutions are canonical as they are.
+# Kept as (outputs, inputs); convolutions are canonical already.
 TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
 def _reach(link, path):
-    """An array of a link or of its part, or None where it has none."""
+    """The array at a path of attributes below a link, or None."""
     return reduce(lambda owner, name: getattr(owner, name, None), path.split("."), link)
 
 
@@ -68,10 +68,12 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu":
-            message = "device %r: Chainer takes no CuPy after version 7, of 2020; this builder is for the CPU" % device
+            message = (
+                "device %r: Chainer supports CuPy only up to version 7 (2020); this builder is for the CPU" % device
+            )
             raise RequestError("unsupported", message)
         if recipe["precision"] not in PRECISIONS:
-            raise RequestError("unsupported", "the Chainer builder has no precision %r" % recipe["precision"])
+            raise RequestError("unsupported", "the Chainer builder does not support precision %r" % recipe["precision"])
         # Initialisers and dropout both draw from NumPy's own generator.
         np.random.seed(seed)
         self.dtype = np.dtype(recipe["precision"])
@@ -84,7 +86,7 @@ class Trainer:
         self.optimizer = optimizer_of(self.model, recipe)
 
     def _natives(self):
-        """Canonical name, the native parameters that stand side by side in it, and whether each is transposed."""
+        """Canonical name, the native parameters that it concatenates, and whether each is transposed."""
         links = {link.name: link for link in self.model.children()}
         for layer in self.layers:
             kind, link = layer["kind"], links.get(layer["name"])
@@ -101,7 +103,9 @@ class Trainer:
             for parameter, part in zip(parameters, np.split(whole, len(parameters), axis=-1)):
                 array = part.T if transposed else part
                 if array.shape != parameter.shape:
-                    raise ValueError("%s: Chainer has %s, the weights %s" % (name, parameter.shape, array.shape))
+                    raise ValueError(
+                        "%s: Chainer has shape %s, the weights have %s" % (name, parameter.shape, array.shape)
+                    )
                 parameter.array[...] = array
 
     def parameters(self):
@@ -128,7 +132,7 @@ class Trainer:
         index = self.order[number]
         loss = self.loss(self._logits(self.inputs[index]), self.labels[index])
         self.model.cleargrads()
-        # None but with loss scaling. Chainer tells it only to a loss function that the optimiser calls itself.
+        # None without loss scaling. Chainer passes it only to a loss function that the optimiser calls itself.
         loss.backward(loss_scale=self.optimizer._loss_scale)
         if self.rates is not None:
             set_rate(self.optimizer, float(self.rates[number]))

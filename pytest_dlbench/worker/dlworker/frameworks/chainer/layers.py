@@ -1,4 +1,4 @@
-"""Every kind of layer as Chainer's links and functions, those among them that it lacks, and the network of them."""
+"""Every kind of layer as Chainer links and functions, written here where Chainer lacks them, and their network."""
 
 from functools import partial
 
@@ -12,19 +12,19 @@ from dlworker.graph import is_chain, run, wired
 
 
 def flatten(x):
-    """Every example as a vector; F.flatten makes one vector of the batch."""
+    """Each example as a vector; F.flatten would make one vector of the whole batch."""
     return F.reshape(x, (len(x), -1))
 
 
 def uneven_average_pooling(x, window, stride, sides):
-    """Average pooling whose padding differs between the sides; F.average_pooling_2d counts its padding in."""
+    """Average pooling with asymmetric padding; F.average_pooling_2d includes the padding in the mean."""
     one = np.ones((1, 1) + x.shape[2:], x.dtype)
     total, share = (F.average_pooling_2d(F.pad(values, sides, "constant"), window, stride) for values in (x, one))
     return total / F.broadcast_to(share, total.shape)
 
 
 def concat(*values, axis):
-    """Several values side by side; F.concat takes them as one list."""
+    """Concatenate several values; F.concat takes them as one list."""
     return F.concat(values, axis)
 
 
@@ -41,10 +41,10 @@ class StepwiseLinear(Linear):
 
 
 class SequenceLSTM(L.LSTM):
-    """L.LSTM over a batch of sequences; gives all outputs or the last, and the state it ends in.
+    """L.LSTM over a batch of sequences; returns all outputs or the last one, and the final state.
 
-    Sequences that end early are sorted, the longest first, as L.LSTM wants them: the batch of a step holds those that
-    have not ended. (L.NStepLSTM sorts by itself, but stacks its gates' arrays anew at every step.)
+    Sequences of different lengths are sorted, longest first, as L.LSTM requires: the batch of a step holds those that
+    have not ended. (L.NStepLSTM sorts by itself, but stacks its gates' arrays again at every step.)
     """
 
     def __init__(self, layer):
@@ -66,19 +66,19 @@ class SequenceLSTM(L.LSTM):
         step = super().forward
         outputs = [step(values) for values in steps]
         state = [self.c, self.h]
-        # What it holds is the whole graph of this batch.
+        # Its state holds the whole graph of this batch.
         self.reset_state()
         return (F.swapaxes(F.pad_sequence(outputs), 0, 1) if self.gives_sequence else state[1]), state
 
 
 def interleaved(array):
-    """Gates i, f, g, o side by side, as L.LSTM has them: g, i, f, o of the first unit, then of the next."""
+    """Gates i, f, g, o in L.LSTM's order: g, i, f, o of the first unit, then of the next."""
     gates = array.reshape(array.shape[:-1] + (4, -1))[..., [2, 0, 1, 3], :]
     return gates.swapaxes(-1, -2).reshape(array.shape)
 
 
 class SequenceGRU(chainer.Chain):
-    """L.NStepGRU over a batch of sequences, as SequenceLSTM; L.GRU resets the state before its product."""
+    """L.NStepGRU over a batch of sequences, as SequenceLSTM; L.GRU applies the reset gate before the product."""
 
     def __init__(self, layer):
         super().__init__()
@@ -94,7 +94,7 @@ class SequenceGRU(chainer.Chain):
         return (F.pad_sequence(outputs, length=x.shape[1]) if self.gives_sequence else state[0]), state
 
 
-# Every kind of layer is a function of the layer that gives links and functions, to be called one after the other.
+# For each kind of layer, a function of the layer that returns links and functions to call one after the other.
 
 
 def conv2d(layer):
@@ -106,7 +106,7 @@ def conv2d(layer):
 
 def max_pool(layer):
     pad, before = _padding(layer, -np.inf)
-    # Without cover_all=False a window that is only partly filled would count, too.
+    # Without cover_all=False, partly filled windows would count, too.
     pool = partial(F.max_pooling_2d, ksize=layer["window"], stride=layer["stride"], pad=pad, cover_all=False)
     return before + [pool]
 
@@ -117,7 +117,7 @@ def avg_pool(layer):
         return [partial(uneven_average_pooling, window=window, stride=stride, sides=_sides(layer))]
     pad = tuple(first for first, _ in layer["padding"])
     if any(pad):
-        # No value for the padding: it is not counted. F.average_pooling_2d has no such choice.
+        # pad_value=None excludes the padding from the mean. F.average_pooling_2d has no such option.
         return [partial(F.average_pooling_nd, ksize=window, stride=stride, pad=pad, pad_value=None)]
     return [partial(F.average_pooling_2d, ksize=window, stride=stride)]
 
@@ -171,14 +171,14 @@ def _sides(layer):
 
 
 def _padding(layer, value):
-    """The padding that the function does itself, and the function that must come before it."""
+    """The padding that the function does itself, and the padding functions that must precede it."""
     if all(first == last for first, last in layer["padding"]):
         return tuple(first for first, _ in layer["padding"]), []
     return (0, 0), [partial(F.pad, pad_width=_sides(layer), mode="constant", constant_values=value)]
 
 
 class Network(chainer.Chain):
-    """The neutral network; a layer's link bears its name."""
+    """The neutral network; each link has the name of its layer."""
 
     def __init__(self, network):
         super().__init__()
@@ -200,7 +200,7 @@ class Network(chainer.Chain):
         return x
 
     def _graph(self, x):
-        """Where layers do not simply follow each other, or hand on more than their output."""
+        """The output of a network that is not a chain, or whose layers pass on more than their output."""
         steps, lengths, states = {}, {}, {}
         for name, step in self.steps:
             steps.setdefault(name, []).append(step)

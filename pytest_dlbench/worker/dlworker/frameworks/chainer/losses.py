@@ -1,10 +1,10 @@
-"""The mean loss of Chainer, by its name: a function network -> (logits, labels) -> loss."""
+"""Chainer's mean losses, by name: functions network -> (logits, labels) -> loss."""
 
 import chainer.functions as F  # noqa: N812 - the names they have in Chainer's own documentation
 
 
 def cross_entropy(network):
-    # There is no class -1.
+    # No class is -1: nothing is ignored.
     ignored = -1 if network.get("ignored") is None else network["ignored"]
 
     def loss(logits, labels):

@@ -1,4 +1,4 @@
-"""Chainer's optimisers, and update rules where its own compute something else than the canonical update."""
+"""Chainer's optimisers, and update rules where its own differ from the canonical update."""
 
 from math import sqrt
 
@@ -11,9 +11,9 @@ from dlworker.frameworks.chainer.precision import GradientClipping
 
 
 class SGDRule(MomentumSGDRule):
-    """Momentum without rates in the velocity, and steps that may look ahead from the new velocity.
+    """Momentum without the learning rate in the velocity, optionally Nesterov from the new velocity.
 
-    The velocity of Chainer's MomentumSGD holds the rates of old, which matters where they change. NesterovAG adds
+    The velocity of Chainer's MomentumSGD contains past learning rates, which matters when they change. NesterovAG adds
     momentum² times the new velocity, where its own source (arXiv 1212.0901) has the old one.
     """
 
@@ -36,7 +36,7 @@ class SGD(chainer.optimizers.MomentumSGD):
 
 
 class Adam(chainer.optimizers.Adam):
-    """Chainer's adds epsilon to the root before that is corrected: so it gets a corrected one."""
+    """Chainer's Adam adds epsilon before the bias correction, so it gets a corrected epsilon."""
 
     def __init__(self, epsilon, **kwargs):
         super().__init__(**kwargs)
@@ -48,7 +48,7 @@ class Adam(chainer.optimizers.Adam):
 
 
 class RatedAdaDeltaRule(AdaDeltaRule):
-    """Chainer's own has no learning rate."""
+    """AdaDelta with a learning rate, which Chainer's lacks."""
 
     def update_core(self, param):
         squares, changes, settings = self.state["msg"], self.state["msdx"], self.hyperparam
@@ -73,7 +73,7 @@ class AdaDelta(chainer.optimizers.AdaDelta):
         return RatedAdaDeltaRule(self.hyperparam)
 
 
-# Every optimiser is a function (settings, whether rates change) -> Chainer optimizer.
+# For each optimiser, a function (settings, whether rates change) -> Chainer optimizer.
 
 
 def sgd(settings, has_schedule):
@@ -100,7 +100,7 @@ OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop
 
 
 def optimizer_of(model, recipe):
-    """The optimiser of a recipe, set up for a model."""
+    """The recipe's optimiser, set up for a model."""
     settings = recipe["optimizer"]
     optimizer = OPTIMIZERS[settings["kind"]](settings, bool(recipe.get("schedule")))
     is_mixed = recipe["precision"] == "float16"
@@ -112,7 +112,7 @@ def optimizer_of(model, recipe):
         clipping = GradientClipping if is_mixed else chainer.optimizer_hooks.GradientClipping
         optimizer.add_hook(clipping(recipe["clip_norm"]))
     if settings.get("weight_decay"):
-        # Of each parameter, not of the optimiser: what is clipped, and scaled, is the gradient of the loss alone.
+        # A hook of each parameter, not of the optimiser: only the gradient of the loss is clipped and scaled.
         for parameter in model.params():
             parameter.update_rule.add_hook(chainer.optimizer_hooks.WeightDecay(settings["weight_decay"]))
     return optimizer

@@ -1,6 +1,6 @@
-"""Chainer's mixed16: parameters and values of float16, updates of float32, a scaled loss; and what stays float32 in it.
+"""Chainer's mixed16 (float16 parameters and values, float32 updates, a scaled loss), and what stays float32 in it.
 
-NumPy adds up values of float16 one by one in float16, but for what it multiplies: a sum of thousands stands still.
+Outside of matrix products NumPy adds up float16 values one by one in float16, where sums of thousands stagnate.
 """
 
 from math import sqrt
@@ -14,19 +14,19 @@ MIXED = {"float16": chainer.mixed16}
 
 
 def widened(x, compute, **settings):
-    """What a function makes of values in float32 or more, in the type that they had."""
+    """Compute in float32 or wider, and cast the result back to the type of x."""
     return F.cast(compute(F.cast(x, np.promote_types(x.dtype, np.float32)), **settings), x.dtype)
 
 
 def with_bias(y, bias):
-    """A bias for every channel or feature whose gradient is added up in float32."""
+    """Add a bias per channel or feature, whose gradient is summed in float32."""
     if bias is None:
         return y
     return F.cast(F.bias(F.cast(y, np.float32), F.cast(bias, np.float32)), y.dtype)
 
 
 class Convolution2D(L.Convolution2D):
-    """Chainer's own, but for the bias in float16."""
+    """Chainer's own, except for the bias in float16."""
 
     def forward(self, x):
         if x.dtype != np.float16:
@@ -35,7 +35,7 @@ class Convolution2D(L.Convolution2D):
 
 
 class Linear(L.Linear):
-    """Chainer's own, but for the bias in float16."""
+    """Chainer's own, except for the bias in float16."""
 
     def forward(self, x, n_batch_axes=1):
         if x.dtype != np.float16:
@@ -45,7 +45,7 @@ class Linear(L.Linear):
 
 
 class EmbedID(L.EmbedID):
-    """Chainer's own of float32, whose rows are rounded behind it: there the gradients of a token are added up."""
+    """Chainer's own in float32, whose output is rounded: the gradients of a token are summed in float32."""
 
     def __init__(self, vocabulary, size):
         self.given = chainer.get_dtype()
@@ -57,7 +57,7 @@ class EmbedID(L.EmbedID):
 
 
 class GradientClipping:
-    """Clipping of gradients that are scaled: Chainer's own compares them as they are, and squares them in float16."""
+    """Clipping of scaled gradients: Chainer's own neither unscales them nor squares them in float32."""
 
     name = "GradientClipping"
     timing = "pre"

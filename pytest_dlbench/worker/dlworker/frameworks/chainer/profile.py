@@ -1,10 +1,10 @@
-"""Chainer's own timer of functions: forward and backward; an optimiser's update is no function, and is not told."""
+"""Chainer's own function timer: forward and backward. An optimiser's update is not a function, so it is missing."""
 
 from chainer.function_hooks import TimerHook
 
 
 class OwnTimes(TimerHook):
-    """Time in each function itself: a backward pass is made of functions, whose time the hook counts twice."""
+    """Exclusive time of each function: a backward pass consists of functions, whose time the hook counts twice."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""CNTK 2: a graph of cntk.layers, trained by a Trainer that is fed a minibatch of NumPy arrays a step.
+"""CNTK 2: a graph of cntk.layers, trained by a Trainer that is fed a minibatch of NumPy arrays in each step.
 
 Images are channels first and dense weights (inputs, outputs): CNTK's own layout is the canonical one.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from dlworker.protocol import RequestError
 
 with warnings.catch_warnings():
-    # It warns of every Linux but Ubuntu 16.04, and of CUDA's libraries, which its CPU build does not use.
+    # It warns about every Linux except Ubuntu 16.04, and about CUDA libraries, which its CPU build does not use.
     warnings.simplefilter("ignore")
     import cntk as C  # noqa: N812 - the name it has in CNTK's own tutorials
 
@@ -22,17 +22,17 @@ SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "lengths", "s
 
 
 def configure(threads):
-    """Threads of its OpenMP runtime, which its own kernels and MKL use."""
+    """Set the threads of its OpenMP runtime, which its own kernels and MKL use."""
     C.cntk_py.set_max_num_cputhreads(threads)
 
 
 def threads():
-    """The most threads of that runtime, as CNTK reads it back."""
+    """The maximum number of threads of that runtime, as CNTK reports it."""
     return C.cntk_py.get_max_num_cputhreads()
 
 
 def versions():
-    """CNTK alone: MKL and OpenMP are inside the wheel and tell no version."""
+    """CNTK only: MKL and OpenMP are inside the wheel and report no version."""
     return {"cntk": C.__version__.strip()}
 
 
@@ -41,7 +41,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu":
-            raise RequestError("unsupported", "CNTK is installed as its CPU build, which has no device %r" % device)
+            raise RequestError("unsupported", "the installed CNTK is a CPU build, which has no device %r" % device)
         C.device.try_set_default_device(C.device.cpu())
         self.dtype, self.network, self.rate = np.dtype(recipe["precision"]).type, network, None
         with C.default_options(dtype=self.dtype):
@@ -59,7 +59,9 @@ class Trainer:
             return C.input_variable(self.logits.shape)
         axis = self.logits.dynamic_axes[1]
         if any(row.padding is not None and row.variable.dynamic_axes[1] == axis for row in self.sequences):
-            raise RequestError("unsupported", "CNTK computes no steps behind the end of a sequence, which have labels")
+            raise RequestError(
+                "unsupported", "CNTK computes no steps after the end of a sequence, but these have labels"
+            )
         return C.sequence.input_variable((), sequence_axis=axis)
 
     def _make_trainer(self, recipe):
@@ -87,7 +89,7 @@ class Trainer:
         for name, parameter in self.weights.items():
             if weights is not None:
                 array = cntk_gates(weights[name]) if name.split(".")[0] in recurrent else weights[name]
-                # A bias of a convolution is one value for each channel, row 1, column 1.
+                # A convolution's bias has shape (channels, 1, 1).
                 parameter.value = array.astype(self.dtype).reshape(parameter.shape)
 
     def parameters(self):
@@ -104,7 +106,7 @@ class Trainer:
         self.rates = rates
 
     def feed(self, inputs, labels):
-        # CNTK has no data sets on its device: a minibatch is copied from NumPy arrays in each step.
+        # CNTK keeps no data sets on its device: each step copies a minibatch from NumPy arrays.
         self.inputs, self.labels = np.array(inputs, dtype=self.dtype), self._labels(np.asarray(labels))
 
     def _labels(self, labels):
@@ -124,12 +126,12 @@ class Trainer:
         arguments[self.y] = self.labels[index]
         self.trainer.train_minibatch(arguments)
         loss = self.trainer.previous_minibatch_loss_average
-        # A loss that is the mean already is divided once more.
+        # The trainer divides a loss that is already the mean once more.
         return loss * self.trainer.previous_minibatch_sample_count if self.is_mean else loss
 
     def outputs(self, inputs, batch_size):
         inputs = np.array(inputs, dtype=self.dtype)
         for first in range(0, len(inputs), batch_size):
-            # Out of a trainer, dropout is off and batch normalisation takes the running statistics. Of sequences there
-            # is a list of arrays, here of one length.
+            # Outside a trainer, dropout is off and batch normalisation uses the running statistics. Sequences come as a
+            # list of arrays, here of one length.
             yield np.array(self.logits.eval(self._arguments(inputs[first : first + batch_size])))

@@ -1,7 +1,7 @@
-"""The layers of the CNTK builder, of cntk.layers where that has them.
+"""The layers of the CNTK builder, from cntk.layers where available.
 
-A row of tokens becomes a sequence of CNTK's, which has a dynamic axis and the length of each row: what stands behind a
-row's end is never fed, and a layer behind the embedding sees one step.
+A row of tokens becomes a CNTK sequence, with a dynamic axis and each row's own length: what follows a row's end is
+never fed, and a layer after the embedding sees one step.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
-# Every layer is a function (layer, x, settings) -> (output, {canonical role: parameter}).
+# For each kind of layer, a function (layer, x, settings) -> (output, {canonical role: parameter}).
 
 
 def conv2d(layer, x, settings):
@@ -36,7 +36,7 @@ def dense(layer, x, settings):
 
 
 def _initializer(settings):
-    # The default of cntk.layers. Its seed is the layer's own: with set_fixed_random_seed all layers would start alike.
+    # The default of cntk.layers, seeded per layer: with set_fixed_random_seed all layers would start alike.
     return C.glorot_uniform(seed=settings["seed"])
 
 
@@ -45,7 +45,7 @@ def _weight_and_bias(function, layer):
 
 
 def grouped_conv2d(layer, x, settings):
-    """C.layers.Convolution2D refuses groups, which the operation below it has."""
+    """C.layers.Convolution2D refuses groups, which the underlying operation supports."""
     automatic, x = _padded(layer, layer["kernel"], x, 0.0)
     filters, channels = layer["output"][0], layer["input"][0] // layer["groups"]
     shape, dtype = [filters, channels] + layer["kernel"], settings["dtype"]
@@ -70,12 +70,12 @@ def avg_pool(layer, x, settings):
     pooled = C.layers.AveragePooling(window, strides=stride, pad=automatic, name=layer["name"])(padded)
     if padded is x:
         return pooled, {}
-    # CNTK leaves out the padding that is its own; what C.pad added is counted as part of the image.
+    # CNTK excludes its own padding from the mean, but counts what C.pad added as part of the image.
     return pooled * C.constant(_window_shares(layer, automatic), dtype=settings["dtype"]), {}
 
 
 def _window_shares(layer, automatic):
-    """For every output, the size of its window over the part of it that lies in the image, as 1×H×W."""
+    """For every output, its window's size divided by the part inside the image, as 1×H×W."""
     shares = [np.ones(size) for size in layer["output"][1:]]
     for axis in (0, 1):
         if not automatic[axis]:
@@ -86,7 +86,7 @@ def _window_shares(layer, automatic):
 
 
 def _padded(layer, window, x, value):
-    """For rows and columns, whether CNTK's own padding is the wanted one; and x with what it does not pad itself."""
+    """For rows and columns, whether CNTK pads them as wanted; and x padded where it does not."""
     axes = zip(layer["input"][1:], window, layer["stride"], layer["padding"], layer["output"][1:])
     automatic = tuple(_pads_itself(*axis) for axis in axes)
     sides = [(0, 0) if own else tuple(pad) for own, pad in zip(automatic, layer["padding"])]
@@ -96,8 +96,8 @@ def _padded(layer, window, x, value):
 
 
 def _pads_itself(size, window, stride, padding, outputs):
-    """Is this what pad=True means? It is faster than C.pad, and never counts nor takes a padded value in pooling."""
-    # CNTK gives ceil(size / stride) outputs and centres the windows, with its own rounding.
+    """Whether pad=True pads like this. It is faster than C.pad, and pooling ignores its padding."""
+    # CNTK computes ceil(size / stride) outputs and centres the windows, with its own rounding.
     rest = size - 1 - (outputs - 1) * stride
     before = (window - 1) // 2 - rest // 2
     fits = outputs == -(-size // stride) and window <= size
@@ -107,8 +107,8 @@ def _pads_itself(size, window, stride, padding, outputs):
 def batch_norm(layer, x, settings):
     channels, dtype = layer["input"][:1], settings["dtype"]
     scale, shift = C.parameter(channels, init=1, dtype=dtype), C.parameter(channels, init=0, dtype=dtype)
-    # cntk.layers starts from a variance of 0 and a count of 0, which makes the first batch the whole of the running
-    # statistics (and an evaluation before it an error). Counted from 1, they start where they are and then decay.
+    # cntk.layers starts from a variance of 0 and a count of 0, so that the first batch replaces the running statistics
+    # entirely (and evaluating before it is an error). With a count of 1 they keep their initial values and then decay.
     mean, variance = C.constant(0, channels, dtype=dtype), C.constant(1, channels, dtype=dtype)
     count = C.constant(1, (), dtype=dtype)
     normalized = C.batch_normalization(
@@ -132,7 +132,7 @@ def _time_constant(decay, batch_size):
 
 
 def local_response_norm(layer, x, settings):
-    # As ours, CNTK's alpha is divided by the size, whatever its documentation says.
+    # CNTK divides alpha by the size, as we do, whatever its documentation says.
     bias, alpha, beta = layer["k"], layer["alpha"], layer["beta"]
     return C.local_response_normalization(x, layer["size"] // 2, bias, alpha, beta, name=layer["name"]), {}
 
@@ -142,14 +142,14 @@ def pad_channels(layer, x, settings):
 
 
 def embedding(layer, tokens, settings):
-    """The rows of ``tokens``, Tokens, whose sequence is made here, or known where others read the same."""
-    # Embeddings of the same tokens have one dynamic axis, so that they can meet again.
+    """Embed ``tokens`` (Tokens); their sequence is created here, or reused where another layer reads the same."""
+    # Embeddings of the same tokens share one dynamic axis, so that branches can be merged again.
     key, sequences = (tokens.first, tokens.last, layer["padding"]), settings["sequences"]
     if key not in sequences:
         sequences[key] = Sequences(tokens, layer["padding"], settings["dtype"])
     shape = (layer["vocabulary"], layer["output"][-1])
     weight = C.parameter(shape, init=_initializer(settings), dtype=settings["dtype"])
-    # C.layers.Embedding would multiply rows of zeros and a one.
+    # C.layers.Embedding would multiply one-hot rows.
     return C.gather(weight, sequences[key].variable), {"weight": weight}
 
 
@@ -182,19 +182,19 @@ LAYERS = {
 
 
 def lstm(layer, settings):
-    """A step, and its parameters by role."""
+    """The step function, and its parameters by role."""
     cell = C.layers.LSTM(layer["units"], init=_initializer(settings), name=layer["name"])
     return cell, {"weight": cell.W, "recurrent": cell.H, "bias": cell.b}
 
 
 def cntk_gates(array):
-    """An LSTM's columns: CNTK has the cell before the forget gate."""
+    """An LSTM's columns in CNTK's order, with the cell before the forget gate."""
     i, f, g, o = np.split(array, 4, axis=-1)
     return np.concatenate([i, g, f, o], axis=-1)
 
 
 def gru(layer, settings):
-    """As lstm. C.layers.GRU resets the state before its product, and has one bias."""
+    """As lstm. C.layers.GRU applies the reset gate before the product, and has one bias."""
     units, dtype = layer["units"], settings["dtype"]
     shapes = {"weight": (layer["input"][1], 3 * units), "recurrent": (units, 3 * units)}
     own = {role: C.parameter(shape, init=_initializer(settings), dtype=dtype) for role, shape in shapes.items()}
@@ -220,7 +220,7 @@ KINDS = {*LAYERS, *CELLS, *MERGES}
 
 
 class Tokens:
-    """A part of the rows of tokens, from ``first`` to before ``last``: what an embedding reads is fed as a sequence."""
+    """Columns ``first`` up to but excluding ``last`` of the token rows: an embedding's input is fed as a sequence."""
 
     def __init__(self, first, last):
         self.first, self.last = first, last
@@ -230,7 +230,7 @@ class Tokens:
 
 
 class Sequences:
-    """An input of CNTK's, and what is fed to it."""
+    """A CNTK input, and what is fed to it."""
 
     def __init__(self, tokens, padding, dtype):
         self.tokens, self.padding = tokens, padding
@@ -245,7 +245,7 @@ class Sequences:
 
 
 class Network:
-    """The logits of x or of rows of tokens, the sequences to feed, and every parameter by its canonical name."""
+    """The logits of x or of rows of tokens, the sequences to feed, and each parameter by its canonical name."""
 
     def __init__(self, network, x, dtype, batch_size, seed):
         self.sequences = {}
@@ -257,7 +257,9 @@ class Network:
     def _layer(self, layer, values):
         kind, x, settings = layer["kind"], values[0], dict(self.settings, seed=self.seeds[layer["name"]])
         if kind in ("flatten", "batch_norm") and len(layer["input"]) == 2:
-            raise RequestError("unsupported", "CNTK's sequences have no fixed number of steps for a layer %s" % kind)
+            raise RequestError(
+                "unsupported", "CNTK's sequences lack the fixed number of steps that a layer %s needs" % kind
+            )
         if kind in MERGES:
             return MERGES[kind](layer, values)
         if kind in CELLS:

@@ -1,4 +1,4 @@
-"""CNTK's losses: each is a function (network, logits, labels) -> the loss of every answer."""
+"""CNTK's losses: functions (network, logits, labels) -> loss of each answer."""
 
 import cntk as C  # noqa: N812 - the name it has in CNTK's own tutorials
 

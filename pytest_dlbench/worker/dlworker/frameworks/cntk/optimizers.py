@@ -1,6 +1,6 @@
-"""CNTK's own learners, and updates written in its operations where these compute something else.
+"""CNTK's own learners, and updates written in its operations where those differ from the canonical ones.
 
-An update is a function (settings, numbers of the step, parameter, gradient) -> assignment of the parameter.
+An update is a function (settings, values of the step, parameter, gradient) -> assignment of the parameter.
 """
 
 import cntk as C  # noqa: N812 - the name it has in CNTK's own tutorials
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def slot(parameter):
-    """Zeros of the shape of a parameter."""
+    """Zeros with the shape of a parameter."""
     return C.constant(0, shape=parameter.shape, dtype=parameter.dtype)
 
 
@@ -37,7 +37,7 @@ def adadelta(settings, now, p, gradient):
     square = C.assign(square, rho * square + (1 - rho) * C.square(gradient))
     step = C.sqrt(moved + epsilon) / C.sqrt(square + epsilon) * gradient
     moved = C.assign(moved, rho * moved + (1 - rho) * C.square(step))
-    # What nothing is computed from would be left out.
+    # CNTK would prune an assignment that nothing depends on.
     return C.combine([C.assign(p, p - now["rate"] * step), moved])
 
 
@@ -51,24 +51,24 @@ OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop
 
 
 def clipped(gradients, length):
-    """All gradients together no longer than this."""
+    """The gradients, clipped by their global norm."""
     squares = [C.reduce_sum(C.square(gradient), axis=C.Axis.all_static_axes()) for gradient in gradients]
     factor = C.element_min(1.0, length / C.sqrt(sum(squares[1:], squares[0])))
     return [gradient * factor for gradient in gradients]
 
 
 class OwnLearner:
-    """What CNTK's learners are not: clipping by the norm of all gradients together, and what changes from step to step.
+    """What CNTK's learners lack: clipping by the global norm, and values that change from step to step.
 
-    The rate is a factor of CNTK's velocity, so that it must stay. Its Adam adds epsilon to the root before that is
-    corrected, and its RMSprop is another method, which stretches and shrinks its steps.
+    CNTK multiplies the rate into the velocity, so the rate must not change. Its Adam adds epsilon before the bias
+    correction, and its RMSprop is a different method, which grows and shrinks its steps.
     """
 
     def __init__(self, parameters, recipe, answers, dtype):
         self.settings, self.answers, self.clip_norm = recipe["optimizer"], answers, recipe.get("clip_norm")
         self.now = {name: C.constant(1, shape=(), dtype=dtype) for name in ("rate", "first", "second")}
         self.dtype, self.taken = dtype, 0
-        # CNTK counts arguments, and would count self.
+        # CNTK counts arguments, and would count self, too.
         self.native = C.universal(lambda own, gradients: self._updates(own, gradients), parameters)  # noqa: PLW0108
 
     def _updates(self, parameters, gradients):
@@ -80,7 +80,7 @@ class OwnLearner:
         return C.combine([rule(self.settings, self.now, *pair) for pair in zip(parameters, gradients)])
 
     def before_step(self, rate):
-        """What the next update takes."""
+        """Set the values that the next update reads."""
         self.taken += 1
         self._set("rate", rate)
         if self.settings["kind"] == "adam":
@@ -92,9 +92,9 @@ class OwnLearner:
 
 
 class NativeLearner:
-    """One of CNTK's own, with a rate that stays.
+    """One of CNTK's own learners, with a constant rate.
 
-    The trainer sums gradients over a minibatch: a rate that is said to be for one of this size makes it the mean.
+    The trainer sums gradients over a minibatch: a rate declared for a minibatch of this size makes the sum a mean.
     """
 
     def __init__(self, parameters, settings, answers):
@@ -102,7 +102,7 @@ class NativeLearner:
         self.native = NATIVE[settings["kind"]](parameters, settings, rate, answers)
 
     def before_step(self, rate):
-        """Nothing changes."""
+        """Does nothing: the rate is constant."""
 
 
 def native_sgd(parameters, settings, rate, answers):
@@ -116,7 +116,7 @@ def native_sgd(parameters, settings, rate, answers):
 
 
 def native_adadelta(parameters, settings, rate, answers):
-    # With a size of its own it would take the sum of the gradients, which is not the same for epsilon.
+    # With its own minibatch size it would use the sum of the gradients, for which epsilon has another effect.
     ignore = C.learners.IGNORE
     return C.adadelta(parameters, rate, rho=settings["rho"], epsilon=settings["epsilon"], minibatch_size=ignore)
 

@@ -1,4 +1,4 @@
-"""CNTK's own timing of the nodes of a graph; what a learner does is in no node of it."""
+"""CNTK's own timing of the nodes of a graph, which does not include a learner's work."""
 
 import os
 import re
@@ -12,26 +12,26 @@ NODE = r"^(\S+?)\d*\s+forward avg (\S+)s, backward avg (\S+)s \(fwd# (\d+)\|bwd#
 
 
 def profile(run, trainer, device):
-    """{operator: seconds} of what ``run`` does, forward and backward apart, to the microsecond for each node."""
+    """{operator: seconds} of what ``run`` does, forward and backward separately, to the microsecond per node."""
     return node_seconds(run, trainer.trainer)
 
 
 def node_seconds(run, trainer):
-    """The same of CNTK's own trainer, which adds a number to the name of every node: Convolution24."""
+    """The same for CNTK's own trainer, which appends a number to each node's name: Convolution24."""
     C.debugging.set_node_timing(True)
     try:
         run()
     finally:
-        # set_node_timing(False) asks for a function by a name that it has not.
+        # set_node_timing(False) calls a function by a name that does not exist.
         C.cntk_py.disable_node_timeing()
-    nodes = re.findall(NODE, _told_to_standard_error(trainer.print_node_timing), re.MULTILINE)
+    nodes = re.findall(NODE, _captured_standard_error(trainer.print_node_timing), re.MULTILINE)
     forward = summed({name: float(mean) * int(times)} for name, mean, _, times, _ in nodes)
     backward = summed({name + " backward": float(mean) * int(times)} for name, _, mean, _, times in nodes)
     return {name: taken for name, taken in summed([forward, backward]).items() if taken > 0}
 
 
-def _told_to_standard_error(call):
-    """What C++ code writes there."""
+def _captured_standard_error(call):
+    """What C++ code writes to standard error during a call."""
     usual = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)

@@ -24,9 +24,9 @@ def configure(threads):
 
 
 def threads():
-    """The threads of XLA's CPU pool, counted among those of this process by their name; None if there are none.
+    """The threads of XLA's CPU pool, counted by thread name within this process; None if there are none.
 
-    Neither JAX nor XLA has a function that tells their number. They start with the first device, and stay.
+    Neither JAX nor XLA has a function for their number. They start with the first device, and stay.
     """
     jax.devices()
     return sum(name.endswith("XLAEigen") for name in _thread_names()) or None
@@ -34,7 +34,7 @@ def threads():
 
 def _thread_names():
     for path in glob("/proc/self/task/*/comm"):
-        # A thread may have ended since.
+        # A thread may have ended in the meantime.
         with suppress(OSError), open(path) as file:
             yield file.read().strip()
 
@@ -55,11 +55,11 @@ class Trainer:
         self.network, self.layers = network, network["layers"]
         self.device = _find(device)
         if device != "cpu" and not mixed:
-            # By default XLA may round what it multiplies on a GPU to 10 binary digits.
+            # By default XLA may round the operands of products on a GPU to 10 binary digits (TF32).
             jax.config.update("jax_default_matmul_precision", "float32")
         self.key = jax.random.key(seed)
         native = own_weights(self.layers, self.key) if weights is None else to_native(self.layers, weights)
-        # All of a step is put on the device here: what was not would make the second step compile anew.
+        # Everything a step uses is put on the device here: otherwise the second step would be compiled again.
         self.weights = jax.tree.map(lambda array: jax.device_put(array.astype(self.dtype), self.device), native)
         self.states = jax.device_put(first_states(self.layers, self.dtype), self.device)
         transforms = optimizer(recipe)
@@ -79,7 +79,7 @@ class Trainer:
         return shapes
 
     def peak_device_bytes(self):
-        # None of a processor's memory, which XLA does not count.
+        # None on the CPU, whose memory XLA does not count.
         counts = self.device.memory_stats()
         return None if counts is None else counts.get("peak_bytes_in_use")
 
@@ -125,7 +125,7 @@ def _find(device):
     try:
         return jax.devices(platform)[int(number or 0)]
     except (RuntimeError, IndexError) as error:
-        raise RequestError("unsupported", "JAX finds no %s: %s" % (device, error))
+        raise RequestError("unsupported", "JAX found no %s: %s" % (device, error))
 
 
 def _compiled_step(network, transforms, apply):
@@ -145,7 +145,7 @@ def _compiled_step(network, transforms, apply):
         updates = jax.tree.map(lambda update: -rates[number] * update, updates)
         return optax.apply_updates(weights, updates), new_states, slots, loss
 
-    # The old weights, states and slots are never read again: XLA may write the new ones in their place.
+    # The old weights, states and slots are not read again: XLA may overwrite them with the new ones.
     return jax.jit(step, donate_argnums=(0, 1, 2))
 
 

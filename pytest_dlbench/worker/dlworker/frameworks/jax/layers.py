@@ -1,4 +1,4 @@
-"""The layers of a neutral network as functions of JAX, and the network that they make. Images are channels last."""
+"""The layers of a neutral network as JAX functions, and the network they form. Images are channels last."""
 
 import jax
 import jax.numpy as jnp
@@ -7,9 +7,9 @@ from jax import lax
 from dlworker.frameworks.jax.precision import in_float32, multiplied, rounded, widened
 from dlworker.graph import is_chain, run, wired
 
-# Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm has a state, too; recurrent layers
-# and those of several inputs are called by what they need. Arrays of one axis, biases among them, are never of 16 bits:
-# what is added to x is rounded behind it, so that gradients are summed up as float32, and statistics are those of it.
+# Every layer is a function (layer, parameters, x, key, training) -> x. Batch norm also has a state; recurrent layers
+# and layers with several inputs have signatures of their own. One-dimensional arrays such as biases never have 16 bits:
+# they are added in float32 and the sum is rounded, so that gradients are summed, and statistics taken, in float32.
 
 
 def biased(layer, parameters, x):
@@ -99,7 +99,7 @@ def batch_norm(layer, parameters, state, x, training):
 
 
 def lstm_cell(units, parameters, state, projected):
-    """The state, hidden and cell, after one step; ``projected`` is what the step's input adds to the gates."""
+    """The state (hidden, cell) after one step; ``projected`` is the input's contribution to the gates."""
     hidden, cell = state
     gates = projected + hidden @ parameters["recurrent"]
     i, f, g, o = jnp.split(gates, 4, axis=1)
@@ -115,20 +115,20 @@ def gru_cell(units, parameters, state, projected):
     return ((1 - z) * new + z * hidden,)
 
 
-# Layers of several inputs are functions of these.
+# Layers with several inputs: functions of a list of values.
 MERGES = {"add": lambda values: sum(values[1:], values[0]), "concat": lambda values: jnp.concatenate(values, axis=-1)}
-# With a state: (layer, parameters, state, x, training) -> x and the new state.
+# Layers with a state: (layer, parameters, state, x, training) -> x and the new state.
 STATEFUL = {"batch_norm": batch_norm}
 CELLS = {"lstm": (lstm_cell, 2), "gru": (gru_cell, 1)}
 KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS}
 
 
 def recurrent(layer, parameters, x, lengths, start):
-    """Outputs of all steps or the last one, and the last state. Behind its length a sequence keeps its state."""
+    """Outputs of all steps or the last one, and the final state. A sequence keeps its state after its last step."""
     cell, parts = CELLS[layer["kind"]]
     units = layer["units"]
     state = start or (jnp.zeros((len(x), units), x.dtype),) * parts
-    # Inside of the loop, as Flax has it: one product for all steps before it makes XLA on a CPU slower by a third.
+    # Inside the loop, as in Flax: with one product for all steps before it, XLA on a CPU is slower by a third.
     xs = jnp.moveaxis(x, 1, 0)
 
     def step(state, now):
@@ -145,17 +145,17 @@ def recurrent(layer, parameters, x, lengths, start):
 
 
 def flattens_natively(layers):
-    """Whether images are flattened as they lie, in row, column, channel order, and weights are reordered for it.
+    """Whether images are flattened in memory order (row, column, channel) and weights are reordered to match.
 
-    Where branches meet, vectors of several orders would: there they are flattened in the canonical order.
+    In networks with branches, vectors of different orders could meet: there images are flattened in canonical order.
     """
     return is_chain(layers)
 
 
 def apply(layers, parameters, states, inputs, key, training, dtype=None):
-    """Logits and the new batch-norm states. The loop runs when XLA traces it, not in a step.
+    """Logits and the new batch-norm states. The loop runs when JAX traces it, not in a step.
 
-    Mixed precision has a ``dtype`` for what layers multiply and hand on. Nothing else is of 16 bits.
+    In mixed precision, ``dtype`` is the type of the operands and outputs of layers. Nothing else has 16 bits.
     """
     positions = {layer["name"]: position for position, layer in enumerate(layers)}
     new_states, lengths, ends = dict(states), {}, {}

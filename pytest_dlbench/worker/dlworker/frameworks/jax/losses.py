@@ -1,4 +1,4 @@
-"""The loss of every answer, 0 for those that do not count: functions (network, logits, labels) -> losses."""
+"""The loss of each answer, 0 for ignored ones: functions (network, logits, labels) -> losses."""
 
 import jax.numpy as jnp
 import optax
@@ -21,7 +21,7 @@ LOSSES = {
 
 
 def mean_loss(network, logits, labels):
-    """The mean of the answers that count."""
+    """The mean over the answers that are not ignored."""
     ignored = network.get("ignored")
     count = labels.size if ignored is None else (labels != ignored).sum()
     return LOSSES[network["loss"]](network, logits, labels).sum() / count

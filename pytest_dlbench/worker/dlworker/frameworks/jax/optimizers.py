@@ -1,10 +1,10 @@
-"""All of an update but the learning rate, which the step multiplies with: optax transforms by a recipe's settings."""
+"""Updates as optax transforms of a recipe's settings, without the learning rate, which the step multiplies in."""
 
 import optax
 
 
 def sgd(settings):
-    # Plain SGD is nothing but the rate.
+    # Plain SGD needs nothing besides the rate.
     decay = [optax.add_decayed_weights(settings["weight_decay"])] if settings["weight_decay"] else []
     trace = [optax.trace(decay=settings["momentum"], nesterov=settings["nesterov"])] if settings["momentum"] else []
     return decay + trace
@@ -26,7 +26,7 @@ OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop
 
 
 def optimizer(recipe):
-    """The transforms of a recipe in their order, as one."""
+    """The transforms of a recipe, chained in order."""
     clip = [optax.clip_by_global_norm(recipe["clip_norm"])] if recipe.get("clip_norm") else []
     transforms = clip + OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"])
     return optax.chain(*transforms) if transforms else optax.identity()

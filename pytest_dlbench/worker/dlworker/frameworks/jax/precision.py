@@ -1,18 +1,18 @@
-"""What of a network is of 16 bits in mixed precision, and what is not."""
+"""Which parts of a network have 16 bits in mixed precision."""
 
 import jax.numpy as jnp
 
-# The types of what layers multiply and hand on.
+# The type of the operands and outputs of layers.
 MIXED = {"bfloat16": jnp.bfloat16}
 
 
 def widened(x):
-    """x in float32, where it has 16 bits."""
+    """x in float32 if it has 16 bits."""
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def in_float32(operation):
-    """The same layer of what 16 bits are too few for: squares, logarithms, long sums."""
+    """The same layer in float32, for operations that need more than 16 bits: squares, logarithms, long sums."""
 
     def call(layer, parameters, x, key, training):
         return operation(layer, parameters, widened(x), key, training).astype(x.dtype)
@@ -25,9 +25,9 @@ def rounded(x, dtype):
 
 
 def multiplied(kind, parameters, dtype):
-    """Arrays of more than one axis in ``dtype``; rows of an embedding are rounded once they were read.
+    """Arrays with more than one axis in ``dtype``; rows of an embedding are rounded only after the lookup.
 
-    So the gradients of one row are summed up as float32.
+    So the gradients of a row are summed in float32.
     """
     if kind == "embedding":
         return parameters

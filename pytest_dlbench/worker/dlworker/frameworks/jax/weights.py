@@ -1,4 +1,4 @@
-"""What a network of JAX starts from: given weights in its own layout, or weights of its own."""
+"""Initial weights of a JAX network: given weights in its native layout, or its own initialisation."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ def to_native(layers, weights):
         if layer["kind"] in ("conv2d", "grouped_conv2d"):
             own["weight"] = own["weight"].transpose(2, 3, 1, 0)
         elif image and layer["kind"] in ("dense", "batch_norm"):
-            # Flattened images are row, column, channel here; the canonical order has the channel first.
+            # Flattened images are in row, column, channel order here; the canonical order has the channel first.
             own = {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
         if layer["kind"] == "dense":
             image = None
@@ -31,7 +31,7 @@ def _channels_last(array, image):
 
 
 def own_weights(layers, key):
-    """What Flax's layers start from: LeCun normal weights, orthogonal recurrent ones, zero biases."""
+    """Flax's default initialisation: LeCun normal weights, orthogonal recurrent weights, zero biases."""
     weights = {}
     for position, layer in enumerate(layers):
         if layer["kind"] in OWN:

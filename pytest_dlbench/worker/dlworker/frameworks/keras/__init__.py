@@ -1,7 +1,7 @@
-"""Keras 3: a Sequential, or a functional model for branches, and train_on_batch. KERAS_BACKEND chooses the back end.
+"""Keras 3: a Sequential, or a functional model for branches, and train_on_batch. KERAS_BACKEND selects the backend.
 
-Keras decides itself how a step is compiled (jit_compile="auto"): on TensorFlow a tf.function, with XLA only where there
-is a GPU; on JAX always jitted; on PyTorch not at all, every operator runs as Python reaches it.
+Keras decides how a step is compiled (jit_compile="auto"): on TensorFlow as a tf.function, with XLA only if there is a
+GPU; on JAX always jitted; on PyTorch not at all (eager).
 """
 
 import keras
@@ -21,7 +21,7 @@ SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "len
 
 
 def _taken_activations(layers):
-    """The activations that Keras's users write as an argument of a layer, by the name of that layer."""
+    """The activations that are usually an argument of the layer before, by that layer's name."""
     taken, before = {}, {"kind": None, "name": None}
     for layer, inputs, done in wired(layers):
         follows = inputs == (before["name"],) == done
@@ -33,7 +33,7 @@ def _taken_activations(layers):
 
 
 class Parts:
-    """The Keras layers of a network, made one after the other; those with weights by their neutral name."""
+    """Creates the Keras layers of a network one by one, and keeps those with weights by their neutral name."""
 
     def __init__(self, layers):
         self.weighted = {}
@@ -43,7 +43,7 @@ class Parts:
         self._starts = {layer["start"] for layer in layers if "start" in layer}
 
     def of(self, layer):
-        """What to call one after the other for a neutral layer: nothing, where another layer has taken it."""
+        """The Keras layers of a neutral layer, in order: none if it is another layer's activation argument."""
         name = layer["name"]
         if name in self._taken:
             return []
@@ -64,10 +64,10 @@ def build(network):
     inputs = keras.Input(_native_shape(network["input"]), dtype="int32" if "vocabulary" in network else None)
     parts, end = Parts(layers), []
     if layers[-1]["kind"] != "dense":
-        # On TensorFlow Keras's cross-entropy takes what went into a sigmoid for the logits; nothing went into this one.
+        # On TensorFlow, Keras's cross-entropy looks for the logits in the input of a sigmoid, which this one lacks.
         end = [keras.layers.Reshape(tuple(layers[-1]["output"]), name="logits")]
     if keras.config.dtype_policy().compute_dtype != keras.config.floatx():
-        # As Keras's guide to mixed precision ends a model: the loss is of float32.
+        # As in Keras's guide to mixed precision: the model ends in float32, and so does the loss.
         end.append(keras.layers.Activation("linear", dtype="float32", name="float32"))
     if is_chain(layers):
         stack = [made for layer in layers for made in parts.of(layer)]
@@ -77,7 +77,7 @@ def build(network):
 
 
 def _branched(layers, parts, inputs):
-    """What the layers make of the symbolic inputs."""
+    """The symbolic outputs of the layers."""
     masks, states = {}, {}
 
     def call(layer, values):
@@ -105,7 +105,7 @@ def _native_shape(shape):
     return tuple(shape[1:] + shape[:1]) if len(shape) == 3 and LAYOUT == "channels_last" else tuple(shape)
 
 
-# Where a Keras layer keeps an array, by kind and canonical role. A GRU has both of its biases in one array.
+# Where a Keras layer keeps an array, by kind and canonical role. A GRU keeps both biases in one array.
 ARRAYS = {"weight": "kernel", "bias": "bias"}
 ARRAYS_OF = {
     "batch_norm": {"scale": "gamma", "shift": "beta"},
@@ -116,7 +116,7 @@ ARRAYS_OF = {
 
 
 def _to_native(layer, role, weights, image):
-    """A canonical array as Keras has it; ``image`` is the one that the layer reads flattened, or None."""
+    """A canonical array in Keras's layout; ``image`` is the shape of the flattened image it reads, or None."""
     array = weights["%s.%s" % (layer["name"], role)]
     if layer["kind"] == "gru":
         if "bias" in role:
@@ -164,7 +164,7 @@ class Trainer:
     def _set(self, weights):
         images, _ = flattened(self.network["layers"])
         for layer, role, variable in self._natives():
-            # assign() refuses another shape.
+            # assign() refuses a different shape.
             variable.assign(_to_native(layer, role, weights, images.get(layer["name"])))
 
     def parameters(self):

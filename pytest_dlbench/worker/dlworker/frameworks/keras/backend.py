@@ -1,4 +1,4 @@
-"""What differs between the back ends of Keras 3: threads, versions, devices, and picking a batch."""
+"""What differs between the backends of Keras 3: threads, versions, devices, and selecting a batch."""
 
 import keras
 
@@ -12,11 +12,11 @@ elif BACKEND == "jax":
 elif BACKEND == "torch":
     import torch
 else:
-    raise RequestError("unsupported", "the Keras builder has no back end %r" % BACKEND)
+    raise RequestError("unsupported", "the Keras builder has no backend %r" % BACKEND)
 
 
 def configure(threads):
-    """Threads of the back end; XLA's CPU pool reads NPROC, which the driver set before this Python started."""
+    """Set the backend's threads; XLA's CPU pool reads NPROC, which the driver set before this Python started."""
     if BACKEND == "tensorflow":
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(threads)
@@ -25,14 +25,14 @@ def configure(threads):
 
 
 def threads():
-    """Threads inside one operator, or None on JAX, which does not tell the size of its pool."""
+    """Threads inside one operator, or None on JAX, which does not report the size of its pool."""
     if BACKEND == "tensorflow":
         return tf.config.threading.get_intra_op_parallelism_threads()
     return torch.get_num_threads() if BACKEND == "torch" else None
 
 
 def versions():
-    """Keras and its back end and, where there is, the CUDA that this was built with."""
+    """Keras, its backend and, if any, the CUDA that the backend was built with."""
     found = {"keras": keras.__version__}
     if BACKEND == "tensorflow":
         found.update(tensorflow=tf.__version__, cuda=tf.sysconfig.get_build_info().get("cuda_version"))
@@ -44,37 +44,37 @@ def versions():
 
 
 def rows(inputs, labels, index):
-    """The examples of one batch, picked where they lie: a NumPy batch would travel to the device at every step."""
+    """The examples of one batch, selected on the device: a NumPy batch would be copied to it at every step."""
     if BACKEND == "tensorflow":
         return tf.gather(inputs, index), tf.gather(labels, index)
     return inputs[index], labels[index]
 
 
 if BACKEND == "jax":
-    # Unjitted, indexing costs JAX ten times as much.
+    # Without jit, indexing takes JAX ten times as long.
     rows = jax.jit(rows)
 
 
 def use(device):
-    """Memory as it is needed and products in full float32, where the framework would have it otherwise on a GPU.
+    """Select the device; on a GPU, allocate memory as needed and compute products in full float32.
 
-    Raises RequestError where the device is not there: TensorFlow would compute on the CPU without a word.
+    Raises RequestError if the device is missing: TensorFlow would silently compute on the CPU.
     """
     if device == "cpu":
         return
     if BACKEND == "torch":
         if not torch.cuda.is_available():
-            raise RequestError("unsupported", "PyTorch %s finds no GPU" % torch.__version__)
+            raise RequestError("unsupported", "PyTorch %s found no GPU" % torch.__version__)
     elif BACKEND == "jax":
         try:
             jax.devices(device.partition(":")[0])
         except RuntimeError as error:
-            raise RequestError("unsupported", "JAX finds no %s: %s" % (device, error))
+            raise RequestError("unsupported", "JAX found no %s: %s" % (device, error))
         jax.config.update("jax_default_matmul_precision", "float32")
     elif not tf.config.list_physical_devices("GPU"):
-        raise RequestError("unsupported", "TensorFlow finds no GPU")
+        raise RequestError("unsupported", "TensorFlow found no GPU")
     else:
         for gpu in tf.config.list_physical_devices("GPU"):
-            # By default TensorFlow takes all of the GPU's memory at once.
+            # By default TensorFlow allocates all of the GPU's memory at once.
             tf.config.experimental.set_memory_growth(gpu, True)
         tf.config.experimental.enable_tensor_float_32_execution(False)

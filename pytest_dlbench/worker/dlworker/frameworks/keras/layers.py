@@ -1,4 +1,4 @@
-"""Every kind of layer as Keras 3 layers: its own where they compute the canonical layer, else a few written here."""
+"""Every kind of layer as Keras 3 layers: its own if they compute the canonical layer, otherwise written here."""
 
 from functools import reduce
 from operator import mul
@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 BACKEND = keras.backend.backend()
-# PyTorch's operators are channels first: in Keras's usual layout every pooling copies images there and back.
+# PyTorch's operators are channels first: in Keras's usual layout every pooling would transpose images twice.
 LAYOUT = "channels_first" if BACKEND == "torch" else "channels_last"
 
 if BACKEND == "tensorflow":
@@ -18,7 +18,7 @@ elif BACKEND == "torch":
 
 
 class UnbiasedBatchNormalization(keras.layers.BatchNormalization):
-    """Batch normalisation whose moving variance is the unbiased one; Keras keeps the biased one."""
+    """Batch normalisation with an unbiased moving variance; Keras's is biased."""
 
     def call(self, inputs, training=None, mask=None):
         if not training:
@@ -32,7 +32,7 @@ class UnbiasedBatchNormalization(keras.layers.BatchNormalization):
 
 
 class LowestPadding2D(keras.layers.ZeroPadding2D):
-    """Padding that never wins a maximum."""
+    """Padding with the lowest value, which is never the maximum."""
 
     def call(self, inputs):
         sides = ((0, 0), (0, 0), *self.padding) if LAYOUT == "channels_first" else ((0, 0), *self.padding, (0, 0))
@@ -40,7 +40,7 @@ class LowestPadding2D(keras.layers.ZeroPadding2D):
 
 
 class LocalResponseNormalization(keras.layers.Layer):
-    """Normalisation by neighbouring channels: Keras has none. PyTorch has one, and TensorFlow for float32."""
+    """Local response normalisation, which Keras lacks. PyTorch has one, and TensorFlow one for float32."""
 
     def __init__(self, size, alpha, beta, k, **kwargs):
         super().__init__(**kwargs)
@@ -59,7 +59,7 @@ class LocalResponseNormalization(keras.layers.Layer):
 
 
 class Cut(keras.layers.Layer):
-    """A part of a row of tokens."""
+    """A slice of each row of tokens."""
 
     def __init__(self, first, last, **kwargs):
         super().__init__(**kwargs)
@@ -70,10 +70,10 @@ class Cut(keras.layers.Layer):
 
 
 class Embedding(keras.layers.Embedding):
-    """An embedding whose gradient is one array on TensorFlow, too.
+    """An embedding whose gradient is dense on TensorFlow, too.
 
-    There it is a row for each token: where a token is there twice, Keras's optimisers and its clipping would square the
-    parts of its gradient instead of their sum. The gradient of a reshape is an array again.
+    There it has one row per token read: if a token occurs twice, Keras's optimisers and clipping would square the parts
+    of its gradient instead of their sum. The gradient of a reshape is dense again.
     """
 
     def call(self, inputs):
@@ -81,7 +81,7 @@ class Embedding(keras.layers.Embedding):
 
 
 class LSTM(keras.layers.LSTM):
-    """Keras's own, but for its mask, which ends here: it would leave the answers behind it out of the loss."""
+    """Keras's own, but it stops the mask, which would exclude the answers after a sequence's end from the loss."""
 
     def compute_mask(self, sequences, mask):
         return None
@@ -94,7 +94,7 @@ class GRU(keras.layers.GRU):
         return None
 
 
-# Every kind of layer is a function (layer, options) -> Keras layers, of which the last one takes the options.
+# For each kind of layer, a function (layer, options) -> Keras layers, the last of which takes the options.
 
 
 def conv2d(layer, options):
@@ -117,25 +117,25 @@ def avg_pool(layer, options):
     padding, before = _padding(layer, layer["window"], keras.layers.ZeroPadding2D)
     if not before:
         return [keras.layers.AveragePooling2D(layer["window"], layer["stride"], padding, **options)]
-    # The zeros have been counted, too.
+    # The mean includes the zeros.
     pool = keras.layers.AveragePooling2D(layer["window"], layer["stride"], name="%s_counted" % layer["name"])
     return before + [pool, keras.layers.Rescaling(_shares(layer), **options)]
 
 
 def batch_norm(layer, options):
-    # Of a sequence the steps are what an image's channels are.
+    # For a sequence, the steps play the role of channels.
     axis = -1 if len(layer["input"]) == 3 and LAYOUT == "channels_last" else 1
     return [UnbiasedBatchNormalization(axis, momentum=layer["decay"], epsilon=layer["epsilon"], **options)]
 
 
 def local_response_norm(layer, options):
     settings = {name: layer[name] for name in ("size", "alpha", "beta", "k")}
-    # Neither back end with a normalisation of its own has it in 16 bits on a CPU.
+    # No backend with its own normalisation supports 16 bits on a CPU.
     return [LocalResponseNormalization(dtype=keras.config.floatx(), **settings, **options)]
 
 
 def pad_channels(layer, options):
-    # What are rows and columns in one layout are channels and their neighbours in the other one.
+    # Padding the rows and columns of the other layout pads the channels of this one.
     if LAYOUT == "channels_last":
         return [keras.layers.ZeroPadding2D(((0, 0), (0, layer["added"])), data_format="channels_first", **options)]
     return [keras.layers.ZeroPadding2D(((0, layer["added"]), (0, 0)), data_format="channels_last", **options)]
@@ -153,7 +153,7 @@ def flatten(layer, options):
 
 
 def canonical_flatten(layer, options):
-    """A flatten in channel, row, column order; "channels_last" is Keras's word for leaving the order as it is."""
+    """A flatten in channel, row, column order; "channels_last" is Keras's term for keeping the order."""
     before = [] if LAYOUT == "channels_first" else [keras.layers.Permute((3, 1, 2), name="%s_order" % layer["name"])]
     return before + [keras.layers.Flatten("channels_last", **options)]
 
@@ -188,7 +188,7 @@ LAYERS = {
 
 
 def _padding(layer, window, pad):
-    """The padding that the Keras layer does itself, and the layers that must come before it."""
+    """The padding that the Keras layer does itself, and the padding layers that must precede it."""
     sides = [tuple(pair) for pair in layer["padding"]]
     if sides == [(0, 0), (0, 0)]:
         return "valid", []
@@ -201,13 +201,13 @@ def _padding(layer, window, pad):
 
 
 def _same(size, window, stride):
-    """What Keras calls "same", in rows or columns before and after."""
+    """What Keras calls "same": rows or columns before and after."""
     total = max(0, (-(-size // stride) - 1) * stride + window - size)
     return total // 2, total - total // 2
 
 
 def _shares(layer):
-    """By how much the mean over each window grows when padding is not counted."""
+    """The factor by which each window's mean grows when padding is not counted."""
     rows, columns = (np.array(_share(*sizes)) for sizes in zip(*_axes(layer)))
     share = rows[:, np.newaxis] * columns
     return share[np.newaxis] if LAYOUT == "channels_first" else share[..., np.newaxis]

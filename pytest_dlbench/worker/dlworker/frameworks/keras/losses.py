@@ -1,4 +1,4 @@
-"""Keras 3's losses, by name: functions of the network."""
+"""Keras 3's losses by name, as functions of the network."""
 
 import keras
 

@@ -1,4 +1,4 @@
-"""Keras 3's optimisers, changed where their equations are not the canonical ones."""
+"""Keras 3's optimisers, changed where their equations differ from the canonical ones."""
 
 import keras
 import numpy as np
@@ -11,23 +11,23 @@ if BACKEND == "torch":
 
 
 def _exact(number):
-    """Keras has TensorFlow make float32 of a plain number, also where all else is float64."""
+    """Keras makes TensorFlow convert a plain number to float32, even where everything else is float64."""
     return np.float64(number) if keras.config.floatx() == "float64" else number
 
 
-# What Keras makes of an optimiser on a back end is another class than the one that was asked for: on PyTorch it updates
-# all arrays at once, in _parallel_update_step; elsewhere update_step is called for each.
+# On each backend Keras substitutes a class of its own for the requested optimiser: on PyTorch it updates all arrays at
+# once, in _parallel_update_step; elsewhere update_step is called for each.
 
 
 def coupled_sgd(decay, **options):
-    """SGD whose weight decay is a part of the gradient; in Keras's own it passes by the momentum.
+    """SGD whose weight decay is part of the gradient; Keras's own bypasses the momentum.
 
-    A regulariser would have the same gradient, but its penalty would be a part of the loss that train_on_batch gives.
+    A regulariser would have the same gradient, but train_on_batch would include its penalty in the loss.
     """
 
     class CoupledSGD(type(keras.optimizers.SGD())):
         def _backend_update_step(self, grads, trainable_variables, learning_rate):
-            # Here the gradients have been clipped.
+            # At this point the gradients have been clipped.
             decayed = [gradient + decay * variable for gradient, variable in zip(grads, trainable_variables)]
             super()._backend_update_step(decayed, trainable_variables, learning_rate)
 
@@ -35,7 +35,7 @@ def coupled_sgd(decay, **options):
 
 
 def scheduled_sgd(decay, **options):
-    """SGD whose velocity has no learning rate in it. Keras's own has, so that old gradients keep the rate they had."""
+    """SGD whose velocity excludes the learning rate. Keras's includes it, so that old gradients keep their old rate."""
 
     class ScheduledSGD(type(keras.optimizers.SGD())):
         def update_step(self, gradient, variable, learning_rate):
@@ -60,7 +60,7 @@ def scheduled_sgd(decay, **options):
 
 
 def adam(epsilon, **options):
-    """Adam that adds epsilon to the root of the corrected square. Keras adds it to the one before the correction."""
+    """Adam that adds epsilon after the bias correction. Keras adds it before."""
 
     class CorrectedAdam(type(keras.optimizers.Adam())):
         @property
@@ -76,7 +76,7 @@ def adam(epsilon, **options):
 
 
 def rmsprop(**options):
-    """RMSprop that adds epsilon to the root; Keras adds it to the square."""
+    """RMSprop that adds epsilon to the root; Keras adds it inside the root."""
 
     class RootedRMSprop(type(keras.optimizers.RMSprop())):
         def update_step(self, gradient, variable, learning_rate):
@@ -95,7 +95,7 @@ def rmsprop(**options):
     return RootedRMSprop(**options)
 
 
-# Every optimiser is a function (recipe, options) -> Keras optimizer.
+# For each optimiser, a function (recipe, options) -> Keras optimizer.
 
 
 def _sgd(recipe, options):
@@ -128,7 +128,7 @@ OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adadelta": _adadelta, "rmsprop": _rms
 
 
 def optimizer(recipe):
-    """The optimiser of a recipe, compiled with the model. Keras clips gradients by itself."""
+    """The recipe's optimiser, to be compiled with the model. Keras clips gradients itself."""
     settings = recipe["optimizer"]
     options = {"learning_rate": settings["learning_rate"], "global_clipnorm": recipe.get("clip_norm")}
     return OPTIMIZERS[settings["kind"]](recipe, options)

@@ -1,4 +1,4 @@
-"""Keras 3 has no profiler: its back end's."""
+"""The profiler of the backend: Keras 3 has none."""
 
 from dlworker.frameworks.keras.layers import BACKEND
 

@@ -1,6 +1,6 @@
-"""Keras 2 on TensorFlow 1, Theano or CNTK, whichever KERAS_BACKEND names: a model that is fed batch by batch.
+"""Keras 2 on TensorFlow 1, Theano or CNTK, as named by KERAS_BACKEND: a model that is fed batch by batch.
 
-It is a Sequential, or a functional Model where layers branch or share their states.
+It is a Sequential, or a functional Model if layers branch or share their states.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ from dlworker.operations import needs
 from dlworker.protocol import RequestError
 
 SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, "schedule", "clip_norm", "lengths", "start", "pipeline"}
-# Of these, what Keras has, but not right on a backend, and why.
+# What Keras supports in principle, but computes incorrectly on a backend, and why.
 LACKS = {
     "cntk": {
-        "lstm": "Keras takes the last of the states for the output, which is the cell",
-        "start": "a GRU that starts in the last state of another computes something else",
+        "lstm": "Keras takes the last state for the output, which is the cell",
+        "start": "a GRU that starts in another's last state gives wrong results",
     }
 }
 
@@ -26,7 +26,7 @@ BEFORE_2_3 = keras.__version__.startswith(("2.0", "2.1", "2.2"))
 
 
 def versions():
-    """Keras and what it computes with."""
+    """Keras and its backend."""
     return dict(native.versions(), keras=keras.__version__)
 
 
@@ -47,13 +47,13 @@ def build(network, batch_size):
 
 
 def _with_what_is_asked_of_them(layers):
-    """The layers, where recurrent ones know whether another starts where they end, and flattens in which order."""
+    """The layers; recurrent ones know whether another starts in their last state, and flattens know their order."""
     canonical, starts = flattened(layers)[1], {layer.get("start") for layer in layers}
     return [dict(layer, ends=layer["name"] in starts, canonical=layer["name"] in canonical) for layer in layers]
 
 
 def _branched(layers, batch_size, inputs):
-    """What the layers make of the symbolic inputs."""
+    """The symbolic outputs of the layers."""
     masks, states = {}, {}
 
     def call(layer, values):
@@ -61,7 +61,7 @@ def _branched(layers, batch_size, inputs):
         if layer["kind"] == "embedding" and layer["padding"] is not None:
             masks[name] = K.not_equal(x, layer["padding"])
         if "lengths" in layer:
-            # Told to this layer only: the mask of an Embedding would go on to the loss.
+            # Passed to this layer only: the mask of an Embedding would propagate to the loss.
             settings["mask"] = masks[layer["lengths"]]
         if "start" in layer:
             settings["initial_state"] = states[layer["start"]]
@@ -77,7 +77,7 @@ def _branched(layers, batch_size, inputs):
     return run(wired(layers), inputs, call)
 
 
-# Where a Keras layer keeps an array, by kind and canonical role. A GRU has both of its biases in one array.
+# Where a Keras layer keeps an array, by kind and canonical role. A GRU keeps both biases in one array.
 ARRAYS = {"weight": "kernel", "bias": "bias"}
 ARRAYS_OF = {
     "batch_norm": {"scale": "gamma", "shift": "beta"},
@@ -88,7 +88,7 @@ ARRAYS_OF = {
 
 
 def _to_native(layer, role, weights, image):
-    """A canonical array as Keras has it; ``image`` is the shape that was flattened with its channels last, or None."""
+    """A canonical array in Keras's layout; ``image`` is the shape that was flattened channels last, or None."""
     array = weights["%s.%s" % (layer["name"], role)]
     if layer["kind"] == "gru":
         if "bias" in role:
@@ -97,7 +97,7 @@ def _to_native(layer, role, weights, image):
         return np.concatenate([update, reset, new], axis=-1)
     if array.ndim == 4:
         array = array.transpose(2, 3, 1, 0)
-        # On Theano a convolution is one: the kernel is turned around.
+        # On Theano a convolution is a true convolution: the kernel is flipped.
         return array[::-1, ::-1] if BACKEND == "theano" else array
     if image and role != "bias":
         return array.reshape(*image + [-1]).transpose(1, 2, 0, 3).reshape(array.shape)
@@ -111,7 +111,7 @@ def _canonical_shape(role, shape):
 
 
 class Trainer:
-    """The compiled model, and the examples as NumPy arrays: Keras puts each batch where the backend wants it."""
+    """The compiled model, and the examples as NumPy arrays: Keras hands each batch to the backend."""
 
     def __init__(self, network, recipe, weights, device, seed):
         _require(device, recipe["precision"])
@@ -158,7 +158,7 @@ class Trainer:
         return np.ascontiguousarray(np.moveaxis(inputs, 1, CHANNELS), dtype=self.dtype)
 
     def _labels(self, labels):
-        """As the losses want them."""
+        """Labels in the form that the losses expect."""
         if self.network["loss"] == "softmax_cross_entropy":
             return keras.utils.to_categorical(labels, self.network["classes"]).astype(self.dtype)
         labels = np.array(labels, dtype=self.dtype)
@@ -180,12 +180,13 @@ class Trainer:
 
 
 def _require(device, precision):
-    """Raise RequestError for what cannot be computed with, or not exactly."""
+    """Raise RequestError for devices and precisions that do not work, or not exactly."""
     reasons = {
-        "Keras 2 is here for its backends' CPU builds: only cpu": device != "cpu",
-        "Keras on CNTK has gradients in float32 only": BACKEND == "cntk" and precision != "float32",
-        # A race with its backward pass: now and then a loss is far off.
-        "on TensorFlow, Keras updates variables that are still read until 2.3": BACKEND == "tensorflow" and BEFORE_2_3,
+        "Keras 2 is supported only with its backends' CPU builds: use cpu": device != "cpu",
+        "Keras on CNTK computes gradients only in float32": BACKEND == "cntk" and precision != "float32",
+        # A race with the backward pass: occasionally a loss is far off.
+        "on TensorFlow, Keras before 2.3 updates variables while they are still being read": BACKEND == "tensorflow"
+        and BEFORE_2_3,
         "Theano found no C++ compiler (g++)": BACKEND == "theano" and not native.theano.config.cxx,
     }
     for reason, applies in reasons.items():
@@ -194,14 +195,14 @@ def _require(device, precision):
 
 
 def _require_backend_for(needed):
-    """Raise RequestError for what Keras has, but not right on this backend."""
+    """Raise RequestError for what Keras supports, but computes incorrectly on this backend."""
     missing = ["no %s: %s" % pair for pair in sorted(LACKS.get(BACKEND, {}).items()) if pair[0] in needed]
     if missing:
         raise RequestError("unsupported", "Keras on %s has %s" % (BACKEND, "; ".join(missing)))
 
 
 def _begin(precision, seed):
-    """The precision, and all random numbers from the seed: Keras draws its own seeds from NumPy."""
+    """Set the precision, and seed all random numbers: Keras draws its own seeds from NumPy."""
     K.set_floatx(precision)
     np.random.seed(seed)
     if BACKEND == "tensorflow":

@@ -1,4 +1,4 @@
-"""Every kind of layer as Keras 2 layers: its own where they compute the canonical layer, else some written here."""
+"""Every kind of layer as Keras 2 layers: its own if they compute the canonical layer, otherwise written here."""
 
 import importlib
 import os
@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 BACKEND = os.environ.get("KERAS_BACKEND", "tensorflow")
-# The backend's own builder sets its threads. It comes before Keras: Theano reads its flags when it is imported.
+# The backend's own builder sets its threads. Imported before Keras: Theano reads its flags at import.
 _builder = "dlworker.frameworks." + {"tensorflow": "tensorflow1"}.get(BACKEND, BACKEND)
 native, native_layers = importlib.import_module(_builder), importlib.import_module(_builder + ".layers")
 
@@ -15,13 +15,13 @@ from keras import layers as L  # noqa: E402, N812
 
 from dlworker.protocol import RequestError  # noqa: E402
 
-# Channels first is the native layout of the other two, and TensorFlow has no convolution for it on a CPU.
+# The other two are natively channels first; TensorFlow has no such convolution on a CPU.
 K.set_image_data_format("channels_last" if BACKEND == "tensorflow" else "channels_first")
 CHANNELS = -1 if BACKEND == "tensorflow" else 1
 
 
 class MinusInfinityPadding2D(L.ZeroPadding2D):
-    """What ZeroPadding2D is for sums, this is for the maximum."""
+    """ZeroPadding2D for max pooling: pads with minus infinity."""
 
     def __init__(self, layer, **kwargs):
         super().__init__(layer["padding"], **kwargs)
@@ -33,7 +33,7 @@ class MinusInfinityPadding2D(L.ZeroPadding2D):
 
 
 class AveragePooling2DOfImage(L.AveragePooling2D):
-    """Average pooling after ZeroPadding2D, which leaves the zeros out of the mean."""
+    """Average pooling after ZeroPadding2D that excludes the zeros from the mean."""
 
     def __init__(self, layer, **kwargs):
         super().__init__(layer["window"], layer["stride"], **kwargs)
@@ -45,21 +45,21 @@ class AveragePooling2DOfImage(L.AveragePooling2D):
 
 
 def _share(size, sides, window, stride):
-    """Which share of each window lies in the image, along one axis."""
+    """The fraction of each window that lies inside the image, along one axis."""
     first = np.arange((size + sum(sides) - window) // stride + 1) * stride - sides[0]
     return (np.minimum(first + window, size) - np.maximum(first, 0)) / float(window)
 
 
 def _as_images(array):
-    """Rows and columns as a constant that fits a batch of images with any channels."""
+    """An array of rows and columns as a constant that broadcasts over a batch of images and their channels."""
     array = array[..., np.newaxis] if CHANNELS == -1 else array[np.newaxis]
     return K.constant(array, shape=array.shape)
 
 
 class UnbiasedBatchNormalization(L.BatchNormalization):
-    """Batch normalisation whose running variance is that of the batch times n/(n-1), and no epsilon is raised.
+    """Batch normalisation with n/(n-1) times the batch's variance as running variance, and epsilon as given.
 
-    Keras' own has n/(n-1-epsilon), on TensorFlow's fused kernel on top of n/(n-1), and there is none for float64.
+    Keras's own uses n/(n-1-epsilon), with TensorFlow's fused kernel on top of n/(n-1), and has no float64.
     """
 
     def call(self, inputs, training=None):
@@ -86,7 +86,7 @@ class UnbiasedBatchNormalization(L.BatchNormalization):
 
 
 class NativeBatchNormalization(L.BatchNormalization):
-    """On CNTK: Keras' own has an epsilon of 1e-3 there, and running statistics of a second pass, after the update."""
+    """For CNTK, where Keras's has an epsilon of 1e-3, and running statistics from a second pass, after the update."""
 
     def __init__(self, batch_size, **kwargs):
         super().__init__(**kwargs)
@@ -99,27 +99,27 @@ class NativeBatchNormalization(L.BatchNormalization):
             self.beta,
             native_layers.C.constant(0, self.gamma.shape),
             native_layers.C.constant(1, self.gamma.shape),
-            # Counted from 0, the first batch would be the whole of the running statistics.
+            # With a count of 0, the first batch would replace the running statistics entirely.
             running_count=native_layers.C.constant(1, ()),
             spatial=K.ndim(inputs) == 4,
             # CNTK's decay is exp(-examples / constant).
             normalization_time_constant=-self.batch_size / np.log(self.momentum) if self.momentum else 0.0,
             epsilon=self.epsilon,
         )
-        # Keras evaluates in CNTK's training mode what says nothing of it.
+        # By default Keras evaluates in CNTK's training mode.
         normalized._uses_learning_phase = True
         return normalized
 
 
 class FirstMaxPooling2D(L.MaxPooling2D):
-    """On Theano: the gradient of several equal values goes to the first, and not to each of them."""
+    """For Theano: the gradient of several equal values goes to the first instead of to each of them."""
 
     def _pooling_function(self, inputs, pool_size, strides, padding, data_format):
         return native_layers.FirstMaxPool(ignore_border=True)(inputs, pool_size, strides, (0, 0))
 
 
 class GroupedConv2D(L.Conv2D):
-    """A convolution in groups, which no Keras 2 has: one for each group, side by side."""
+    """A grouped convolution, which no Keras 2 has: one convolution per group, concatenated."""
 
     def __init__(self, groups, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -129,7 +129,7 @@ class GroupedConv2D(L.Conv2D):
         shape = list(input_shape)
         shape[CHANNELS] //= self.groups
         super().build(tuple(shape))
-        # It is the whole image that comes.
+        # The input is the whole image.
         self.input_spec = None
 
     def call(self, inputs):
@@ -149,7 +149,7 @@ def _channels(images, first, count):
 
 
 class LocalResponseNormalization(L.Layer):
-    """Normalisation by neighbouring channels: Keras has none, TensorFlow one for float32."""
+    """Local response normalisation, which Keras lacks; TensorFlow has one for float32."""
 
     def __init__(self, layer, **kwargs):
         super().__init__(**kwargs)
@@ -163,19 +163,19 @@ class LocalResponseNormalization(L.Layer):
             return native_layers.tf.nn.local_response_normalization(inputs, around, self.k, share, self.beta)
         squares = _with_channels(K.square(inputs), around, around)
         sums = sum(_channels(squares, first, self.channels) for first in range(self.size))
-        # A power as such is not exact on CNTK.
+        # CNTK's power is not exact.
         return inputs * K.exp(-self.beta * K.log(self.k + share * sums))
 
 
 def _with_channels(images, before, after):
-    """Channels of zeros around those that are there: what are rows in one layout are channels in the other one."""
+    """Pad with channels of zeros: padding the rows of the other layout pads the channels of this one."""
     if CHANNELS == -1:
         return K.spatial_2d_padding(images, ((0, 0), (before, after)), "channels_first")
     return K.spatial_2d_padding(images, ((before, after), (0, 0)), "channels_last")
 
 
 class Cut(L.Layer):
-    """A part of a row of tokens."""
+    """A slice of each row of tokens."""
 
     def __init__(self, first, last, **kwargs):
         super().__init__(**kwargs)
@@ -189,17 +189,17 @@ class Cut(L.Layer):
 
 
 def relu(x):
-    """Theano's own has a gradient at 0, which is where blank images are before the first update."""
+    """Theano's own has a gradient at 0, the value of blank images before the first update."""
     return x * K.cast(K.greater(x, 0), K.dtype(x))
 
 
 def log_softmax(x):
-    """Keras 2 has none."""
+    """log_softmax, which Keras 2 lacks."""
     x = x - K.stop_gradient(K.max(x, axis=-1, keepdims=True))
     return x - K.log(K.sum(K.exp(x), axis=-1, keepdims=True))
 
 
-# Every layer is a function (layer, batch size) -> Keras layers; the last one bears its name.
+# For each kind of layer, a function (layer, batch size) -> Keras layers; the last has the layer's name.
 
 
 def conv2d(layer, batch_size):
@@ -215,7 +215,7 @@ def grouped_conv2d(layer, batch_size):
 
 
 def pad_channels(layer, batch_size):
-    # What are rows and columns in one layout are channels and their neighbours in the other one.
+    # Padding the rows and columns of the other layout pads the channels of this one.
     if CHANNELS == -1:
         return [L.ZeroPadding2D(((0, 0), (0, layer["added"])), data_format="channels_first", name=layer["name"])]
     return [L.ZeroPadding2D(((0, layer["added"]), (0, 0)), data_format="channels_last", name=layer["name"])]
@@ -238,7 +238,7 @@ def gru(layer, batch_size):
 
 
 def _recurrent(layer):
-    """Until 2.3 Keras had another sigmoid there, and one product for each gate."""
+    """Arguments of a recurrent layer: before 2.3 Keras used another sigmoid, and one product per gate."""
     settings = {"recurrent_activation": "sigmoid", "implementation": 2, "name": layer["name"]}
     return dict(settings, return_sequences=layer["sequence"], return_state=layer["ends"])
 
@@ -257,11 +257,11 @@ def avg_pool(layer, batch_size):
 
 
 def batch_norm(layer, batch_size):
-    # Of a sequence the steps are what an image's channels are.
+    # For a sequence, the steps play the role of channels.
     axis = CHANNELS if len(layer["input"]) == 3 else 1
     settings = {"axis": axis, "momentum": layer["decay"], "epsilon": layer["epsilon"], "name": layer["name"]}
     if BACKEND == "cntk" and len(layer["input"]) == 2:
-        raise RequestError("unsupported", "CNTK has no batch_norm of sequences")
+        raise RequestError("unsupported", "CNTK does not support batch_norm of sequences")
     if BACKEND == "cntk":
         return [NativeBatchNormalization(batch_size, **settings)]
     return [UnbiasedBatchNormalization(**settings)]
@@ -270,7 +270,7 @@ def batch_norm(layer, batch_size):
 def flatten(layer, batch_size):
     if len(layer["input"]) == 1:
         return [L.Activation("linear", name=layer["name"])]
-    # The name is Keras' word for leaving the order as it is: channel, row, column where channels are first.
+    # "channels_last" is Keras's term for keeping the order: channel, row, column if channels are first.
     before = [L.Permute((3, 1, 2))] if CHANNELS == -1 and layer["canonical"] else []
     return before + [L.Flatten("channels_last", name=layer["name"])]
 
@@ -300,12 +300,12 @@ LAYERS = {
 
 
 def _padding(layer, window, padded):
-    """The padding that the layer does itself, and what must come before it."""
+    """The padding that the layer does itself, and the padding that must precede it."""
     pads = tuple(tuple(sides) for sides in layer["padding"])
     if pads == ((0, 0), (0, 0)):
         return "valid", []
     if pads == tuple(_same(*sizes) for sizes in zip(layer["input"][1:], window, layer["stride"])):
-        # With other strides, an even window, or in pooling each backend means something else by "same".
+        # With other strides, an even window, or in pooling, "same" means something different on each backend.
         alike = "kernel" in layer and list(layer["stride"]) == [1, 1] and all(size % 2 for size in window)
         if BACKEND == "tensorflow" or alike:
             return "same", []
@@ -313,6 +313,6 @@ def _padding(layer, window, padded):
 
 
 def _same(size, window, stride):
-    """What TensorFlow's "same" puts before and after."""
+    """The padding before and after of TensorFlow's "same"."""
     total = max(0, (-(-size // stride) - 1) * stride + window - size)
     return total // 2, total - total // 2

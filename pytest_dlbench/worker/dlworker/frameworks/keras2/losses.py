@@ -1,28 +1,25 @@
-"""Losses written in Keras 2's backend functions: a function network -> (labels, logits) -> losses.
-
-Keras takes the mean of these.
-"""
+"""Losses in Keras 2's backend functions: functions network -> (labels, logits) -> losses, which Keras averages."""
 
 from dlworker.frameworks.keras2.layers import BACKEND, K, log_softmax, native
 
 
 def softmax_cross_entropy(network):
-    """Of one-hot labels, and without the softmax of the last layer, whose results Keras clips at 1e-7."""
+    """For one-hot labels. It skips the last layer's softmax, whose results Keras clips at 1e-7."""
 
     def softmax_cross_entropy(labels, logits):
         if BACKEND != "theano":
             return K.categorical_crossentropy(labels, logits, from_logits=True)
-        # There Keras clips these, too.
+        # On this backend Keras clips these, too.
         return -K.sum(labels * log_softmax(logits), axis=-1)
 
     return softmax_cross_entropy
 
 
 def sequence_cross_entropy(network):
-    """Of labels that are numbers, in an array with as many dimensions as the logits', as Keras wants it."""
+    """For class numbers, in an array with as many dimensions as the logits, as Keras requires."""
 
     def sequence_cross_entropy(labels, logits):
-        # The batch is no axis to CNTK: there the index would be of a step.
+        # CNTK has no batch axis: its index would be that of a step.
         labels = native.C.reshape(labels, logits.shape[:-1]) if BACKEND == "cntk" else labels[:, :, 0]
         labels = K.cast(labels, "int32")
         if BACKEND == "tensorflow":
@@ -32,14 +29,14 @@ def sequence_cross_entropy(network):
         if network["ignored"] is None:
             return losses
         counts = K.cast(K.not_equal(labels, network["ignored"]), K.dtype(logits))
-        # The mean of all is to be that of those which count.
+        # Scaled so that the mean over all answers is the mean over those that are not ignored.
         return losses * counts / K.mean(counts)
 
     return sequence_cross_entropy
 
 
 def sigmoid_cross_entropy(network):
-    """Without the sigmoid, whose results Keras clips."""
+    """From logits, because Keras clips the results of the sigmoid."""
 
     def sigmoid_cross_entropy(labels, logits):
         return K.softplus(logits) - labels * logits

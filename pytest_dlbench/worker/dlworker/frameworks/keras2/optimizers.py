@@ -1,11 +1,11 @@
-"""Keras 2's optimisers, changed where their equations are not the canonical ones."""
+"""Keras 2's optimisers, changed where their equations differ from the canonical ones."""
 
 import keras
 from keras import backend as K  # noqa: N812 - the name it has in Keras' own documentation
 
 
 class DecayingSGD(keras.optimizers.SGD):
-    """Keras' SGD with weight decay in the gradients: as a regularizer it would be a part of the loss."""
+    """Keras's SGD with weight decay in the gradients: as a regularizer it would be part of the loss."""
 
     def __init__(self, weight_decay, **kwargs):
         super().__init__(**kwargs)
@@ -19,7 +19,7 @@ class DecayingSGD(keras.optimizers.SGD):
 
 
 class ScheduledSGD(DecayingSGD):
-    """SGD whose velocity has no learning rate in it. Keras' own has, so that old gradients keep the rate they had."""
+    """SGD whose velocity excludes the learning rate. Keras's includes it, so that old gradients keep their old rate."""
 
     def get_updates(self, loss, params):
         self.updates = []
@@ -32,14 +32,14 @@ class ScheduledSGD(DecayingSGD):
 
 
 class CorrectedAdam(keras.optimizers.Adam):
-    """Adam that adds epsilon to the root of the corrected square. Keras' own adds it to the one before the correction.
+    """Adam that adds epsilon after the bias correction. Keras adds it before.
 
-    On TensorFlow that one also counts a step while it reads the count; here the count is read when it has changed.
+    On TensorFlow, Keras's Adam also reads the step count while updating it; here it is read after the update.
     """
 
     def get_updates(self, loss, params):
         counted = K.update_add(self.iterations, 1)
-        # Theano's update is a pair of the variable and its new value.
+        # A Theano update is a pair of the variable and its new value.
         steps = K.cast(counted[1] if isinstance(counted, tuple) else counted, K.floatx())
         first, second = 1 - K.pow(self.beta_1, steps), 1 - K.pow(self.beta_2, steps)
         self.updates = [counted]
@@ -52,7 +52,7 @@ class CorrectedAdam(keras.optimizers.Adam):
         return self.updates
 
 
-# Every optimiser is a function (recipe, options) -> Keras optimizer.
+# For each optimiser, a function (recipe, options) -> Keras optimizer.
 
 
 def _sgd(recipe, options):
@@ -85,7 +85,7 @@ OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adadelta": _adadelta, "rmsprop": _rms
 
 
 def optimizer(recipe):
-    """The optimiser of a recipe. Keras clips the gradients by the norm of all of them together."""
+    """The recipe's optimiser. Keras clips the gradients by their global norm."""
     options = {"lr": recipe["optimizer"]["learning_rate"]}
     if recipe.get("clip_norm"):
         options["clipnorm"] = recipe["clip_norm"]

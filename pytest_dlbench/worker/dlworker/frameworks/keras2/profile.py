@@ -1,4 +1,4 @@
-"""Keras 2 has no profiler: its back end's, of the function that trains on a batch."""
+"""The profiler of the backend, on the function that trains on a batch: Keras 2 has none."""
 
 from keras import backend
 
@@ -30,7 +30,7 @@ def _tensorflow(run, trainer):
 
     def traced(inputs):
         outputs = function(inputs)
-        # The next run writes over it.
+        # The next run overwrites it.
         traces.append(tf.RunMetadata.FromString(function.run_metadata.SerializeToString()).step_stats)
         return outputs
 
@@ -46,14 +46,14 @@ def _tensorflow(run, trainer):
 
 def _trace(function, options, metadata):
     function.run_options, function.run_metadata = options, metadata
-    # Options are read where the function is made callable, which the next call does.
+    # Options are read when the function is made callable, by the next call.
     function._callable_fn = None
 
 
 def _theano(run, trainer):
     stats, model = ProfileStats(atexit_print=False), trainer.model
     model.compile(model.optimizer, model.loss, profile=stats)
-    # Keras makes the function in the first step, which is not to be in the profile.
+    # Keras creates the function in the first step, which should not be in the profile.
     trainer.step(0)
     stats.reset()
     run()

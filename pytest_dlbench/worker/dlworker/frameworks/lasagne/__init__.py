@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-# Theano must be told of its BLAS before it is imported, and Lasagne of what Theano no longer has: these two do that.
+# Theano must know its BLAS before it is imported, and Lasagne needs what Theano no longer has: these two do that.
 from dlworker.frameworks import theano as plain
 from dlworker.frameworks.lasagne.layers import GATES, KINDS, build
 from dlworker.frameworks.lasagne.optimizers import OPTIMIZERS
@@ -23,7 +23,7 @@ configure, threads = plain.configure, plain.threads
 
 
 def versions():
-    """Lasagne and what is below it."""
+    """Lasagne and the libraries below it."""
     return dict(plain.versions(), lasagne=lasagne.__version__)
 
 
@@ -38,7 +38,7 @@ class Trainer(plain.Trainer):
 
     def __init__(self, network, recipe, weights, device, seed):
         plain.require(device)
-        # The type of all that Lasagne makes.
+        # The type of everything that Lasagne creates.
         theano.config.floatX = recipe["precision"]
         lasagne.random.set_rng(np.random.RandomState(seed))
         arrays = {} if weights is None else {name: np.array(weights[name], recipe["precision"]) for name in weights}
@@ -55,7 +55,7 @@ class Trainer(plain.Trainer):
         parameters = lasagne.layers.get_all_params(self.stack, trainable=True)
         gradients = T.grad(loss, parameters)
         if recipe.get("clip_norm"):
-            # lasagne.updates.total_norm_constraint adds an epsilon to the norm, without which it divides by 0.
+            # lasagne.updates.total_norm_constraint adds an epsilon to the norm; without one it divides by 0.
             gradients = clipped(gradients, recipe["clip_norm"])
         rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
         updates = OPTIMIZERS[settings["kind"]](parameters, gradients, settings, rate)
@@ -69,8 +69,8 @@ class Trainer(plain.Trainer):
         return theano.function([inputs], lasagne.layers.get_output(self.stack, inputs, deterministic=True))
 
     def parameters(self):
-        # Lasagne names them layer.W and so on; their layouts are the canonical ones, but for an LSTM's gates, each of
-        # which has some of the canonical columns.
+        # Lasagne names them layer.W and so on; their layouts are canonical, except that each gate of an LSTM holds
+        # some of the canonical columns.
         shapes = {}
         for parameter in lasagne.layers.get_all_params(self.stack, trainable=True):
             layer, role = parameter.name.split(".")

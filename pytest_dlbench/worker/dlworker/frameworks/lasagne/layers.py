@@ -1,6 +1,6 @@
-"""Every kind of layer in Lasagne's layers, some of which it lacks, and the stack of them.
+"""Every kind of layer as Lasagne layers, written here where Lasagne lacks them, and their stack.
 
-Lasagne 0.1 lacks a module of Theano's, too, which it imports.
+It also supplies a Theano module that Lasagne 0.1 imports and that Theano 1.0 has removed.
 """
 
 import sys
@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-# Theano must be told of its BLAS before it is imported: its builder does that, which is imported with its layers.
+# Theano must know its BLAS before it is imported: its builder, imported with its layers, sees to that.
 from dlworker.frameworks.theano import layers as theano_layers
 from dlworker.graph import run, wired
 
@@ -19,7 +19,7 @@ import theano.tensor as T  # noqa: N812 - the name it has in Theano's own docume
 
 
 def max_pool_2d(images, ds, ignore_border, st, padding, mode):
-    """What Lasagne calls for every pooling, in a module that Theano 1.0 no longer has."""
+    """What Lasagne calls for pooling, from a module that Theano 1.0 no longer has."""
     return (theano_layers.FirstMaxPool if mode == "max" else theano_layers.pool.Pool)(ignore_border, mode)(
         images, ds, st, padding
     )
@@ -54,7 +54,7 @@ from lasagne.nonlinearities import sigmoid, tanh  # noqa: E402
 
 
 class BatchNormLayer(Layer):
-    """Lasagne has one since 0.2. This one keeps the unbiased variance, that one the inverse standard deviation."""
+    """Lasagne has one since 0.2, which keeps the inverse standard deviation; this one keeps the unbiased variance."""
 
     def __init__(self, incoming, epsilon, decay, gamma, beta, **kwargs):
         super().__init__(incoming, **kwargs)
@@ -84,7 +84,7 @@ class BatchNormLayer(Layer):
 
 
 class GroupedConv2DLayer(Conv2DLayer):
-    """Lasagne's own has one group."""
+    """Grouped convolution: Lasagne's has only one group."""
 
     def __init__(self, incoming, groups, *args, **kwargs):
         self.groups = groups
@@ -98,8 +98,8 @@ class GroupedConv2DLayer(Conv2DLayer):
 class RecurrentLayer(MergeLayer):
     """A recurrent layer that Lasagne lacks, with arrays in the canonical layout.
 
-    Lasagne's GRU has no bias of its own inside of what the reset gate multiplies with, and its LSTM tells nobody the
-    cell in which another could start.
+    Lasagne's GRU has no bias inside the product with the reset gate, and its LSTM does not expose the cell, in which
+    another layer could start.
     """
 
     def __init__(self, layer, incoming, given, mask_input, start):
@@ -121,19 +121,19 @@ class RecurrentLayer(MergeLayer):
 
     def get_output_for(self, inputs, **kwargs):
         found = dict(zip(self.roles, inputs))
-        # Of the layer to start in it is the whole state that counts, which that layer keeps.
+        # It starts in the whole state of the other layer, which that layer keeps.
         start = self.begins_in and self.begins_in.ends
         output, self.ends = theano_layers.recurrent(self.layer, self.own, found["x"], found.get("goes_on"), start)
         return output
 
 
 def rectify(x):
-    """Lasagne's own has a gradient of one half at 0, which is where blank images are before the first update."""
+    """Lasagne's own has a gradient of one half at 0, the value of blank images before the first update."""
     return x * (x > 0)
 
 
-# Every layer is a function (layer, the Lasagne layer below, initial arrays by role or nothing) -> Lasagne layer. Those
-# of several inputs and recurrent layers are called by what they need.
+# For each kind of layer, a function (layer, Lasagne layer below, initial arrays by role or nothing) -> Lasagne layer.
+# Recurrent layers and layers with several inputs have signatures of their own.
 
 
 def _w_and_b(layer, given):
@@ -148,7 +148,7 @@ def _w_and_b(layer, given):
 def conv2d(layer, below, given):
     options = _w_and_b(layer, given)
     if given:
-        # Lasagne convolves, with filters that are turned by half a circle.
+        # Lasagne computes a true convolution: with filters rotated by 180°.
         options["W"] = np.ascontiguousarray(given["weight"][:, :, ::-1, ::-1])
     below, pad = _pad(layer, below, 0)
     kind = partial(GroupedConv2DLayer, groups=layer["groups"]) if "groups" in layer else Conv2DLayer
@@ -161,7 +161,7 @@ def dense(layer, below, given):
     units = layer["output"][-1]
     if len(layer["input"]) == 1:
         return DenseLayer(below, units, **_w_and_b(layer, given))
-    # A layer of Lasagne would take all steps of a sequence for one vector.
+    # A Lasagne layer would treat all steps of a sequence as one vector.
     steps, features = layer["input"]
     below = ReshapeLayer(below, (-1, features), name=layer["name"] + "_steps")
     below = DenseLayer(below, units, **_w_and_b(layer, given))
@@ -174,7 +174,7 @@ def embedding(layer, below, given):
 
 
 def mask(layer, tokens):
-    """Ones where a row of tokens has not ended, of the type of all other values."""
+    """Ones up to the end of each row of tokens, in the type of all other values."""
 
     def steps(x):
         return T.cast(theano_layers.steps_of_sequences(x, layer["padding"]), theano.config.floatX)
@@ -189,7 +189,7 @@ LSTM_ROLES = {"weight": "W_in", "recurrent": "W_hid", "bias": "b"}
 
 
 def lstm(layer, below, given, mask_input):
-    """Lasagne's LSTM has the canonical gates in the canonical order, each with its own arrays."""
+    """Lasagne's LSTM has the canonical gates in canonical order, each with its own arrays."""
     gates = {}
     for number, name in enumerate(GATES):
         columns = slice(number * layer["units"], (number + 1) * layer["units"])
@@ -209,7 +209,7 @@ def avg_pool(layer, below, given):
     options = {"pool_size": layer["window"], "stride": layer["stride"]}
     if not any(any(sides) for sides in layer["padding"]):
         return Pool2DLayer(below, mode="average_exc_pad", name=layer["name"], **options)
-    # Theano has no gradient for a mean that leaves out the padding.
+    # Theano has no gradient for a mean that excludes the padding.
     counts = theano_layers.covered(layer).astype(theano.config.floatX)
     below = PadLayer(below, layer["padding"], name=layer["name"] + "_pad")
     below = Pool2DLayer(below, mode="sum", name=layer["name"] + "_sum", **options)
@@ -217,7 +217,7 @@ def avg_pool(layer, below, given):
 
 
 def _pad(layer, below, value):
-    """The layer that must come before, for padding that differs between the sides, and the padding that remains."""
+    """The padding layer that must come before, if the padding is asymmetric, and the remaining padding."""
     if all(first == last for first, last in layer["padding"]):
         return below, [first for first, _ in layer["padding"]]
     return PadLayer(below, layer["padding"], value, name=layer["name"] + "_pad"), (0, 0)
@@ -233,21 +233,21 @@ def _activation(function):
 
 
 def _plain(function):
-    """A layer of Theano's builder, which has no parameters."""
+    """A layer of the Theano builder that has no parameters."""
     return lambda layer, below, given: NonlinearityLayer(
         below, lambda x: function(layer, None, x, None), name=layer["name"]
     )
 
 
 def concat(layer, values):
-    # Channels of images, features of vectors and sequences.
+    # Concatenates channels of images, features of vectors and sequences.
     return ConcatLayer(values, axis=2 if len(layer["output"]) == 2 else 1, name=layer["name"])
 
 
 LAYERS = {
     "conv2d": conv2d,
     "grouped_conv2d": conv2d,
-    # Lasagne's own keeps squares in float32, whatever the type of the images is.
+    # Lasagne's own keeps squares in float32, whatever the type of the images.
     "local_response_norm": _plain(theano_layers.local_response_norm),
     "log_softmax": _plain(theano_layers.log_softmax),
     "pad_channels": lambda layer, below, given: PadLayer(
@@ -275,7 +275,7 @@ KINDS = {*LAYERS, *MERGES, *RECURRENT}
 
 
 def build(network, arrays):
-    """The last layer of the stack; each starts from its arrays, or as Lasagne has it."""
+    """The last layer of the stack; each starts from its given arrays or Lasagne's own initialisation."""
     given, masks, built = {}, {}, {}
     for name, array in arrays.items():
         layer, role = name.split(".")

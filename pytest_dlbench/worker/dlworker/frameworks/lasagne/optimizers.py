@@ -1,8 +1,8 @@
-"""Lasagne's updates, changed where their equations are not the canonical ones."""
+"""Lasagne's updates, changed where their equations differ from the canonical ones."""
 
 import numpy as np
 
-# Lasagne needs a module that Theano no longer has: its layers, which come first, put it there.
+# Lasagne needs a module that Theano no longer has: layers.py, imported first, supplies it.
 from dlworker.frameworks.theano import optimizers as theano_optimizers
 
 # isort: split
@@ -13,7 +13,7 @@ import theano.tensor as T  # noqa: N812 - the name it has in Theano's own docume
 
 def sgd(parameters, gradients, settings, rate):
     if isinstance(rate, T.TensorVariable):
-        # Lasagne's velocity is ours times minus the learning rate, which must not change then.
+        # Lasagne's velocity is ours times minus the learning rate, which must therefore be constant.
         return theano_optimizers.sgd(parameters, gradients, settings, rate)
     if settings["weight_decay"]:
         gradients = [gradient + settings["weight_decay"] * p for gradient, p in zip(gradients, parameters)]
@@ -25,7 +25,7 @@ def sgd(parameters, gradients, settings, rate):
 
 
 def adam(parameters, gradients, settings, rate):
-    # Lasagne adds epsilon to the root before it is corrected: so it gets a corrected one.
+    # Lasagne adds epsilon before the bias correction, so it gets a corrected epsilon.
     taken = theano.shared(np.array(0.0))
     correction = T.cast(T.sqrt(1 - np.float64(settings["beta2"]) ** (taken + 1)), theano.config.floatX)
     betas, epsilon = (settings["beta1"], settings["beta2"]), settings["epsilon"] * correction
@@ -38,5 +38,5 @@ def adadelta(parameters, gradients, settings, rate):
     return lasagne.updates.adadelta(gradients, parameters, rate, settings["rho"], settings["epsilon"])
 
 
-# Lasagne adds RMSprop's epsilon under the root, where it cannot be made what it is beside it.
+# Lasagne adds RMSprop's epsilon inside the root, which no setting can make equal to adding it outside.
 OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": theano_optimizers.rmsprop}

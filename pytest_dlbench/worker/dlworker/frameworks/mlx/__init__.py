@@ -1,6 +1,6 @@
-"""MLX: an nn.Sequential, or a module of one's own where branches meet, and one compiled step.
+"""MLX: an nn.Sequential, or a custom module if there are branches, and one compiled step.
 
-Images are channels last, as MLX's own layers want them.
+Images are channels last, as MLX's own layers expect them.
 """
 
 import shutil
@@ -23,15 +23,15 @@ SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "leng
 
 
 def configure(threads):
-    """MLX has no setting for this: on the CPU it computes in one thread, whatever the variables say."""
+    """Does nothing: MLX has no setting. On the CPU it computes in one thread, whatever the variables say."""
 
 
 def threads():
-    """None: MLX cannot tell either."""
+    """None: MLX does not report it."""
 
 
 def versions():
-    """MLX, and the compiler that mx.compile calls on the CPU: without one MLX goes on, slower."""
+    """MLX, and the compiler that mx.compile calls on the CPU: without one MLX still works, but slower."""
     found = {"mlx": mx.__version__}
     if shutil.which("g++"):
         found["g++"] = subprocess.check_output(["g++", "-dumpfullversion"]).decode().strip()
@@ -43,8 +43,8 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if recipe["precision"] == "float64":
-            # MLX has the type on the CPU, but exp, sigmoid and convolutions of it are no better than float32's.
-            raise RequestError("unsupported", "MLX computes no more than float32")
+            # MLX has float64 on the CPU, but its exp, sigmoid and convolutions are only as precise as float32.
+            raise RequestError("unsupported", "MLX computes only in float32")
         mx.set_default_device(_device(device))
         mx.random.seed(seed)
         self.network = network
@@ -72,12 +72,13 @@ class Trainer:
             array = to_native(layer, role, weights["%s.%s" % (layer["name"], role)], self._image(layer))
             if array.shape != native[name].shape:
                 raise ValueError(
-                    "%s.%s: MLX has %s, the weights %s" % (layer["name"], role, native[name].shape, array.shape)
+                    "%s.%s: MLX has shape %s, the weights have %s"
+                    % (layer["name"], role, native[name].shape, array.shape)
                 )
             native[name] = mx.array(array)
 
     def _image(self, wanted):
-        """The shape of the image whose flattened values a layer sees with the channels last, if it does."""
+        """The shape of the image that a layer sees flattened channels last, or None."""
         image = None
         for layer in self.network["layers"] if isinstance(self.model, nn.Sequential) else ():
             if layer["kind"] == "flatten" and len(layer["input"]) == 3:
@@ -104,11 +105,11 @@ class Trainer:
         self.feed(inputs, labels)
         self.order, self.rates = mx.array(np.array(order, dtype=np.int32)), rates
         self.model.train()
-        # Everything that a step reads and changes, the random numbers' state among it.
+        # Everything that a step reads and changes, including the state of the random numbers.
         self.state = [self.model.state, self.optimizer.state, mx.random.state]
         compiled = partial(mx.compile, inputs=self.state, outputs=self.state)
         if self.scale:
-            # Between the two it is decided whether there is an update.
+            # In between, the loss scale decides whether to update.
             gradients = partial(scaled_gradients, self.model, self._loss)
             self._step = partial(scaled_step, compiled(gradients), compiled(self._apply), self.scale)
         else:
@@ -147,7 +148,7 @@ class Trainer:
         if self.rates is not None:
             self.optimizer.learning_rate = float(self.rates[number])
         loss = self._step(self.inputs[index], self.labels[index])
-        # MLX is lazy: what is not asked for here would be computed with a later step.
+        # MLX is lazy: what is not evaluated here would be computed in a later step.
         mx.eval(loss, self.state)
         return loss
 
@@ -162,5 +163,5 @@ class Trainer:
 def _device(device):
     kind, _, index = device.partition(":")
     if kind != "cpu" and not mx.is_available(mx.gpu):
-        raise RequestError("unsupported", "MLX finds no GPU")
+        raise RequestError("unsupported", "MLX found no GPU")
     return mx.Device(mx.cpu if kind == "cpu" else mx.gpu, int(index or 0))

@@ -1,6 +1,6 @@
-"""Every kind of layer as MLX's and those that it lacks; and the graph of them. Images are channels last.
+"""Every kind of layer as MLX layers, written here where MLX lacks them, and their graph. Images are channels last.
 
-What loses too much in 16 bits computes in float32, and gives what it was given.
+Layers that lose too much precision in 16 bits compute in float32 and return the type of their input.
 """
 
 import math
@@ -13,7 +13,7 @@ from dlworker.graph import is_chain, run, wired
 
 
 class Conv2dUneven(nn.Conv2d):
-    """A convolution whose padding differs between the sides, which MLX's operator can do but its layer cannot."""
+    """A convolution with asymmetric padding, which MLX's operator supports but its layer does not."""
 
     def __call__(self, x):
         (top, bottom), (left, right) = self.padding
@@ -22,21 +22,21 @@ class Conv2dUneven(nn.Conv2d):
 
 
 class BatchNorm(nn.BatchNorm):
-    """MLX's own, whose statistics are float32's."""
+    """MLX's own, with statistics in float32."""
 
     def __call__(self, x):
         return super().__call__(x.astype(mx.float32)).astype(x.dtype)
 
 
 class LogSoftmax(nn.LogSoftmax):
-    """MLX's own: it adds up exponentials in the type that it is given."""
+    """MLX's own in float32: MLX sums the exponentials in the type of the input."""
 
     def __call__(self, x):
         return super().__call__(x.astype(mx.float32)).astype(x.dtype)
 
 
 class Embedding(nn.Embedding):
-    """MLX's own, whose rows are rounded behind it: the gradients of a token are added up in the type of its row."""
+    """MLX's own, with rows rounded after the lookup: the gradients of a token are summed in the type of its row."""
 
     def __init__(self, vocabulary, size, dtype):
         super().__init__(vocabulary, size)
@@ -47,7 +47,7 @@ class Embedding(nn.Embedding):
 
 
 class Padded(nn.Module):
-    """A pooling layer behind padding that may differ between the sides."""
+    """A pooling layer after padding that may be asymmetric."""
 
     def __init__(self, pool, padding, value):
         super().__init__()
@@ -58,7 +58,7 @@ class Padded(nn.Module):
 
 
 class AvgPoolInside(Padded):
-    """Average pooling that does not count the padding, as MLX's own does."""
+    """Average pooling that excludes the padding, which MLX's own includes."""
 
     def __init__(self, pool, padding):
         super().__init__(pool, padding, 0)
@@ -68,7 +68,7 @@ class AvgPoolInside(Padded):
 
 
 class LocalResponseNorm(nn.Module):
-    """Every value by a power of the squares of its neighbours in the channels around, which are zero beyond the last.
+    """Divides each value by a power of the sum of squares over the neighbouring channels, with zeros past the ends.
 
     MLX has no such layer.
     """
@@ -86,7 +86,7 @@ class LocalResponseNorm(nn.Module):
 
 
 class GRU(nn.Module):
-    """nn.GRU with a recurrent bias for every gate, where MLX's own has one for the new state only."""
+    """nn.GRU with a recurrent bias for every gate; MLX's own has one for the new state only."""
 
     def __init__(self, inputs, units):
         super().__init__()
@@ -112,10 +112,10 @@ class GRU(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """nn.LSTM or a GRU; gives all outputs or the last, and the state it ends in, as a tuple.
+    """nn.LSTM or a GRU; returns all outputs or the last one, and the final state as a tuple.
 
-    Both give their states after every step. A sequence that has ended goes on through its padding, which changes
-    nothing: its own end is picked among them.
+    Both return their states after every step. A shorter sequence runs on through its padding, which changes nothing:
+    the state at its own end is selected.
     """
 
     def __init__(self, layer):
@@ -133,12 +133,12 @@ class Recurrent(nn.Module):
 
 
 class Graph(nn.Module):
-    """A network whose layers do not simply follow each other."""
+    """A network whose layers do not form a chain."""
 
     def __init__(self, layers, built):
         super().__init__()
         self.layers = built
-        # Functions, not a list and a dictionary: MLX would look for parameters in those.
+        # Functions, because MLX would search a list or a dictionary for parameters.
         self.run = partial(run, wired(layers))
         self.find = {layer["name"]: module for layer, module in zip(layers, built)}.get
 
@@ -183,7 +183,7 @@ def _is_padded(layer):
 
 
 def batch_norm(layer):
-    # MLX's momentum is the share of the new value, the neutral decay that of the old one.
+    # MLX's momentum weights the new value, the neutral decay the old one.
     return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
 
 
@@ -198,7 +198,7 @@ LAYERS = {
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
     "local_response_norm": LocalResponseNorm,
-    # Of a sequence nn.Linear takes the features of each step.
+    # On a sequence, nn.Linear applies to the features of each step.
     "dense": lambda layer: nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
     "flatten": lambda layer: partial(mx.flatten, start_axis=1),
     "dropout": lambda layer: nn.Dropout(layer["rate"]),
@@ -208,7 +208,7 @@ LAYERS = {
     "log_softmax": lambda layer: LogSoftmax(),
     "pad_channels": pad_channels,
     "add": lambda layer: lambda *values: sum(values[1:], values[0]),
-    # Channels of images, features of vectors and sequences.
+    # Concatenates channels of images, features of vectors and sequences.
     "concat": lambda layer: lambda *values: mx.concatenate(values, axis=-1),
     "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
     "lstm": Recurrent,
@@ -216,18 +216,18 @@ LAYERS = {
 }
 
 
-# With the type that they give, which their input does not say.
+# With their output type, which their input does not determine.
 TYPED = {"embedding": lambda layer, dtype: Embedding(layer["vocabulary"], layer["output"][-1], dtype)}
 KINDS = {*LAYERS, *TYPED}
 
 
 def _flatten_channels_first(layer):
-    # Behind branches it would have to be known of every vector which images it comes from, to convert weights.
+    # After branches, converting weights would require knowing which images each vector comes from.
     return lambda x: mx.flatten(mx.moveaxis(x, -1, 1) if x.ndim == 4 else x, start_axis=1)
 
 
 def build(network, dtype):
-    """The neutral network as one nn.Sequential, or as a Graph; ``dtype`` is what it computes in."""
+    """The neutral network as one nn.Sequential, or as a Graph, computing in ``dtype``."""
     layers = network["layers"]
     known = dict(LAYERS, **{kind: partial(make, dtype=dtype) for kind, make in TYPED.items()})
     if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):

@@ -1,4 +1,4 @@
-"""MLX's losses: each is a function (network, logits, labels) -> the loss of every answer, and whether it counts."""
+"""MLX's losses: functions (network, logits, labels) -> loss of each answer, and whether the answer counts."""
 
 import mlx.core as mx
 from mlx import nn

@@ -1,4 +1,4 @@
-"""MLX's optimisers by the settings of a recipe, and clipping as it has not got it."""
+"""MLX's optimisers from a recipe's settings, and gradient clipping."""
 
 import mlx.core as mx
 from mlx import optimizers
@@ -6,7 +6,7 @@ from mlx.utils import tree_map, tree_reduce
 
 
 def clip(gradients, length):
-    """Shorten all gradients together. optimizers.clip_grad_norm adds 1e-6 to the norm, which this does not."""
+    """Clip the gradients by their global norm, unlike optimizers.clip_grad_norm without adding 1e-6 to it."""
     squares = tree_reduce(lambda total, gradient: total + mx.square(gradient).sum(), gradients, mx.array(0.0))
     factor = mx.minimum(length / mx.sqrt(squares), 1.0)
     return tree_map(lambda gradient: gradient * factor, gradients)

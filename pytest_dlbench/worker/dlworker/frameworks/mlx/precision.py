@@ -1,4 +1,4 @@
-"""Mixed precision, of which MLX has types and casts: what rounds the weights, and gradients of a scaled loss."""
+"""Mixed precision, for which MLX has only types and casts: rounded weights, and gradients of a scaled loss."""
 
 import mlx.core as mx
 from mlx import nn
@@ -8,7 +8,7 @@ MIXED = {"bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
 def in_16_bits(model, dtype, inputs):
-    """What a model makes of inputs when both are rounded. Then it has its own arrays back."""
+    """The model's outputs with weights and inputs rounded. Afterwards the model has its own arrays back."""
     own = model.trainable_parameters()
     model.apply(lambda array: array.astype(dtype), _is_rounded)
     is_float = mx.issubdtype(inputs.dtype, mx.floating)
@@ -18,13 +18,13 @@ def in_16_bits(model, dtype, inputs):
 
 
 def _is_rounded(module, key, value):
-    # Of these two the layers themselves round what they give.
+    # These two layers round their own outputs.
     single = isinstance(module, (nn.BatchNorm, nn.Embedding))
     return nn.Module.trainable_parameter_filter(module, key, value) and not single
 
 
 def scaled_gradients(model, loss_of, inputs, labels, scale):
-    """The loss, its gradients and whether they are finite, by way of a loss that is ``scale`` times as large."""
+    """The loss, its gradients and whether they are finite, computed from the loss times ``scale``."""
     scaled = nn.value_and_grad(model, lambda *batch: scale * loss_of(*batch))(inputs, labels)
     loss, gradients = tree_map(lambda array: array / scale, scaled)
     are_finite = tree_reduce(lambda found, array: found & mx.isfinite(array).all(), gradients, mx.array(True))
@@ -32,7 +32,7 @@ def scaled_gradients(model, loss_of, inputs, labels, scale):
 
 
 def scaled_step(gradients_of, update, scale, inputs, labels):
-    """The loss of a step, which updates nothing if its gradients are too large for the type."""
+    """The loss of a step, which updates nothing if its gradients overflow."""
     loss, gradients, are_finite = gradients_of(inputs, labels, mx.array(scale.value))
     if scale.allows(are_finite.item()):
         update(gradients)

@@ -1,8 +1,8 @@
-"""MLX has no profiler to ask."""
+"""MLX has no profiler."""
 
 from dlworker.protocol import RequestError
 
 
 def profile(run, trainer, device):
     """Refuse, with the reason."""
-    raise RequestError("unsupported", "MLX has no profiler: it traces a Mac's GPU for Xcode, and no CPU")
+    raise RequestError("unsupported", "MLX has no profiler: it can only trace a Mac's GPU for Xcode, not a CPU")

@@ -12,7 +12,7 @@ ARRAYS_OF = {
 def to_native(layer, role, array, image):
     """A canonical array in MLX's layout."""
     if image and (layer["kind"], role) in (("dense", "weight"), ("batch_norm", "scale"), ("batch_norm", "shift")):
-        # Flattened images are row, column, channel here; the canonical order has the channel first.
+        # Flattened images are in row, column, channel order here; the canonical order has the channel first.
         array = array.reshape(*image, -1).transpose(1, 2, 0, 3).reshape(array.shape)
     if array.ndim == 4:
         return array.transpose(0, 2, 3, 1)
@@ -20,5 +20,5 @@ def to_native(layer, role, array, image):
 
 
 def is_transposed(layer, role):
-    """Whether MLX keeps (outputs, inputs) of it."""
+    """Whether MLX keeps the array as (outputs, inputs)."""
     return layer["kind"] in ("dense", "lstm", "gru") and role in ("weight", "recurrent")

@@ -1,4 +1,4 @@
-"""MXNet: a Gluon HybridSequential or a block of one's own, hybridized into one static graph, and gluon.Trainer."""
+"""MXNet: a Gluon HybridSequential or a custom block, hybridized into one static graph, and gluon.Trainer."""
 
 import mxnet as mx
 from mxnet import autograd, gluon, nd
@@ -16,22 +16,22 @@ PRECISIONS = {"float32", "float64", *MIXED}
 
 
 def configure(threads):
-    """Nothing: the engine's threads take OMP_NUM_THREADS, which the driver set before this Python started."""
+    """Does nothing: the engine reads OMP_NUM_THREADS, which the driver set before this Python started."""
 
 
 def threads():
-    """OpenMP's number in the library that MXNet computes with."""
-    # It has no function of its own that tells it; libmxnet's handle also finds the functions of its OpenMP.
+    """The number of OpenMP threads in MXNet's native library."""
+    # MXNet has no function for it; libmxnet's handle also finds the functions of its OpenMP.
     return int(mx.base._LIB.omp_get_max_threads())
 
 
 def versions():
-    """MXNet alone: OpenBLAS and oneDNN are inside and do not tell theirs."""
+    """MXNet only: the bundled OpenBLAS and oneDNN do not report theirs."""
     return {"mxnet": mx.__version__}
 
 
 def _context(device, network):
-    """mx.cpu() or mx.gpu(n), if this MXNet has it."""
+    """mx.cpu() or mx.gpu(n), if this MXNet supports it."""
     if device == "cpu":
         return mx.cpu()
     number = int(device.partition(":")[2] or 0)
@@ -39,18 +39,18 @@ def _context(device, network):
         message = "device %r: MXNet %s sees %d GPUs" % (device, mx.__version__, mx.context.num_gpus())
         raise RequestError("unsupported", message)
     if any(layer["kind"] == "batch_norm" for layer in network["layers"]):
-        # cuDNN moves it towards the unbiased variance, MXNet's own operator does not; MXNet picks one of them.
-        raise RequestError("unsupported", "batch_norm on MXNet's GPU: its running variance is not the CPU's")
+        # cuDNN averages the unbiased variance, MXNet's own operator the biased one; MXNet picks one of the two.
+        raise RequestError("unsupported", "batch_norm on MXNet's GPU: its running variance differs from the CPU's")
     return mx.gpu(number)
 
 
-# Where Gluon keeps an array, by canonical role; cells leave out the number of the layer.
+# Where Gluon keeps an array, by canonical role; cells omit the number of the layer.
 PARAMETERS = {"weight": "weight", "bias": "bias", "scale": "gamma", "shift": "beta"}
 OF_CELLS = {"weight": "i2h_weight", "recurrent": "h2h_weight", "bias": "i2h_bias"}
 OF_LSTM = {role: "l0_" + attribute for role, attribute in OF_CELLS.items()}
 OF_GRU = dict(OF_LSTM, recurrent_bias="l0_h2h_bias")
 PARAMETERS_OF = {rnn.LSTMCell: OF_CELLS, rnn.LSTM: OF_LSTM, rnn.GRU: OF_GRU}
-# Kept as (outputs, inputs); convolutions are canonical as they are.
+# Kept as (outputs, inputs); convolutions are canonical already.
 TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
@@ -61,7 +61,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if recipe["precision"] not in PRECISIONS:
-            raise RequestError("unsupported", "the MXNet builder has no precision %r" % recipe["precision"])
+            raise RequestError("unsupported", "the MXNet builder does not support precision %r" % recipe["precision"])
         if recipe["precision"] in MIXED:
             require(device)
         mx.random.seed(seed)
@@ -128,14 +128,14 @@ class Trainer:
             clip([parameter.grad() for parameter in self.trained], self.clip_norm)
         if self.rates is not None:
             self.trainer.set_learning_rate(float(self.rates[number]))
-        self.trainer.step(1)  # The loss is a mean already.
-        # The loss is there before the update is: waiting for it alone would end a step in the middle of its work.
+        self.trainer.step(1)  # The loss is already a mean.
+        # The loss is ready before the update: waiting for it alone would end a step in the middle of its work.
         nd.waitall()
         self.statistics.move()
         return loss.asscalar()
 
     def _counts(self, labels):
-        """1 for each label that counts, where some do not."""
+        """1 for each label that counts, 0 for each that is ignored."""
         ignored = self.network.get("ignored")
         return None if ignored is None else (labels != ignored).astype(self.dtype)
 

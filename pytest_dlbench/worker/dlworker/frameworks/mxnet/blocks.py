@@ -1,4 +1,4 @@
-"""Blocks for MXNet that Gluon has no layer of, and the network as one block where its layers do not form a chain."""
+"""Blocks for layers that Gluon lacks, and the network as one block if its layers do not form a chain."""
 
 import mxnet as mx
 import numpy as np
@@ -23,14 +23,14 @@ class Operator(gluon.HybridBlock):
 
 
 def uneven_padding(padding, value):
-    """Padding that differs between the sides, which no layer of Gluon does itself."""
+    """Asymmetric padding, which no Gluon layer supports."""
     (top, bottom), (left, right) = padding
     width = (0, 0, 0, 0, top, bottom, left, right)
     return Operator("pad", mode="constant", pad_width=width, constant_value=value)
 
 
 class CountedAvgPool2D(gluon.HybridBlock):
-    """Average pooling behind an uneven padding that takes the padding out of the mean again."""
+    """Average pooling after asymmetric padding, excluding the padding from the mean."""
 
     def __init__(self, pool, pad, **kwargs):
         super().__init__(**kwargs)
@@ -42,7 +42,7 @@ class CountedAvgPool2D(gluon.HybridBlock):
 
 
 class PadChannels(gluon.HybridBlock):
-    """Channels of zeros behind those that are there; MXNet's operator pads rows and columns only."""
+    """Appends channels of zeros; MXNet's operator pads rows and columns only."""
 
     def __init__(self, added, **kwargs):
         super().__init__(**kwargs)
@@ -57,10 +57,10 @@ class PadChannels(gluon.HybridBlock):
 
 
 class LocalResponseNorm(gluon.HybridBlock):
-    """What MXNet's LRN computes.
+    """Replaces MXNet's LRN.
 
-    Its gradient is wrong where oneDNN computes it behind a convolution: by 0.05 % for alpha 0.0001, by up to 76 % for
-    alpha 0.5. In float64 it fails.
+    MXNet's gradient is wrong where oneDNN computes it after a convolution: by 0.05 % for alpha 0.0001, by up to 76 %
+    for alpha 0.5. In float64 it fails.
     """
 
     def __init__(self, layer, **kwargs):
@@ -69,7 +69,7 @@ class LocalResponseNorm(gluon.HybridBlock):
 
     def hybrid_forward(self, F, x):  # noqa: N803
         size, alpha, beta, k = (self.layer[name] for name in ("size", "alpha", "beta", "k"))
-        # The sum over neighbouring channels, as a pooling over the rows of an image.
+        # The sum over neighbouring channels, as pooling over the rows of an image.
         rows = F.reshape(F.square(x), (0, 1, self.layer["input"][0], -1))
         sums = F.Pooling(rows, kernel=(size, 1), pad=(size // 2, 0), stride=(1, 1), pool_type="sum")
         return x / (k + alpha / size * F.reshape_like(sums, x)) ** beta
@@ -79,7 +79,7 @@ class LocalResponseNorm(gluon.HybridBlock):
 
 
 class Graph(gluon.HybridBlock):
-    """A network whose layers do not simply follow each other; its children bear the names of the layers."""
+    """A network whose layers do not form a chain; its children have the names of the layers."""
 
     def __init__(self, layers, blocks, dtype):
         super().__init__()
@@ -104,7 +104,7 @@ class Graph(gluon.HybridBlock):
         return run(self.nodes, x, call)
 
     def read(self, F, layer, values):  # noqa: N803
-        """The values as a layer reads them."""
+        """The values in the form that a layer reads."""
         return values
 
     def __repr__(self):
@@ -112,7 +112,7 @@ class Graph(gluon.HybridBlock):
 
 
 def recurrent(F, layer, block, x, lengths, start):  # noqa: N803
-    """The outputs of all steps or the last one, and the state in which the layer ends, (batch, units) arrays."""
+    """The outputs of all steps or the last one, and the final state, (batch, units) arrays."""
     if isinstance(block, rnn.LSTMCell):
         outputs, state = block.unroll(layer["input"][0], x, start, "NTC", merge_outputs=True, valid_length=lengths)
     else:
@@ -120,13 +120,13 @@ def recurrent(F, layer, block, x, lengths, start):  # noqa: N803
         if lengths is None:
             state = [F.squeeze(part, axis=0) for part in state]
         else:
-            # On a CPU the operator reads all steps. Its outputs up to the last real one do not depend on the others.
+            # On a CPU the operator reads all steps. Outputs up to the last real step do not depend on the later ones.
             state = [F.SequenceLast(outputs, lengths, use_sequence_length=True, axis=1)]
     return (outputs if layer["sequence"] else state[0]), state
 
 
 def _start(F, block, x, state, dtype):  # noqa: N803
-    """The state in which a layer begins, as its block wants it: another's last one, or zeros."""
+    """The initial state in the form that the block expects: another layer's last state, or zeros."""
     if state is not None:
         return state if isinstance(block, rnn.LSTMCell) else [F.expand_dims(part, axis=0) for part in state]
     if F is mx.sym:
@@ -138,7 +138,7 @@ def _start(F, block, x, state, dtype):  # noqa: N803
 class RunningStatistics:
     """Mean and variance of every BatchNorm over all batches, in one array.
 
-    MXNet's operator moves the running variance towards the batch's biased one, and keeps the decay as a float32.
+    MXNet's operator averages the biased variance, and keeps the decay as a float32.
     """
 
     def __init__(self, blocks, layers):
@@ -151,7 +151,7 @@ class RunningStatistics:
         return nd.concat(*[parameter.data() for parameter in self.parameters], dim=0)
 
     def expect(self, batch_size):
-        """Work out what share the old values and those of a batch have from now on."""
+        """Compute the weights of the old values and of a batch's values from now on."""
         kept, moved = [], []
         for layer in self.layers:
             channels, decay = layer["input"][0], layer["decay"]
@@ -162,7 +162,7 @@ class RunningStatistics:
             self.kept, self.moved = (nd.array(a, self.values.context, self.values.dtype) for a in (kept, moved))
 
     def move(self):
-        """Towards the statistics that the backward pass left in the operators, once it is known to have ended.
+        """Update from the statistics that the backward pass left in the operators, once it is known to have ended.
 
         With static_shape the engine does not know that it writes them: even wait_to_read does not wait for that.
         """
@@ -172,7 +172,7 @@ class RunningStatistics:
             nd.waitall()
 
     def install(self):
-        """Where inference takes them from; the next step writes over them."""
+        """Write the statistics where inference reads them; the next step overwrites them."""
         first = 0
         for parameter in self.parameters:
             last = first + parameter.shape[0]

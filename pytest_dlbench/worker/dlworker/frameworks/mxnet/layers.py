@@ -1,4 +1,4 @@
-"""Every kind of layer as Gluon's blocks and those of blocks.py, and the network of them."""
+"""Every kind of layer as Gluon blocks or those in blocks.py, and their network."""
 
 from functools import partial
 
@@ -42,7 +42,7 @@ def avg_pool(layer):
 
 
 def batch_norm(layer):
-    # Momentum 0 leaves the batch's own statistics in the running ones: see RunningStatistics.
+    # With momentum 0 the running statistics are those of the batch: see RunningStatistics.
     return [nn.BatchNorm(momentum=0.0, epsilon=layer["epsilon"], in_channels=layer["input"][0])]
 
 
@@ -57,9 +57,9 @@ def gru(layer, gives_whole_state):
 
 
 def lstm(layer, gives_whole_state):
-    """The fused layer; cells, unrolled, where another begins in all of the state that lies before the padding.
+    """The fused layer, or unrolled cells if another layer starts in the whole state at the end of each sequence.
 
-    MXNet has a bias more than an LSTM needs, which stays at zero and is not trained.
+    MXNet has one more bias than an LSTM needs; it stays at zero and is not trained.
     """
     units, features = layer["units"], layer["input"][1]
     if "lengths" in layer and gives_whole_state:
@@ -101,19 +101,19 @@ IN_BFLOAT16 = {
 
 
 def _padding(layer, value):
-    """The padding that the operator does itself, and the block that must come before it."""
+    """The padding that the operator does itself, and the padding blocks that must precede it."""
     if all(first == last for first, last in layer["padding"]):
         return [first for first, _ in layer["padding"]], []
     return (0, 0), [uneven_padding(layer["padding"], value)]
 
 
-# With whether another layer starts in the whole state in which this one ends.
+# These also take whether another layer starts in their whole final state.
 RECURRENT = {"lstm": lstm, "gru": gru}
 KINDS = {*LAYERS, *RECURRENT}
 
 
 def build(network, precision):
-    """The neutral network as a HybridSequential or a Graph, and the block of every layer by the layer's name."""
+    """The neutral network as a HybridSequential or a Graph, and the block of each layer by name."""
     layers, known = network["layers"], dict(LAYERS, **IN_BFLOAT16) if precision == "bfloat16" else LAYERS
     starts = {layer["start"] for layer in layers if "start" in layer}
     built = {}

@@ -1,10 +1,10 @@
-"""Losses for MXNet: Gluon's own, and one of sequences some of whose labels do not count."""
+"""Losses for MXNet: Gluon's own, and one for sequences with ignored labels."""
 
 from mxnet import gluon
 
 
 class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
-    """The loss of every step of every sequence: 0 where its label is ignored."""
+    """The loss of every step of every sequence, 0 where the label is ignored."""
 
     def __init__(self, classes, ignored, dtype):
         super().__init__()
@@ -18,7 +18,7 @@ class SequenceCrossEntropy(gluon.loss.SoftmaxCrossEntropyLoss):
         return super().hybrid_forward(F, rows, label, weight)
 
 
-# Every loss is a function (network, dtype) that gives a block (logits, labels) -> vector of losses.
+# Functions (network, dtype) -> block (logits, labels) -> vector of losses.
 LOSSES = {
     "softmax_cross_entropy": lambda network, dtype: gluon.loss.SoftmaxCrossEntropyLoss(),
     "sequence_cross_entropy": lambda network, dtype: SequenceCrossEntropy(

@@ -1,6 +1,6 @@
-"""Optimisers for MXNet: its own where they compute the canonical update, else the update written out.
+"""Optimisers for MXNet: its own where they compute the canonical update, otherwise the update written out.
 
-MXNet's fused updates keep rate, decay and epsilon as float32, whatever the weights are: float64 gets those written out.
+MXNet's fused updates keep rate, decay and epsilon as float32 for all weights: float64 uses the written-out updates.
 """
 
 from math import sqrt
@@ -10,7 +10,7 @@ from mxnet import nd
 
 
 class DecayedNAG(mx.optimizer.NAG):
-    """NAG with the weight decay in the whole gradient; MXNet's own has it in the velocity only."""
+    """NAG with weight decay in the whole gradient; MXNet's own has it in the velocity only."""
 
     def __init__(self, decay, **kwargs):
         super().__init__(**kwargs)
@@ -22,7 +22,7 @@ class DecayedNAG(mx.optimizer.NAG):
 
 
 class CorrectedAdam(mx.optimizer.Adam):
-    """MXNet's Adam, which adds epsilon to the root before that is corrected: so it gets a corrected one."""
+    """MXNet's Adam adds epsilon before the bias correction, so it gets a corrected epsilon."""
 
     def __init__(self, epsilon, **kwargs):
         super().__init__(**kwargs)
@@ -35,7 +35,7 @@ class CorrectedAdam(mx.optimizer.Adam):
 
 
 class WrittenSGD(mx.optimizer.Optimizer):
-    """SGD whose velocity is of gradients alone; MXNet's own holds the rates of old, which a schedule changes."""
+    """SGD whose velocity excludes the learning rate; MXNet's includes past rates, which matters with a schedule."""
 
     def __init__(self, momentum, nesterov, **kwargs):
         super().__init__(**kwargs)
@@ -74,7 +74,7 @@ class WrittenAdam(mx.optimizer.Optimizer):
 
 
 class Adadelta(mx.optimizer.Optimizer):
-    """MXNet's own AdaDelta has no learning rate."""
+    """AdaDelta with a learning rate, which MXNet's lacks."""
 
     def __init__(self, rho, epsilon, **kwargs):
         super().__init__(**kwargs)
@@ -94,7 +94,7 @@ class Adadelta(mx.optimizer.Optimizer):
 
 
 class RMSprop(mx.optimizer.Optimizer):
-    """MXNet's own RMSProp has its epsilon inside the root."""
+    """RMSprop with epsilon outside the root; MXNet's has it inside."""
 
     def __init__(self, rho, epsilon, **kwargs):
         super().__init__(**kwargs)
@@ -109,7 +109,7 @@ class RMSprop(mx.optimizer.Optimizer):
         weight -= self.lr * grad / (nd.sqrt(state) + self.epsilon)
 
 
-# Every optimiser is a function (recipe, settings). The learning rate of each step may be set before it.
+# For each optimiser, a function (recipe, settings). The learning rate may be set before each step.
 
 
 def sgd(recipe, settings):
@@ -141,7 +141,7 @@ def optimizer(recipe):
 
 
 def clip(gradients, length):
-    """Shorten all gradients together. gluon.utils.clip_global_norm adds 1e-8 to the norm, which this does not."""
+    """Clip the gradients by their global norm, unlike gluon.utils.clip_global_norm without adding 1e-8 to it."""
     squares = nd.add_n(*[nd.dot(gradient.reshape(-1), gradient.reshape(-1)) for gradient in gradients])
     factor = nd.minimum(length / nd.sqrt(squares), 1.0)
     for gradient in gradients:

@@ -1,7 +1,7 @@
-"""Mixed precision in bfloat16, by MXNet's operators for it, amp_cast and amp_multicast.
+"""Mixed precision in bfloat16, by MXNet's operators amp_cast and amp_multicast.
 
-They stand much where mxnet.contrib.amp would have them. Its own switch, amp.init, changes the functions of MXNet for
-good, so that nothing else could be built in its process.
+They are placed much as mxnet.contrib.amp would place them. Its own switch, amp.init, patches MXNet's functions
+permanently, so that nothing else could be built in the process.
 """
 
 import mxnet as mx
@@ -12,10 +12,10 @@ from mxnet.gluon import nn
 from dlworker.frameworks.mxnet import blocks
 from dlworker.protocol import RequestError
 
-# As mxnet.contrib.amp has it: NumPy knows no bfloat16.
+# As in mxnet.contrib.amp: NumPy has no bfloat16.
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 MIXED = {"bfloat16": BFLOAT16}
-# What oneDNN computes in the type of what it reads, or in the widest of them. All other kinds read float32.
+# Layers that oneDNN computes in the type of their input, or the widest of them. All other kinds read float32.
 AS_IT_COMES = {
     "add",
     "avg_pool",
@@ -29,23 +29,25 @@ AS_IT_COMES = {
     "relu",
     "tanh",
 }
-# Blocks that pad before they do what they are named after, which is of float32.
+# Blocks that pad first, which is done in float32.
 PADDING = (nn.HybridSequential, blocks.CountedAvgPool2D)
 
 
 def require(device):
-    """Refuse where there is none: tried, as MXNet has it of its oneDNN, which does not tell before it computes."""
+    """Refuse if bfloat16 is unsupported. Found out by trying: oneDNN does not report it before it computes."""
     if device != "cpu":
-        raise RequestError("unsupported", "MXNet has bfloat16 on CPUs alone")
+        raise RequestError("unsupported", "MXNet supports bfloat16 only on CPUs")
     one = nd.amp_cast(nd.ones((1, 1)), dtype=BFLOAT16)
     try:
         nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
     except mx.base.MXNetError as error:
-        raise RequestError("unsupported", "MXNet's oneDNN has no bfloat16 on this CPU, as without AVX-512: %s" % error)
+        raise RequestError(
+            "unsupported", "MXNet's oneDNN has no bfloat16 on this CPU, which may lack AVX-512: %s" % error
+        )
 
 
 class InBfloat16:
-    """A block whose operator reads bfloat16, from weights of float32."""
+    """A block whose operator reads bfloat16, converted from float32 weights."""
 
     def hybrid_forward(self, F, x, weight, bias=None):  # noqa: N803 - Gluon's own name for nd or sym
         arrays = [None if array is None else F.amp_cast(array, dtype=BFLOAT16) for array in (x, weight, bias)]

@@ -1,4 +1,4 @@
-"""MXNet's own profiler: its statistics by operator, forward, backward and of the update."""
+"""MXNet's own profiler: statistics by operator for forward, backward and update."""
 
 import json
 import os
@@ -9,12 +9,12 @@ import mxnet as mx
 
 
 def profile(run, trainer, device):
-    """{operator: seconds} of what ``run`` does, one operator after the other, also where the graph is compiled."""
+    """{operator: seconds} of what ``run`` does, operator by operator even if the graph is compiled."""
     if trainer.hybrid:
         _divide(trainer)
     folder = tempfile.mkdtemp()
     try:
-        # Written when the process ends, or where it is told to.
+        # By default the profile is written when the process ends.
         mx.profiler.set_config(filename=os.path.join(folder, "profile.json"), aggregate_stats=True, profile_all=False)
         mx.profiler.set_state("run")
         run()
@@ -27,8 +27,8 @@ def profile(run, trainer, device):
 
 
 def _divide(trainer):
-    """Run every operator of the graph by itself: else many are told as one, under the names of all."""
+    """Run every operator of the graph separately: otherwise many are reported as one, under all their names."""
     trainer.net.hybridize(static_alloc=True, static_shape=True, forward_bulk_size=1, backward_bulk_size=1)
     trainer.loss.hybridize(forward_bulk_size=1, backward_bulk_size=1)
-    # Both are compiled by their next call, which is not to be in the profile.
+    # Both are compiled by their next call, which should not be in the profile.
     trainer.step(0)

@@ -1,6 +1,6 @@
-"""PaddlePaddle: an nn.Sequential, or a layer of one's own where branches meet, trained in dynamic mode.
+"""PaddlePaddle: an nn.Sequential, or a custom layer if there are branches, trained in dynamic mode.
 
-Images are channels first, as all of Paddle's layers want them.
+Images are channels first, as all of Paddle's layers expect them.
 """
 
 import ctypes
@@ -24,13 +24,13 @@ def configure(threads):
 
 
 def threads():
-    """Threads of the OpenMP runtime that Paddle brings for MKL and its kernels; Paddle itself can set but not tell."""
+    """Threads of the OpenMP runtime that Paddle ships for MKL and its kernels; Paddle can set but not report them."""
     folder = os.path.join(os.path.dirname(paddle.__file__), "libs")
     return ctypes.CDLL(os.path.join(folder, "libiomp5.so")).omp_get_max_threads()
 
 
 def versions():
-    """Paddle and, where there are, CUDA and cuDNN (Paddle calls them "False" where there are none)."""
+    """Paddle and, if available, CUDA and cuDNN (Paddle reports missing ones as "False")."""
     found = {"paddle": paddle.__version__, "cuda": paddle.version.cuda(), "cudnn": paddle.version.cudnn()}
     return {name: str(version) for name, version in found.items() if version != "False"}
 
@@ -50,9 +50,9 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
-            raise RequestError("unsupported", "Paddle finds no GPU")
+            raise RequestError("unsupported", "Paddle found no GPU")
         paddle.set_device(device)
-        # Of mixed ones auto_cast has the 16 bits.
+        # In mixed precisions auto_cast handles the 16 bits.
         self.precision = "float64" if recipe["precision"] == "float64" else "float32"
         paddle.set_default_dtype(self.precision)
         paddle.seed(seed)
@@ -72,14 +72,16 @@ class Trainer:
             for role, path in ARRAYS_OF.get(kind, ARRAYS).items():
                 parameter = reduce(lambda owner, name: getattr(owner, name, None), path.split("."), native)
                 if parameter is not None:
-                    # nn.LSTM and nn.GRU keep (gates, inputs); all other layouts of Paddle are the canonical ones.
+                    # nn.LSTM and nn.GRU keep (gates, inputs); all other Paddle layouts are canonical.
                     yield "%s.%s" % (layer["name"], role), parameter, kind in ("lstm", "gru")
 
     def _set(self, weights):
         for name, parameter, transposed in self._natives():
             array = np.array(weights[name].T if transposed else weights[name], dtype=self.precision, order="C")
             if array.shape != tuple(parameter.shape):
-                raise ValueError("%s: Paddle has %s, the weights %s" % (name, tuple(parameter.shape), array.shape))
+                raise ValueError(
+                    "%s: Paddle has shape %s, the weights have %s" % (name, tuple(parameter.shape), array.shape)
+                )
             parameter.set_value(array)
 
     def parameters(self):
@@ -103,7 +105,7 @@ class Trainer:
         return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))
 
     def step(self, number):
-        # Not inputs[index]: Paddle takes forty times as long for that.
+        # Not inputs[index], which takes Paddle forty times as long.
         index = self.order[number]
         inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
         loss = self.loss(self.forward(inputs), labels)
@@ -111,7 +113,7 @@ class Trainer:
         if self.rates is not None:
             self.optimizer.set_lr(float(self.rates[number]))
         if self.scaler:
-            # It leaves a step out whose gradients are too large for the type, and unscales before they are clipped.
+            # The scaler skips steps whose gradients overflow, and unscales gradients before they are clipped.
             self.scaler.step(self.optimizer)
             self.scaler.update()
         else:

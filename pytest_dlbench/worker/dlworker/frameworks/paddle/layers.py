@@ -1,4 +1,4 @@
-"""Every kind of layer as Paddle's; those that it lacks, means otherwise or rounds to float32; the network of them."""
+"""Every kind of layer in Paddle, written here where its own is missing, differs or rounds to float32; the network."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from dlworker.graph import is_chain, run, wired
 class BatchNorm(nn.Layer):
     """Batch normalisation that keeps its running statistics itself.
 
-    Paddle's own layer keeps the biased variance on the CPU, and on a GPU what cuDNN gives it, the unbiased one.
+    Paddle's own layer keeps the biased variance on the CPU, and on a GPU cuDNN's unbiased one.
     """
 
     def __init__(self, layer):
@@ -53,7 +53,7 @@ def _normalise(x, mean, variance, weight, bias, epsilon):
 
 
 def _keeps_biased_variance(dimensions):
-    """What the kernel of this device makes of the variance of 1 and -1: 1 or, unbiased, 2."""
+    """Whether this device's kernel computes 1 as the variance of 1 and -1; the unbiased variance is 2."""
     one, zero = paddle.ones([1]), paddle.zeros([1])
     variance = paddle.ones([1])
     examples = paddle.to_tensor([1.0, -1.0]).reshape([2] + [1] * dimensions)
@@ -62,7 +62,7 @@ def _keeps_biased_variance(dimensions):
 
 
 class PadChannels(nn.Layer):
-    """Channels of zeros behind those that are there."""
+    """Appends channels of zeros."""
 
     def __init__(self, layer):
         super().__init__()
@@ -74,7 +74,7 @@ class PadChannels(nn.Layer):
 
 
 class Concat(nn.Layer):
-    """Several values side by side: channels of images, features of vectors and sequences."""
+    """Concatenates several values: channels of images, features of vectors and sequences."""
 
     def forward(self, *values):
         return paddle.concat(values, axis=1 if values[0].ndim == 4 else -1)
@@ -90,7 +90,7 @@ class Add(nn.Layer):
 
 
 class Cut(nn.Layer):
-    """A part of a row of tokens."""
+    """A slice of each row of tokens."""
 
     def __init__(self, layer):
         super().__init__()
@@ -101,10 +101,10 @@ class Cut(nn.Layer):
 
 
 class Recurrent(nn.Layer):
-    """nn.LSTM or nn.GRU, batch first; gives all outputs or the last, and the state it ends in, as a tuple.
+    """nn.LSTM or nn.GRU, batch first; returns all outputs or the last one, and the final state as a tuple.
 
-    Paddle's LSTM has two biases where one would do. The second stays at zero, as no optimiser has it: without it, or
-    without a gradient for it, the fused kernel of nn.LSTM cannot be had.
+    Paddle's LSTM has two biases where one would do. The second stays at zero because no optimiser has it: without it,
+    or without a gradient for it, the fused kernel of nn.LSTM is unavailable.
     """
 
     def __init__(self, layer):
@@ -121,7 +121,7 @@ class Recurrent(nn.Layer):
 
 
 class Graph(nn.Layer):
-    """A network whose layers do not simply follow each other; its sublayers bear the names of the layers."""
+    """A network whose layers do not form a chain; its sublayers have the names of the layers."""
 
     def __init__(self, layers, built):
         super().__init__()
@@ -129,7 +129,7 @@ class Graph(nn.Layer):
         for name, layer in built:
             self.add_sublayer(name, layer)
 
-    # Of a compiled program: it is the same for all data, and needs no rewritten conditions.
+    # In a compiled program: it is the same for all data, and needs no converted conditions.
     @paddle.jit.not_to_static
     def forward(self, x):
         lengths, states = {}, {}
@@ -137,7 +137,7 @@ class Graph(nn.Layer):
         def call(layer, values):
             name, kind = layer["name"], layer["kind"]
             if kind == "embedding" and layer["padding"] is not None:
-                # The kernel of nn.LSTM and nn.GRU reads 32 bits.
+                # The kernel of nn.LSTM and nn.GRU reads float32.
                 lengths[name] = (values[0] != layer["padding"]).sum(1).astype("int32")
             if kind in ("lstm", "gru"):
                 known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
@@ -148,11 +148,11 @@ class Graph(nn.Layer):
         return run(self.nodes, x, call)
 
 
-# What follows is for bfloat16 on a CPU alone, where the network is a compiled program.
+# What follows is only for bfloat16 on a CPU, where the network is a compiled program.
 
 
 class BatchNormInProgram(BatchNorm):
-    """Batch normalisation whose running statistics are kept up to date by a program: it drops scale_ and add_."""
+    """Batch normalisation whose statistics a compiled program can update: it would drop scale_ and add_."""
 
     @paddle.no_grad()
     def _move(self, mean, variance, unbias):
@@ -161,9 +161,9 @@ class BatchNormInProgram(BatchNorm):
 
 
 class LinearInProgram(nn.Linear):
-    """nn.Linear that always has the gradient of what it reads.
+    """nn.Linear that always computes the gradient of its input.
 
-    oneDNN's backward pass of a product in bfloat16 ends the process where that gradient is not wanted.
+    oneDNN's backward pass of a bfloat16 product crashes the process if that gradient is not needed.
     """
 
     def forward(self, x):
@@ -173,7 +173,7 @@ class LinearInProgram(nn.Linear):
         return super().forward(x)
 
 
-# Whatever the data are, some of Paddle's kernels take their numbers as float32. What follows is for float64 alone.
+# Some of Paddle's kernels take their settings as float32, even for float64 data. What follows is only for float64.
 
 
 class BatchNormInDouble(BatchNorm):
@@ -191,7 +191,7 @@ class BatchNormInDouble(BatchNorm):
 
 
 class AvgPoolInDouble(nn.Layer):
-    """Average pooling as a convolution with ones, in whose gradient one over the window is not rounded to float32."""
+    """Average pooling as a convolution with ones, whose gradient does not round 1/window to float32."""
 
     def __init__(self, layer):
         super().__init__()
@@ -219,7 +219,7 @@ class LocalResponseNormInDouble(nn.Layer):
 
 
 def sides(padding):
-    """Top, bottom, left, right: Paddle's operators pad unevenly themselves."""
+    """Top, bottom, left, right: Paddle's operators support asymmetric padding."""
     (top, bottom), (left, right) = padding
     return [top, bottom, left, right]
 
@@ -231,7 +231,7 @@ def conv2d(layer):
 
 
 def dense(layer, kind=nn.Linear):
-    # Of a sequence nn.Linear takes the features of each step.
+    # On a sequence, nn.Linear applies to the features of each step.
     return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
 
 
@@ -274,9 +274,9 @@ IN_PROGRAM = {"batch_norm": BatchNormInProgram, "dense": partial(dense, kind=Lin
 
 
 def build(network, other):
-    """The neutral network as one nn.Sequential, or as a Graph; every layer bears its name.
+    """The neutral network as one nn.Sequential, or as a Graph, with each layer under its name.
 
-    ``other`` are the kinds that are not built as usual.
+    ``other`` holds the kinds that are not built as usual.
     """
     layers = network["layers"]
     known = dict(LAYERS, **other)

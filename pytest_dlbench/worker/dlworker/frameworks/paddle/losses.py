@@ -1,4 +1,4 @@
-"""The mean loss of Paddle, by its name: a function network -> (logits, labels) -> loss."""
+"""Paddle's mean losses, by name: functions network -> (logits, labels) -> loss."""
 
 import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
 

@@ -1,17 +1,17 @@
-"""Optimisers for Paddle: its own where they compute the canonical update, else the update written out."""
+"""Optimisers for Paddle: its own where they compute the canonical update, otherwise the update written out."""
 
 import paddle
 from paddle import nn
 
 
 class Update:
-    """An update written out: of what Paddle's own optimiser rounds to float32, or has with another meaning."""
+    """An update written out, where Paddle's own optimiser rounds to float32 or computes something else."""
 
     slots = 1
 
     def __init__(self, parameters, settings, clip):
         self.settings, self.clip, self.rate = settings, clip, settings["learning_rate"]
-        # Where paddle.amp.GradScaler looks for the gradients.
+        # Where paddle.amp.GradScaler looks for gradients.
         self._parameter_list = parameters
         self.slotted = [(one, [paddle.zeros_like(one) for _ in range(self.slots)]) for one in parameters]
 
@@ -58,15 +58,15 @@ class AdadeltaInDouble(Update):
 
 
 class RMSprop(Update):
-    """RMSprop with epsilon beside the root: paddle.optimizer.RMSProp has it inside."""
+    """RMSprop with epsilon outside the root; paddle.optimizer.RMSProp has it inside."""
 
     def moved(self, parameter, gradient, squares):
         _move(squares, gradient * gradient, self.settings["rho"])
         return gradient / (paddle.sqrt(squares) + self.settings["epsilon"])
 
 
-# Every optimiser is a function (recipe, settings, parameters, clipping): Paddle's own where it computes the canonical
-# update, else the update written out.
+# For each optimiser, a function (recipe, settings, parameters, clipping): Paddle's own where it computes the canonical
+# update, otherwise the update written out.
 
 
 def sgd(recipe, settings, parameters, clip):

@@ -1,4 +1,4 @@
-"""Paddle's own profiler: time in its kernels, forward, backward and of the update."""
+"""Paddle's own profiler: time in the kernels of forward, backward and update."""
 
 from paddle.profiler import Profiler, ProfilerTarget
 
@@ -10,7 +10,7 @@ LAUNCH = " kernel launch"
 def profile(run, trainer, device):
     """{kernel: seconds} of what ``run`` does."""
     processor_only("Paddle", device)
-    # Without a handler the profiler writes a folder of files where the process stands.
+    # Without a handler the profiler writes a folder of files into the working directory.
     with Profiler(targets=[ProfilerTarget.CPU], on_trace_ready=lambda found: None) as found:
         run()
     trees = found.profiler_result.get_data().values()

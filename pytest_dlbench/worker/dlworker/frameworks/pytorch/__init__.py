@@ -1,4 +1,4 @@
-"""PyTorch: an nn.Sequential, or a module of one's own where branches meet, trained eagerly."""
+"""PyTorch: an nn.Sequential, or a custom module if there are branches, trained eagerly."""
 
 from functools import reduce
 
@@ -17,7 +17,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 def configure(threads):
-    """Threads inside one operator."""
+    """Set the number of CPU threads inside one operator."""
     torch.set_num_threads(threads)
 
 
@@ -27,7 +27,7 @@ def threads():
 
 
 def versions():
-    """PyTorch and, where there are, CUDA and cuDNN."""
+    """PyTorch and, if available, CUDA and cuDNN."""
     found = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     return {name: str(version) for name, version in found.items() if version is not None}
 
@@ -40,7 +40,7 @@ ARRAYS_OF = {
     "lstm": RECURRENT,
     "gru": dict(RECURRENT, recurrent_bias="rnn.bias_hh_l0"),
 }
-# nn.Linear and nn.LSTM keep (outputs, inputs); convolutions are canonical as they are.
+# nn.Linear and nn.LSTM keep (outputs, inputs); convolutions are canonical already.
 TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
@@ -51,7 +51,7 @@ class Trainer:
         torch.manual_seed(seed)
         self.device = torch.device(device.replace("gpu", "cuda"))
         if self.device.type == "cuda" and not torch.cuda.is_available():
-            raise RequestError("unsupported", "PyTorch %s finds no GPU" % torch.__version__)
+            raise RequestError("unsupported", "PyTorch %s found no GPU" % torch.__version__)
         self.dtype = DTYPES.get(recipe["precision"], torch.float32)
         self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
         if recipe["precision"] == "float16" and self.device.type == "cpu":
@@ -82,7 +82,9 @@ class Trainer:
             for name, parameter, transposed in self._natives():
                 array = weights[name].T if transposed else weights[name]
                 if array.shape != tuple(parameter.shape):
-                    raise ValueError("%s: PyTorch has %s, the weights %s" % (name, tuple(parameter.shape), array.shape))
+                    raise ValueError(
+                        "%s: PyTorch has shape %s, the weights have %s" % (name, tuple(parameter.shape), array.shape)
+                    )
                 parameter.copy_(torch.from_numpy(np.array(array)))
 
     def parameters(self):
@@ -121,7 +123,7 @@ class Trainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = float(self.rates[number])
         if self.scaler:
-            # It leaves a step out whose gradients are too large for the type.
+            # The scaler skips steps whose gradients overflow.
             self.scaler.step(self.optimizer)
             self.scaler.update()
         else:

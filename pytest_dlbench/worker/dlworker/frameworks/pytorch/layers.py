@@ -1,4 +1,4 @@
-"""A neutral network as PyTorch modules: its own where it has them, and those that it lacks."""
+"""A neutral network as PyTorch modules, written here where PyTorch lacks them."""
 
 from collections import OrderedDict
 
@@ -10,18 +10,18 @@ from dlworker.graph import is_chain, run, wired
 
 
 class View(nn.Module):
-    """Flattening as it was written before PyTorch 1.2."""
+    """Flattening as usual before PyTorch 1.2."""
 
     def forward(self, x):
         return x.view(len(x), -1)
 
 
-# All that this file needs and PyTorch 1.0 lacks.
+# The only thing that this file needs and PyTorch 1.0 lacks.
 Flatten = getattr(nn, "Flatten", View)
 
 
 class AvgPool2dUneven(nn.Module):
-    """Average pooling whose padding differs between the sides, which nn.AvgPool2d cannot do."""
+    """Average pooling with asymmetric padding, which nn.AvgPool2d does not support."""
 
     def __init__(self, window, stride, sides):
         super().__init__()
@@ -34,7 +34,7 @@ class AvgPool2dUneven(nn.Module):
 
 
 class PadChannels(nn.Module):
-    """Channels of zeros behind those that are there."""
+    """Appends channels of zeros."""
 
     def __init__(self, added):
         super().__init__()
@@ -45,7 +45,7 @@ class PadChannels(nn.Module):
 
 
 class Concat(nn.Module):
-    """Several values side by side: channels of images, features of vectors and sequences."""
+    """Concatenates several values: channels of images, features of vectors and sequences."""
 
     def forward(self, *values):
         return torch.cat(values, dim=1 if values[0].dim() == 4 else -1)
@@ -61,7 +61,7 @@ class Add(nn.Module):
 
 
 class Cut(nn.Module):
-    """A part of a row of tokens."""
+    """A slice of each row of tokens."""
 
     def __init__(self, first, last):
         super().__init__()
@@ -72,7 +72,7 @@ class Cut(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """nn.LSTM or nn.GRU, batch first; gives all outputs or the last, and the state it ends in.
+    """nn.LSTM or nn.GRU, batch first; returns all outputs or the last one, and the final state.
 
     PyTorch's LSTM has two biases where one would do; the second stays at zero and is not trained.
     """
@@ -90,7 +90,7 @@ class Recurrent(nn.Module):
         if lengths is None:
             outputs, state = self.rnn(x, start)
             return (outputs if self.gives_sequence else outputs[:, -1]), state
-        # A packed sequence has the longest first; PyTorch 1.0 does not sort by itself.
+        # Packed sequences are sorted, longest first; PyTorch 1.0 does not sort by itself.
         lengths, order = lengths.sort(descending=True)
         back = order.argsort()
         if start is not None:
@@ -105,16 +105,16 @@ class Recurrent(nn.Module):
 
 
 def _each(state, change):
-    """A changed state: an LSTM's has two parts, a GRU's one."""
+    """Apply a change to each part of a state: an LSTM's has two parts, a GRU's one."""
     return tuple(map(change, state)) if isinstance(state, tuple) else change(state)
 
 
 class Graph(nn.Module):
-    """A network whose layers do not simply follow each other; its submodules bear the names of the layers."""
+    """A network whose layers do not form a chain; its submodules have the names of the layers."""
 
     def __init__(self, layers, modules):
         super().__init__()
-        # Once: what reads what does not change from step to step.
+        # Computed once: the wiring does not change from step to step.
         self.nodes = wired(layers)
         for name, module in modules.items():
             self.add_module(name, module)
@@ -156,7 +156,7 @@ def avg_pool(layer):
 
 def batch_norm(layer):
     norm = nn.BatchNorm2d if len(layer["input"]) == 3 else nn.BatchNorm1d
-    # PyTorch's momentum is the share of the new value, the neutral decay that of the old one.
+    # PyTorch's momentum weights the new value, the neutral decay the old one.
     return [norm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])]
 
 
@@ -166,7 +166,7 @@ LAYERS = {
     "max_pool": max_pool,
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
-    # Of a sequence nn.Linear takes the features of each step.
+    # On a sequence, nn.Linear applies to the features of each step.
     "dense": lambda layer: [nn.Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"])],
     "flatten": lambda layer: [Flatten()],
     "dropout": lambda layer: [nn.Dropout(layer["rate"])],
@@ -197,14 +197,14 @@ def _sides(padding):
 
 
 def _padding(layer, value):
-    """The padding that the operator does itself, and the module that must come before it."""
+    """The padding that the operator does itself, and the padding modules that must precede it."""
     if _is_even(layer["padding"]):
         return [first for first, _ in layer["padding"]], []
     return 0, [nn.ConstantPad2d(_sides(layer["padding"]), value)]
 
 
 def build(network):
-    """The neutral network as one nn.Sequential, or as a Graph; a layer's own module bears its name."""
+    """The neutral network as one nn.Sequential, or as a Graph; each layer's module has the layer's name."""
     layers = network["layers"]
     modules = OrderedDict()
     if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):

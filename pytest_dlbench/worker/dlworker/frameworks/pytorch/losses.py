@@ -1,4 +1,4 @@
-"""The mean loss of PyTorch, by its name: a function network -> (logits, labels) -> loss."""
+"""PyTorch's mean losses, by name: functions network -> (logits, labels) -> loss."""
 
 import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own documentation
 

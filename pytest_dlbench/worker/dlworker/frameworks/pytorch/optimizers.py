@@ -1,10 +1,10 @@
-"""PyTorch's optimisers by the settings of a recipe, and clipping: functions (parameters, settings) -> optimizer."""
+"""PyTorch's optimisers as functions (parameters, settings) -> optimizer, and gradient clipping."""
 
 import torch
 
 
 def clip(parameters, length):
-    """Shorten the gradient of all parameters together. clip_grad_norm_ adds 1e-6 to the norm, which this does not."""
+    """Clip the gradients by their global norm, unlike clip_grad_norm_ without adding 1e-6 to it."""
     gradients = [parameter.grad for parameter in parameters]
     norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
     factor = (length / norm).clamp(max=1.0)
@@ -13,7 +13,7 @@ def clip(parameters, length):
 
 
 class AdamOfOld(torch.optim.Adam):
-    """Adam of PyTorch before 1.3, which adds epsilon to the root before it is corrected: so it gets a corrected one."""
+    """Adam of PyTorch before 1.3, which adds epsilon before the bias correction, so it gets a corrected epsilon."""
 
     def step(self, closure=None):
         for group in self.param_groups:

@@ -1,4 +1,4 @@
-"""Mixed precision by torch.autocast, and where PyTorch has none."""
+"""Mixed precision by torch.autocast, and where PyTorch lacks it."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +13,7 @@ MIXED = {"bfloat16": getattr(torch, "bfloat16", None), "float16": torch.float16}
 
 
 def mixed_precision(precision, kind):
-    """A function that makes the context of a forward pass, and what scales a loss of float16, if it is needed."""
+    """A function that creates the context of a forward pass, and the loss scaler if float16 needs one."""
     if precision not in MIXED:
         return no_context, None
     if not hasattr(torch, "amp") or not hasattr(torch.amp, "GradScaler"):
@@ -23,17 +23,17 @@ def mixed_precision(precision, kind):
 
 
 def refuse_half_lstms(layers):
-    """Where a CPU computes in float16 PyTorch leaves LSTMs to oneDNN, but for those of lengths."""
-    left = [layer["name"] for layer in layers if layer["kind"] == "lstm" and "lengths" not in layer]
-    if left and not trains_half_lstms():
-        told = "on this CPU PyTorch leaves %s to oneDNN, which trains no LSTM in float16; bfloat16 it does"
-        raise RequestError("unsupported", told % " and ".join(left))
+    """Refuse float16 LSTMs that PyTorch delegates to oneDNN: on CPUs with float16, all without lengths."""
+    delegated = [layer["name"] for layer in layers if layer["kind"] == "lstm" and "lengths" not in layer]
+    if delegated and not trains_half_lstms():
+        reason = "on this CPU PyTorch delegates %s to oneDNN, which cannot train an LSTM in float16, only in bfloat16"
+        raise RequestError("unsupported", reason % " and ".join(delegated))
 
 
 def trains_half_lstms():
-    """Tried, for which processors PyTorch leaves to oneDNN is not what oneDNN says of itself."""
+    """Found out by trying: what PyTorch delegates to oneDNN differs from what oneDNN reports about itself."""
     try:
-        # The numbers of the seed are the network's.
+        # Keeps the random numbers of the seed for the network.
         with torch.random.fork_rng(devices=[]), torch.autocast(device_type="cpu", dtype=torch.float16):
             nn.LSTM(4, 4)(torch.zeros(2, 3, 4))[0].sum().backward()
     except RuntimeError:
@@ -43,5 +43,5 @@ def trains_half_lstms():
 
 @contextmanager
 def no_context():
-    """contextlib.nullcontext, which Python 3.6 has not."""
+    """contextlib.nullcontext, which Python 3.6 lacks."""
     yield

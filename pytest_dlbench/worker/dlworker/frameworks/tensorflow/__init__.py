@@ -17,28 +17,28 @@ SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "len
 
 
 def configure(threads):
-    """Threads inside one operator, and operators at once. TensorFlow takes neither after its first operator."""
+    """Set the threads per operator and the operators run at once. TensorFlow refuses both after its first operator."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 
 
 def threads():
-    """Threads inside one operator, as TensorFlow has them."""
+    """Threads inside one operator, as TensorFlow reports them."""
     return tf.config.threading.get_intra_op_parallelism_threads()
 
 
 def versions():
-    """TensorFlow and, where it was built for them, CUDA and cuDNN."""
+    """TensorFlow and, if it was built with them, CUDA and cuDNN."""
     build = tf.sysconfig.get_build_info()
     found = {"tensorflow": tf.__version__, "cuda": build.get("cuda_version"), "cudnn": build.get("cudnn_version")}
     return {name: str(version) for name, version in found.items() if version}
 
 
 class Network(tf.Module):
-    """The layers in their order, each called with the values that it reads, which are of ``dtype``.
+    """The layers in order, each called with its inputs, which have the type ``dtype``.
 
-    A layer casts its variables to the type of these: so their gradients are of the variables' type again, and what a
-    variable gets from several places is added up in that.
+    A layer casts its variables to the type of its inputs, so that gradients have the variables' type again and a
+    variable's gradients from several places are summed in it.
     """
 
     def __init__(self, layers, arrays, kinds, dtype):
@@ -49,7 +49,7 @@ class Network(tf.Module):
         self.run = partial(run, wired(layers))
 
     def __call__(self, x, training, seed=0, number=0):
-        """Logits, never of 16 bits. Each layer has a seed of its own in every step."""
+        """Logits, never in 16 bits. Each layer has its own seed in every step."""
         lengths, states = {}, {}
         x = tf.cast(x, self.dtype) if x.dtype.is_floating else x
 
@@ -65,24 +65,24 @@ class Network(tf.Module):
             if kind == "embedding" and layer["padding"] is not None:
                 lengths[name] = tf.math.count_nonzero(x != layer["padding"], axis=1, dtype=tf.int32)
             x = own(x, training, [seed, number * len(self.layers) + place])
-            # Not before they were read: the gradients of a row are added up in the type of the weights.
+            # Cast after the lookup: the gradients of a row are summed in the type of the weights.
             return tf.cast(x, self.dtype) if kind == "embedding" else x
 
         return widened(self.run(x, call))
 
 
 def _use(device):
-    """Let TensorFlow see this device alone: it then puts everything there, and takes memory of no other GPU."""
+    """Make only this device visible: TensorFlow then puts everything there, and allocates no memory on other GPUs."""
     if device == "cpu":
         tf.config.set_visible_devices([], "GPU")
         return
     gpus, number = tf.config.list_physical_devices("GPU"), int(device.partition(":")[2] or 0)
     if number >= len(gpus):
-        raise RequestError("unsupported", "TensorFlow sees %d GPUs, so there is no %s" % (len(gpus), device))
+        raise RequestError("unsupported", "TensorFlow found %d GPUs, so there is no %s" % (len(gpus), device))
     tf.config.set_visible_devices(gpus[number], "GPU")
-    # By default TensorFlow takes all of the GPU's memory at once.
+    # By default TensorFlow allocates all of the GPU's memory at once.
     tf.config.experimental.set_memory_growth(gpus[number], True)
-    # By default it rounds what it multiplies to 10 binary digits.
+    # By default it rounds the operands of products to 10 binary digits (TF32).
     tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
@@ -94,7 +94,7 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         _use(device)
         precision = recipe["precision"]
-        # NumPy has no bfloat16, and no array that lasts is of 16 bits.
+        # NumPy has no bfloat16, and no persistent array has 16 bits.
         self.dtype = np.dtype("float32" if precision in MIXED else precision)
         self.network, self.layers = network, network["layers"]
         native = own_weights(self.layers, seed) if weights is None else to_native(self.layers, weights)
@@ -105,7 +105,7 @@ class Trainer:
         self.optimizer = LossScaled(optimizer) if precision == "float16" else optimizer
         self.rate, self.clip_norm = recipe["optimizer"]["learning_rate"], recipe.get("clip_norm")
         self.seed = seed
-        # Whatever Python decides here it decides once: there is nothing for AutoGraph to convert.
+        # Python decides everything once, while tracing: there is nothing for AutoGraph to convert.
         self._update = tf.function(self._update, autograph=False, jit_compile=self.jit_compile)
         self._apply = tf.function(self._apply, autograph=False, jit_compile=self.jit_compile)
 
@@ -135,17 +135,17 @@ class Trainer:
         self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=np.int64))
 
     def _inputs(self, inputs):
-        # Whole numbers of 32 bits would stay in the memory of the CPU.
+        # TensorFlow would keep int32 in CPU memory.
         dtype = np.int64 if "vocabulary" in self.network else self.dtype
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
         return tf.constant(np.ascontiguousarray(inputs, dtype=dtype))
 
     def step(self, number):
-        # As a Python integer every number would be traced anew.
+        # As a Python integer, each number would be traced again.
         return self._update(self.inputs, self.labels, self.course, tf.constant(number, tf.int64))
 
     def _update(self, inputs, labels, course, number):
-        # Not order[number]: XLA needs the bounds of a slice when it compiles, and would compile every step.
+        # Not order[number]: XLA needs the bounds of a slice at compile time, and would compile every step.
         index, rate = (tf.gather(part, number) for part in course)
         x, y = tf.gather(inputs, index), tf.gather(labels, index)
         with tf.GradientTape() as tape:
@@ -153,8 +153,8 @@ class Trainer:
             losses, count = LOSSES[self.network["loss"]](self.network, logits, y)
             loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
             scaled = self.optimizer.scale(loss)
-        # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
-        # nor an update that changes all rows can be had from those.
+        # TensorFlow's gradient of an embedding has one row per row read, with duplicates: neither the norm of the
+        # gradient nor an update of all rows can be computed from it.
         gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, self.variables)]
         gradients = self.optimizer.unscale(gradients)
         if self.clip_norm:

@@ -1,8 +1,8 @@
 """The layers of the TensorFlow 2 builder: tf.Modules and functions of tf.nn operations. Images are channels last.
 
 A layer is made from its JSON and its native arrays, and called with (x, training, seed): with variables it is a
-tf.Module, without a function. Merges are called with all values, recurrent layers with what they need. A layer computes
-in the type of its values, to which it casts its variables.
+tf.Module, otherwise a function. Merges are called with all values; recurrent layers have a signature of their own. A
+layer computes in the type of its inputs, to which it casts its variables.
 """
 
 from functools import partial
@@ -30,7 +30,7 @@ class Conv2D(tf.Module):
 
 
 class GroupedConv2D(Conv2D):
-    """One convolution for each group: for that of all groups at once TensorFlow has no gradient on a CPU."""
+    """One convolution per group: TensorFlow's grouped convolution has no gradient on a CPU."""
 
     def __init__(self, layer, arrays):
         super().__init__(layer, arrays)
@@ -48,18 +48,18 @@ class Dense(tf.Module):
 
     def __call__(self, x, training, seed):
         weight = tf.cast(self.weight, x.dtype)
-        # tf.matmul would make a product of its own for each sequence.
+        # tf.matmul would compute a separate product for each sequence.
         x = tf.matmul(x, weight) if len(x.shape) == 2 else tf.tensordot(x, weight, 1)
         return x if self.bias is None else biased(x, self.bias)
 
 
 class BatchNorm(tf.Module):
-    """Its variables, the moments of a batch and what is computed of them have 32 bits at least."""
+    """Its variables, the moments of a batch and everything computed from them have at least 32 bits."""
 
     def __init__(self, layer, arrays):
         super().__init__(layer["name"])
         if len(layer["input"]) == 2:
-            raise RequestError("unsupported", "the TensorFlow builder has no batch_norm of sequences")
+            raise RequestError("unsupported", "the TensorFlow builder does not support batch_norm of sequences")
         self.scale, self.shift = variable(layer, arrays, "scale"), variable(layer, arrays, "shift")
         self.mean = tf.Variable(tf.zeros_like(self.scale), trainable=False)
         self.variance = tf.Variable(tf.ones_like(self.scale), trainable=False)
@@ -75,7 +75,7 @@ class BatchNorm(tf.Module):
         return x
 
     def normalise(self, x):
-        """x normalised, the batch's mean and its unbiased variance."""
+        """Normalised x, the batch's mean and its unbiased variance."""
         wide = widened(x)
         mean, variance = tf.nn.moments(wide, list(range(len(x.shape) - 1)))
         count = x.shape.num_elements() // x.shape[-1]
@@ -84,7 +84,7 @@ class BatchNorm(tf.Module):
 
 
 class FusedBatchNorm(BatchNorm):
-    """The same in a third of the time, not for float64. Under XLA it is no faster, and loses digits."""
+    """The same in a third of the time, but not for float64. Under XLA it is no faster, and less precise."""
 
     def normalise(self, x):
         # Not tf.compat.v1.nn.fused_batch_norm: it raises an epsilon of 1e-5 to 1.001e-5. The variance is unbiased.
@@ -116,7 +116,7 @@ def avg_pool(layer, arrays):
     if isinstance(padding, str):
         return _always_widened(partial(pool, padding=padding))
 
-    # Zeros that are padded here would be counted as values.
+    # Explicitly padded zeros would be counted as values.
     def mean(x):
         return pool(tf.pad(x, padding), padding="VALID")
 
@@ -124,7 +124,7 @@ def avg_pool(layer, arrays):
 
 
 def dropout(layer, arrays):
-    # Philox is what CPUs and GPUs have anyway. XLA's own choice takes twenty times as long on a CPU.
+    # Philox is what CPUs and GPUs use anyway. XLA's own choice takes twenty times as long on a CPU.
     drop = partial(tf.nn.experimental.stateless_dropout, rate=layer["rate"], rng_alg="philox")
     return lambda x, training, seed: drop(x, seed=seed) if training else x
 
@@ -142,31 +142,31 @@ def local_response_norm(layer, arrays):
 
 
 def fused_local_response_norm(layer, arrays):
-    """TensorFlow's own operator, for float32 alone. It does not divide alpha by the size."""
+    """TensorFlow's own operator, only for float32. It does not divide alpha by the size."""
     size = layer["size"]
     settings = {"depth_radius": size // 2, "bias": layer["k"], "alpha": layer["alpha"] / size, "beta": layer["beta"]}
     return _always_widened(partial(tf.nn.local_response_normalization, **settings))
 
 
 def pad_channels(layer, arrays):
-    # Not tf.pad: in float32 TensorFlow 2.21 crashes where it fuses a convolution, its bias and the sum with that.
+    # Not tf.pad: in float32 TensorFlow 2.21 crashes when it fuses a convolution, its bias and the sum with the pad.
     return _always(lambda x: tf.concat([x, tf.zeros(x.shape[:-1] + [layer["added"]], x.dtype)], axis=-1))
 
 
 def flatten_in_order(layer, arrays):
-    """Flattening in the canonical order of features, for what cannot make up for another one."""
+    """Flattening in the canonical order, if no later layer's weights can be reordered instead."""
     if len(layer["input"]) < 3:
         return LAYERS["flatten"](layer, arrays)
     return _always(lambda x: tf.reshape(tf.transpose(x, [0, 3, 1, 2]), [x.shape[0], -1]))
 
 
 def _always(operation):
-    """A layer that is the same in training and in evaluation."""
+    """A layer that does the same in training and evaluation."""
     return lambda x, training, seed: operation(x)
 
 
 def _always_widened(operation):
-    """Such a layer that computes what 16 bits are too few for: squares, logarithms, long sums."""
+    """Such a layer in at least float32, for operations that need it: squares, logarithms, long sums."""
     return _always(lambda x: tf.cast(operation(widened(x)), x.dtype))
 
 
@@ -192,7 +192,7 @@ LAYERS = {
     "lstm": LSTM,
     "gru": GRU,
 }
-# What TensorFlow has as one operator for a precision, and XLA has not or does no better.
+# Fused TensorFlow operators by precision, which XLA lacks or does not speed up.
 _NORMS = {"batch_norm": FusedBatchNorm, "local_response_norm": fused_local_response_norm}
 FUSED = {"float32": dict(_NORMS, lstm=FusedLSTM), "bfloat16": _NORMS, "float16": _NORMS}
 MERGES = {"add", "concat"}
@@ -200,7 +200,7 @@ RECURRENT = {"lstm", "gru"}
 
 
 def _padding(layer, window):
-    """TensorFlow's word for the padding where it has one, else rows and columns for all four axes."""
+    """TensorFlow's name for the padding if it has one, otherwise the padding of all four axes."""
     pads, same = [list(sides) for sides in layer["padding"]], []
     for size, extent, stride in zip(layer["input"][1:], layer[window], layer["stride"]):
         total = max(0, (-(-size // stride) - 1) * stride + extent - size)

@@ -1,7 +1,7 @@
 """The losses of the TensorFlow 2 builder.
 
-Each is a function (network, logits, labels) -> the loss of every answer, 0 for those that do not count, and how many
-count.
+Each is a function (network, logits, labels) -> the loss of each answer, 0 for ignored ones, and the number of answers
+that are not ignored.
 """
 
 import tensorflow as tf

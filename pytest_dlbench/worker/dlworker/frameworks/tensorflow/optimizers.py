@@ -1,13 +1,13 @@
-"""The optimisers of the TensorFlow 2 builder: each takes the settings and the variables, and updates these.
+"""The optimisers of the TensorFlow 2 builder: each takes the settings and the variables, and updates the variables.
 
-They are one fused operator a variable where TensorFlow has the canonical update as one.
+They use one fused operator per variable where TensorFlow has one for the canonical update.
 """
 
 import tensorflow as tf
 
 
 class Optimizer(tf.Module):
-    """``slots`` arrays beside every variable, and an update of each."""
+    """The number of ``slots`` per variable, and the update of each variable."""
 
     slots = 0
 
@@ -18,7 +18,7 @@ class Optimizer(tf.Module):
         self.kept = [[tf.Variable(tf.zeros_like(v), trainable=False) for _ in range(self.slots)] for v in variables]
 
     def setting(self, name):
-        # The raw operators would take a Python number for a float32, whatever the variables are.
+        # The raw operators would convert a Python number to float32, whatever the variables are.
         return tf.constant(self.settings[name], self.dtype)
 
     def apply(self, gradients, rate):
@@ -26,7 +26,7 @@ class Optimizer(tf.Module):
             self.update(variable, kept, gradient, rate)
 
     def scale(self, loss):
-        """What to differentiate in the place of the loss."""
+        """What to differentiate instead of the loss."""
         return loss
 
     def unscale(self, gradients):
@@ -79,7 +79,7 @@ class Adam(Optimizer):
             lr=rate,
             beta1=self.setting("beta1"),
             beta2=self.setting("beta2"),
-            # TensorFlow adds it to the root before that is corrected.
+            # TensorFlow adds epsilon before the bias correction.
             epsilon=self.setting("epsilon") * tf.sqrt(1.0 - beta2_power),
             grad=gradient,
         )
@@ -101,7 +101,7 @@ class Adadelta(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """In single operations: TensorFlow's fused one has its epsilon inside the root."""
+    """In separate operations: TensorFlow's fused one has epsilon inside the root."""
 
     slots = 1
 
@@ -115,10 +115,10 @@ OPTIMIZERS = {"sgd": SGD, "adam": Adam, "adadelta": Adadelta, "rmsprop": RMSprop
 
 
 class LossScaled(tf.Module):
-    """Another optimiser for gradients of float16, which has no numbers below 6e-8: these are of a larger loss.
+    """Wraps an optimiser and scales the loss, because float16 gradients have no values below 6e-8.
 
-    As with Keras's LossScaleOptimizer a step whose gradients are too large is left out and halves the scale, and after
-    so many good ones it doubles. All factors are powers of two, which change no digits.
+    As with Keras's LossScaleOptimizer, a step whose gradients overflow is skipped and halves the scale, and after a
+    number of good steps the scale doubles. All factors are powers of two, which change no digits.
     """
 
     first, good_steps = 2.0**15, 2000
@@ -137,7 +137,7 @@ class LossScaled(tf.Module):
 
     def apply(self, gradients, rate):
         finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(gradient)) for gradient in gradients])
-        tf.cond(finite, lambda: self._take(gradients, rate), self._leave_out)
+        tf.cond(finite, lambda: self._take(gradients, rate), self._skip)
 
     def _take(self, gradients, rate):
         self.optimizer.apply(gradients, rate)
@@ -146,6 +146,6 @@ class LossScaled(tf.Module):
         self.factor.assign(tf.where(grows, 2 * self.factor, self.factor))
         self.good.assign(tf.where(grows, tf.zeros_like(good), good))
 
-    def _leave_out(self):
+    def _skip(self):
         self.factor.assign(self.factor / 2)
         self.good.assign(tf.zeros_like(self.good))

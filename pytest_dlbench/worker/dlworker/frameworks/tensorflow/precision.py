@@ -1,4 +1,4 @@
-"""What the layers of the TensorFlow 2 builder take care of in 16 bits; in others these functions change nothing."""
+"""Functions for 16-bit layers of the TensorFlow 2 builder; with wider types they change nothing."""
 
 import tensorflow as tf
 
@@ -6,14 +6,14 @@ MIXED = {"bfloat16": tf.bfloat16, "float16": tf.float16}
 
 
 def widened(x):
-    """x in float32, where it has 16 bits."""
+    """x in float32 if it has 16 bits."""
     return tf.cast(x, tf.float32) if x.dtype in MIXED.values() else x
 
 
 def biased(x, bias):
-    """The sum of values and a variable. Its gradient by the variable is added up in the type of that.
+    """The sum of values and a variable, whose gradient is summed in the variable's type.
 
-    On a CPU TensorFlow's own is added up in 16 bits: in bfloat16 it is never more than 256 times what it adds up.
+    On a CPU TensorFlow sums it in 16 bits: in bfloat16 the sum stagnates at 256 times one summand.
     """
     return tf.nn.bias_add(x, bias) if x.dtype == bias.dtype else _mixed_sum(x, tf.convert_to_tensor(bias))
 

@@ -1,4 +1,4 @@
-"""TensorFlow 2's own profiler: operators of a graph by their type, those of a program of XLA by the names it gives."""
+"""TensorFlow 2's own profiler: a graph's operators by type, those of a compiled program by XLA's names."""
 
 import os
 import re
@@ -17,7 +17,7 @@ except ImportError:  # Before 2.12.
 
 
 def profile(run, trainer, device):
-    """{operator: seconds} of what ``run`` does, without what an operator waits for within it.
+    """{operator: seconds} of what ``run`` does, excluding nested operators.
 
     A node gradients/conv1/Conv2D:Conv2D is a Conv2D; XLA's fusion.12 is a fusion.
     """
@@ -42,7 +42,7 @@ def _planes(path):
 
 
 def _operators(plane, line):
-    """(operator, begin, end) of one thread, in picoseconds; the profiler tells much else."""
+    """(operator, begin, end) of one thread, in picoseconds; the profiler reports many other events."""
     for event in line.events:
         name = _operator(plane, event)
         if name:
@@ -52,6 +52,6 @@ def _operators(plane, line):
 def _operator(plane, event):
     if any(plane.stat_metadata[stat.metadata_id].name == "hlo_op" for stat in event.stats):
         return re.sub(r"(\.\d+)+$", "", plane.event_metadata[event.metadata_id].name)
-    # A node's name and its type. Functions, whose names begin with two underscores, are made of operators.
+    # A node's name and type. Functions, whose names begin with two underscores, consist of operators.
     node = re.match(r"[\w/.>-]+:(?!__)(\w+)$", plane.event_metadata[event.metadata_id].name)
     return node and node.group(1)

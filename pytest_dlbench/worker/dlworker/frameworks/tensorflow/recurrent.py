@@ -7,11 +7,10 @@ from dlworker.frameworks.tensorflow.weights import variable
 
 
 class Recurrent(tf.Module):
-    """Called with (x, lengths, start), the latter None where there are none; gives its output and its last state.
+    """Called with (x, lengths, start), the latter two possibly None; returns its output and its last state.
 
-    A state is a tuple that begins with the hidden one. Behind its last token a sequence keeps its state. What
-    ``weights`` gives is there before the loop, in the variables' own type: so are its gradients added up, one of each
-    step.
+    A state is a tuple that begins with the hidden state. After its last token a sequence keeps its state. ``weights``
+    are computed before the loop, in the variables' own type, so that the gradients of the steps are summed in it.
     """
 
     def __init__(self, layer, arrays):
@@ -24,7 +23,7 @@ class Recurrent(tf.Module):
         batch, steps, features = x.shape
         values = tf.TensorArray(x.dtype, steps, element_shape=[batch, features]).unstack(tf.transpose(x, [1, 0, 2]))
         weights = self.weights()
-        # Only what is asked for: XLA copies all of the outputs in every step.
+        # Only the requested outputs: XLA copies all of them in every step.
         outputs = (tf.TensorArray(x.dtype, steps, element_shape=[batch, self.units]),) * self.gives_sequence
 
         def step(number, state, outputs):
@@ -43,7 +42,7 @@ class Recurrent(tf.Module):
 
 
 class LSTM(Recurrent):
-    """Gates are in the order input, cell, forget, output: one product for all of them."""
+    """Gates in the order input, cell, forget, output, from one product."""
 
     parts = 2
 
@@ -59,16 +58,16 @@ class LSTM(Recurrent):
 
 
 class FusedLSTM(LSTM):
-    """All steps in one operator, for float32 alone; XLA does not compile it.
+    """All steps in one operator, only for float32; XLA does not compile it.
 
-    It has float16, in which it takes four times as long as the loop and adds up gradients of all steps in 16 bits.
+    In float16 it takes four times as long as the loop and sums the gradients of all steps in 16 bits.
     """
 
     def __call__(self, x, lengths, start):
         batch, steps, _ = x.shape
         hidden, cell = self.begin(x, start)
         none = tf.zeros([self.units], x.dtype)
-        # Not BlockLSTMV2: its gradient is registered as this one's, whose gates are in another order.
+        # Not BlockLSTMV2: its registered gradient is that of BlockLSTM, whose gates are in another order.
         states = tf.raw_ops.BlockLSTM(
             seq_len_max=steps,
             x=tf.transpose(x, [1, 0, 2]),
@@ -85,7 +84,7 @@ class FusedLSTM(LSTM):
         if lengths is None:
             state = states.h[-1], states.cs[-1]
         else:
-            # What follows a sequence's last token is computed and not used.
+            # Steps after a sequence's last token are computed but not used.
             ends = tf.stack([lengths - 1, tf.range(batch)], axis=1)
             state = tf.gather_nd(states.h, ends), tf.gather_nd(states.cs, ends)
         return (tf.transpose(states.h, [1, 0, 2]) if self.gives_sequence else state[0]), state

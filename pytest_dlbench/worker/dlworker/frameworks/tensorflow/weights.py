@@ -1,4 +1,4 @@
-"""What the layers of the TensorFlow 2 builder start from: canonical arrays in TensorFlow's layout, or its own."""
+"""Initial weights of the TensorFlow 2 builder: canonical arrays in TensorFlow's layout, or its own initialisation."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,7 +7,7 @@ from dlworker.graph import is_chain
 
 
 def keeps_channels_last(layers):
-    """Whether images may be flattened as they lie, because the next dense layer's weights make up for it."""
+    """Whether images may be flattened in memory order, because the next dense layer's weights can be reordered."""
     return is_chain(layers) and any(layer["kind"] == "dense" for layer in layers)
 
 
@@ -23,7 +23,7 @@ def to_native(layers, weights):
         elif layer["kind"] == "lstm":
             own = {role: _input_cell_forget_output(array) for role, array in own.items()}
         elif image and layer["kind"] in ("dense", "batch_norm"):
-            # Flattened images are row, column, channel here; the canonical order has the channel first.
+            # Flattened images are in row, column, channel order here; the canonical order has the channel first.
             own = {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
         if layer["kind"] == "dense":
             image = None
@@ -32,7 +32,7 @@ def to_native(layers, weights):
 
 
 def variable(layer, arrays, role):
-    """A trainable array under its canonical name, or None where the layer has none."""
+    """A trainable array under its canonical name, or None if the layer has none."""
     return tf.Variable(arrays[role], name="%s.%s" % (layer["name"], role)) if role in arrays else None
 
 
@@ -48,9 +48,10 @@ def _input_cell_forget_output(array):
 
 
 def own_weights(layers, seed):
-    """What tf.compat.v1.get_variable and Keras start from: Glorot uniform weights, zero biases.
+    """The defaults of tf.compat.v1.get_variable and Keras: Glorot uniform weights, zero biases.
 
-    As in Keras recurrent weights are orthogonal, the bias of an LSTM's forget gate is 1, and embeddings lie in ±0.05.
+    As in Keras, recurrent weights are orthogonal, the bias of an LSTM's forget gate is 1, and embeddings are uniform
+    in ±0.05.
     """
     places = {layer["name"]: (layer, [seed, place]) for place, layer in enumerate(layers)}
     return {name: OWN.get(layer["kind"], lambda *_: {})(layer, own_seed) for name, (layer, own_seed) in places.items()}
@@ -83,7 +84,7 @@ def _own_gru(layer, seed):
 
 def _own_recurrent(layer, gates, seed):
     units = layer["units"]
-    # The first number of a seed is the run's, the second the layer's.
+    # A seed consists of the run's number and the layer's.
     recurrent = _orthogonal(units, gates * units, [seed[0], -1 - seed[1]])
     return {"weight": _glorot_uniform([layer["input"][-1], gates * units], seed), "recurrent": recurrent}
 

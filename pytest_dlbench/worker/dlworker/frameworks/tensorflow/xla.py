@@ -1,4 +1,4 @@
-"""TensorFlow 2 with its compiler: the step and the evaluation of the TensorFlow builder, each compiled by XLA."""
+"""TensorFlow 2 with XLA: the step and the evaluation of the TensorFlow builder, each compiled."""
 
 from dlworker.frameworks import tensorflow
 from dlworker.frameworks.tensorflow import SUPPORTS, configure, threads, versions

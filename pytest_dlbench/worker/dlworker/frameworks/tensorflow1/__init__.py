@@ -16,21 +16,21 @@ CONFIG = tf.ConfigProto(inter_op_parallelism_threads=1, allow_soft_placement=Fal
 
 
 def configure(threads):
-    """Threads inside one operator, for every session of this process; operators run one after the other."""
+    """Set the threads inside one operator for all sessions of this process; operators run one after the other."""
     CONFIG.intra_op_parallelism_threads = threads
 
 
 def threads():
-    """None: a TensorFlow 1 session keeps its pool of threads to itself; only the request could be read back."""
+    """None: a TensorFlow 1 session does not expose its thread pool; only the request could be read back."""
 
 
 def versions():
-    """TensorFlow: the rest comes with it."""
+    """TensorFlow only: its libraries are bundled."""
     return {"tensorflow": tf.__version__}
 
 
 def build(network, inputs, training):
-    """What every layer gives, by its name, the logits last; variables are made when their layer is first built."""
+    """The output of each layer by name, the logits last; a layer's variables are created when it is first built."""
     outputs, lengths, states = OrderedDict(), {}, {}
 
     def call(layer, values):
@@ -44,7 +44,7 @@ def build(network, inputs, training):
             if kind == "embedding" and layer["padding"] is not None:
                 lengths[name] = tf.count_nonzero(tf.not_equal(x, layer["padding"]), 1, dtype=tf.int32)
             if kind == "flatten" and x.shape.ndims == 4 and not _keeps_channels_last(network):
-                # Nothing could undo the other order of the features: the canonical one is made here.
+                # No later weights could be reordered: flatten in the canonical order here.
                 x = tf.transpose(x, [0, 3, 1, 2])
             x = LAYERS[kind](layer, x, training)
         outputs[name] = x
@@ -54,7 +54,7 @@ def build(network, inputs, training):
 
 
 def _keeps_channels_last(network):
-    """Whether images may be flattened as they lie, because the next dense layer's weights make up for it."""
+    """Whether images may be flattened in memory order, because the next dense layer's weights can be reordered."""
     return is_chain(network["layers"]) and any(layer["kind"] == "dense" for layer in network["layers"])
 
 
@@ -66,7 +66,7 @@ def _label_shape(network):
     return output if network["loss"] == "sigmoid_cross_entropy" and output != [1] else []
 
 
-# Canonical roles and what their variables are called in a layer's scope. An LSTM has weight and recurrent in one.
+# Canonical roles and the names of their variables in a layer's scope. An LSTM keeps weight and recurrent in one.
 KERNEL = {"weight": "kernel", "bias": "bias"}
 ROLES = {
     "conv2d": KERNEL,
@@ -80,7 +80,7 @@ ROLES = {
 
 
 def _to_native(layer, own, image):
-    """Canonical arrays of a layer as channels-last TensorFlow has them; ``image`` is the shape that was flattened."""
+    """Canonical arrays of a layer in channels-last TensorFlow's layout; ``image`` is the shape that was flattened."""
     kind = layer["kind"]
     if kind == "lstm":
         joined = {"weight": np.concatenate([own["weight"], own["recurrent"]]), "bias": own["bias"]}
@@ -88,7 +88,7 @@ def _to_native(layer, own, image):
     if kind in ("conv2d", "grouped_conv2d"):
         return dict(own, weight=own["weight"].transpose(2, 3, 1, 0))
     if image:
-        # Flattened images are row, column, channel here; the canonical order has the channel first.
+        # Flattened images are in row, column, channel order here; the canonical order has the channel first.
         return {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
     return own
 
@@ -116,13 +116,13 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu":
-            raise RequestError("unsupported", "TensorFlow 1 is built for CUDA 10, which no current GPU runs: only cpu")
+            raise RequestError("unsupported", "TensorFlow 1 is built for CUDA 10, which no current GPU runs: use cpu")
         self.network = network
         self.dtype = tf.as_dtype(recipe["precision"])
         with tf.Graph().as_default() as graph:
             tf.set_random_seed(seed)
             self._examples()
-            # Tokens do not say which numbers the network has: its scope does.
+            # Tokens do not determine the type of the network's numbers: its scope does.
             with tf.variable_scope(tf.get_variable_scope(), dtype=self.dtype):
                 self._training(recipe)
                 self.logits, _ = build(self.network, self.fed["inputs"], False)
@@ -133,7 +133,7 @@ class Trainer:
             self._set(weights)
 
     def _examples(self):
-        """Variables that ``load`` fills: of a step only its number is fed."""
+        """Variables that ``load`` fills: a step is only fed its number."""
         shape = self.network["input"]
         shape = shape[1:] + shape[:1] if len(shape) == 3 else shape
         self.fed = {
@@ -142,7 +142,7 @@ class Trainer:
             "order": tf.placeholder(tf.int32, [None, None]),
             "rates": tf.placeholder(self.dtype, [None]),
         }
-        # Outside the graph's collections: global_variables_initializer would want the examples, and there are none yet.
+        # Outside the graph's collections: global_variables_initializer would need the examples, and there are none yet.
         self.resident = {
             name: tf.Variable(value, trainable=False, collections=[], validate_shape=False, name=name)
             for name, value in self.fed.items()
@@ -153,7 +153,7 @@ class Trainer:
         index, rate = (tf.gather(self.resident[name], self.number) for name in ("order", "rates"))
         inputs, labels = (tf.gather(self.resident[name], index) for name in ("inputs", "labels"))
         rate.set_shape([])
-        # Where the size of a batch is not known, gradients ask for shapes in every step, also in those of a sequence.
+        # With an unknown batch size, gradients compute shapes in every step, including the steps of a sequence.
         for batch, name in ((inputs, "inputs"), (labels, "labels")):
             batch.set_shape([recipe["batch_size"]] + self.fed[name].shape.as_list()[1:])
         logits, self.built = build(self.network, inputs, True)
@@ -163,8 +163,8 @@ class Trainer:
         self.rate = settings["learning_rate"]
         optimizer = optimizer_of(settings, rate, step)
         gradients, variables = zip(*optimizer.compute_gradients(self.loss))
-        # Of an embedding TensorFlow gives the rows that were read, some of them twice: neither the norm of the gradient
-        # nor an update that changes all rows can be had from those.
+        # TensorFlow's gradient of an embedding has one row per row read, with duplicates: neither the norm of the
+        # gradient nor an update of all rows can be computed from it.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         if recipe.get("clip_norm"):
             gradients, _ = tf.clip_by_global_norm(gradients, recipe["clip_norm"])
@@ -174,7 +174,7 @@ class Trainer:
             self.update = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
 
     def _natives(self):
-        """Every layer, its variables by canonical role, and which image its inputs were, if one was flattened."""
+        """Every layer, its variables by canonical role, and the shape of the image flattened for it, if any."""
         image = None
         for layer in self.network["layers"]:
             if layer["kind"] == "flatten" and len(layer["input"]) == 3 and _keeps_channels_last(self.network):
@@ -211,12 +211,12 @@ class Trainer:
         self._fill(inputs=self._native(inputs), labels=labels)
 
     def _fill(self, **arrays):
-        """Write variables of the examples anew; the graph stays as it is."""
+        """Overwrite the variables of the examples; the graph is unchanged."""
         assigned = [self.resident[name].initializer for name in sorted(arrays)]
         self.session.run(assigned, {self.fed[name]: array for name, array in arrays.items()})
 
     def _native(self, inputs):
-        """Images with their channels last, numbers as the graph wants them."""
+        """Images channels last, numbers in the type of the graph."""
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
         return np.ascontiguousarray(inputs, dtype=self.fed["inputs"].dtype.as_numpy_dtype)
 

@@ -27,7 +27,7 @@ def conv2d(layer, x, training):
 
 
 def grouped_conv2d(layer, x, training):
-    """One convolution for each group: TensorFlow 1 has none in groups on a CPU."""
+    """One convolution per group: TensorFlow 1 has no grouped convolution on a CPU."""
     x, padding = _padded(layer, x, layer["kernel"], 0.0)
     groups, filters, strides = layer["groups"], layer["output"][0], [1] + list(layer["stride"]) + [1]
     shape = list(layer["kernel"]) + [layer["input"][0] // groups, filters]
@@ -55,13 +55,13 @@ def avg_pool(layer, x, training):
     mean = tf.layers.average_pooling2d(padded, layer["window"], layer["stride"], padding, name=layer["name"])
     if padded is x:
         return mean
-    # TensorFlow leaves its own padding out of the mean ("same"), but counts what tf.pad put there.
+    # TensorFlow excludes its own padding ("same") from the mean, but counts what tf.pad added.
     return mean / tf.constant(_shares(layer), x.dtype.base_dtype)
 
 
 def batch_norm(layer, x, training):
     if len(layer["input"]) == 2:
-        raise RequestError("unsupported", "the TensorFlow 1 builder has no batch_norm of sequences")
+        raise RequestError("unsupported", "the TensorFlow 1 builder does not support batch_norm of sequences")
     channels = layer["input"][0]
     with tf.variable_scope(layer["name"], reuse=tf.AUTO_REUSE):
         make = {"shape": [channels], "dtype": x.dtype}
@@ -81,8 +81,8 @@ def batch_norm(layer, x, training):
 def normalized(x, gamma, beta, epsilon):
     """Normalised x, the batch's mean and its unbiased variance.
 
-    tf.layers.batch_normalization raises an epsilon below 1.001e-5 to that, for cuDNN's sake, and has the unbiased
-    variance only where it takes the fused kernel: this is that kernel, with the epsilon as it is, and else the sums.
+    tf.layers.batch_normalization raises an epsilon below 1.001e-5 to that value, for cuDNN, and has the unbiased
+    variance only with the fused kernel: this is that kernel with the given epsilon, or otherwise the sums.
     """
     if x.shape.ndims == 4 and x.dtype == tf.float32:
         nothing = tf.constant([], tf.float32)
@@ -100,7 +100,7 @@ def local_response_norm(layer, x, training):
     alpha = layer["alpha"] / size
     if x.dtype == tf.float32:
         return tf.nn.local_response_normalization(x, side, layer["k"], alpha, layer["beta"], name=layer["name"])
-    # Its operator has no other precision.
+    # The operator supports no other precision.
     squares = tf.pad(x * x, [[0, 0], [0, 0], [0, 0], [side, side]])
     sums = tf.add_n([squares[..., first : first + channels] for first in range(size)])
     return tf.divide(x, (layer["k"] + alpha * sums) ** layer["beta"], name=layer["name"])
@@ -120,7 +120,7 @@ def lstm(layer, x, lengths, start):
     units = layer["units"]
     with tf.variable_scope(layer["name"], reuse=tf.AUTO_REUSE):
         with tf.variable_scope("rnn/lstm_cell"):
-            # TensorFlow's forget_bias is added to the bias and not trained: instead the bias starts from it.
+            # TensorFlow's forget_bias is added to the bias and not trained: instead the bias is initialised with it.
             first = tf.constant_initializer(np.repeat([0.0, 0.0, 1.0, 0.0], units))
             tf.get_variable("bias", [4 * units], x.dtype, first)
         cell = tf.nn.rnn_cell.LSTMCell(units, forget_bias=0.0, reuse=tf.AUTO_REUSE)
@@ -129,9 +129,9 @@ def lstm(layer, x, lengths, start):
 
 
 class GRUCell(tf.nn.rnn_cell.RNNCell):
-    """A GRU whose reset gate is applied behind the recurrent product, as in cuDNN; tf.nn.rnn_cell.GRUCell does before.
+    """A GRU whose reset gate is applied after the recurrent product, as in cuDNN; tf.nn.rnn_cell.GRUCell's is before.
 
-    Like there the gates' bias starts at 1.
+    As in that cell, the gates' bias starts at 1.
     """
 
     def __init__(self, units):
@@ -198,7 +198,7 @@ KINDS = {*LAYERS, *MERGES, *RECURRENT}
 
 
 def _padded(layer, x, window, value):
-    """The input, padded here where TensorFlow's "valid" and "same" are something else, and which of the two."""
+    """The input, padded here if neither "valid" nor "same" fits, and which of the two to use."""
     pads = [tuple(sides) for sides in layer["padding"]]
     if pads == [(0, 0), (0, 0)]:
         return x, "valid"
@@ -208,13 +208,13 @@ def _padded(layer, x, window, value):
 
 
 def _same(size, window, stride):
-    """What "same" puts before and after, see tf.nn.convolution."""
+    """The padding before and after of "same", see tf.nn.convolution."""
     total = max(0, (-(-size // stride) - 1) * stride + window - size)
     return total // 2, total - total // 2
 
 
 def _shares(layer):
-    """Which share of each window lies in the image, 1×rows×columns×1."""
+    """The fraction of each window that is inside the image, 1×rows×columns×1."""
     sizes = zip(layer["input"][1:], layer["padding"], layer["window"], layer["stride"])
     return np.outer(*[_share(*size) for size in sizes])[None, :, :, None]
 

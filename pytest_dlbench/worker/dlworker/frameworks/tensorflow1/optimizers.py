@@ -1,10 +1,10 @@
-"""TensorFlow 1's optimisers by the settings of a recipe, changed where their equations are not the canonical ones."""
+"""TensorFlow 1's optimisers from a recipe's settings, changed where they differ from the canonical equations."""
 
 import tensorflow as tf
 
 
 class RMSpropOptimizer(tf.train.Optimizer):
-    """In single operations: that of TensorFlow has its epsilon inside the root."""
+    """In separate operations: TensorFlow's has epsilon inside the root."""
 
     def __init__(self, rate, rho, epsilon):
         super().__init__(use_locking=False, name="RMSprop")
@@ -20,7 +20,7 @@ class RMSpropOptimizer(tf.train.Optimizer):
         return variable.assign_sub(self.rate * gradient / (tf.sqrt(new) + self.epsilon)).op
 
 
-# Every optimiser is a function (rate, settings, the same as tensors, steps taken before).
+# For each optimiser, a function (rate, settings, settings as tensors, number of previous steps).
 
 
 def sgd(rate, settings, numbers, step):
@@ -30,7 +30,7 @@ def sgd(rate, settings, numbers, step):
 
 
 def adam(rate, settings, numbers, step):
-    # TensorFlow adds epsilon to the root before that is corrected.
+    # TensorFlow adds epsilon before the bias correction.
     correction = tf.sqrt(1 - numbers["beta2"] ** tf.cast(step + 1, rate.dtype))
     return tf.train.AdamOptimizer(rate, numbers["beta1"], numbers["beta2"], numbers["epsilon"] * correction)
 
@@ -47,7 +47,7 @@ OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop
 
 
 def optimizer_of(settings, rate, step):
-    """The optimiser; ``step`` are the steps that were taken before."""
-    # A Python number becomes a float32 tensor there, whatever the variables are.
+    """The optimiser; ``step`` is the number of previous steps."""
+    # TensorFlow would convert a Python number to float32, whatever the variables are.
     numbers = {name: tf.constant(value, rate.dtype) for name, value in settings.items() if name != "kind"}
     return OPTIMIZERS[settings["kind"]](rate, settings, numbers, step)

@@ -1,4 +1,4 @@
-"""TensorFlow 1's own trace of what a session runs: operators by their type."""
+"""TensorFlow 1's own trace of what a session runs: operators by type."""
 
 import re
 
@@ -34,13 +34,13 @@ def profile(run, trainer, device):
 
 
 def operator_seconds(traces):
-    """{operator: seconds} of the traces of some runs; an operator's are those of its kernel."""
+    """{operator: seconds} of the traces of some runs; an operator's time is that of its kernel."""
     nodes = [node for trace in traces for on_device in trace.dev_stats for node in on_device.node_stats]
     kernels = [(_type(node), node.op_end_rel_micros - node.op_start_rel_micros) for node in nodes]
     return summed({name: taken / 1e6} for name, taken in kernels if name and taken > 0)
 
 
 def _type(node):
-    """Conv2D, of the label "conv1/Conv2D = Conv2D(inputs, conv1/kernel)"; nodes without a kernel have other labels."""
+    """Conv2D from the label "conv1/Conv2D = Conv2D(inputs, conv1/kernel)"; nodes without a kernel have other labels."""
     found = re.search(r" = (\w+)\(", node.timeline_label)
     return found and found.group(1)

@@ -13,18 +13,18 @@ from dlworker.protocol import RequestError
 
 
 def _openblas():
-    """SciPy's own OpenBLAS. It has the plain names (sgemm_) that Theano's C code calls; NumPy's has 64-bit integers."""
+    """SciPy's OpenBLAS, with the plain names (sgemm_) that Theano's C code calls; NumPy's has 64-bit integers."""
     packages = os.path.dirname(os.path.dirname(np.__file__))
     found = sorted(glob.glob(os.path.join(packages, "scipy.libs", "libopenblas*.so")))
     return found[0] if found and "ldflags" not in os.environ.get("THEANO_FLAGS", "") else None
 
 
 def _flags():
-    """What Theano cannot find out by itself, then THEANO_FLAGS as it was given: of two values the last one counts."""
-    # Without OpenMP pooling has one thread, and convolution only those of BLAS, for one image at a time.
+    """What Theano cannot detect itself, followed by the given THEANO_FLAGS: of two values the last one counts."""
+    # Without OpenMP, pooling has one thread, and convolution only those of BLAS, for one image at a time.
     flags = ["openmp=%s" % (os.environ.get("OMP_NUM_THREADS", "1") != "1")]
     if OPENBLAS:
-        # Theano looks for BLAS where NumPy told of it until 1.21, and fails at import with a newer NumPy.
+        # Theano looks for BLAS in NumPy's configuration, as it was until 1.21, and fails at import with a newer NumPy.
         folder, name = os.path.split(OPENBLAS)
         package = find_spec("theano").submodule_search_locations[0]
         spelling = "blas.ldflags" if os.path.isdir(os.path.join(package, "gof")) else "blas__ldflags"
@@ -32,7 +32,7 @@ def _flags():
     return ",".join(flags + [os.environ.get("THEANO_FLAGS", "")])
 
 
-# Theano reads both variables when it is imported. Nobody's ~/.theanorc is to change what is measured.
+# Theano reads both variables at import. A user's ~/.theanorc must not change what is measured.
 OPENBLAS = _openblas()
 os.environ["THEANO_FLAGS"] = _flags()
 os.environ.setdefault("THEANORC", os.devnull)
@@ -53,7 +53,7 @@ _elementwise_code = Elemwise.c_code
 
 
 def _formatted(self, *arguments):
-    """Theano-PyMC 1.1.2 forgot the f of an f-string, so that nothing compiles with OpenMP. Theano has no such text."""
+    """Theano-PyMC 1.1.2 forgot the f of an f-string, so that nothing compiles with OpenMP. Theano is unaffected."""
     least = str(theano.config.openmp_elemwise_minsize)
     return _elementwise_code(self, *arguments).replace("{int(config.openmp_elemwise_minsize)}", least)
 
@@ -62,11 +62,11 @@ Elemwise.c_code = _formatted
 
 
 def configure(threads):
-    """BLAS and OpenMP read OMP_NUM_THREADS, which the driver set before this Python started."""
+    """Does nothing: BLAS and OpenMP read OMP_NUM_THREADS, which the driver set before this Python started."""
 
 
 def threads():
-    """Threads that the libraries behind the compiled code tell: OpenBLAS, and OpenMP's. None with another BLAS."""
+    """Threads that the libraries of the compiled code report: OpenBLAS and OpenMP. None with another BLAS."""
     if OPENBLAS is None:
         return None
     blas = ctypes.CDLL(OPENBLAS).openblas_get_num_threads()
@@ -74,7 +74,7 @@ def threads():
 
 
 def versions():
-    """Theano, the compiler of its C code and the BLAS that it is linked with."""
+    """Theano, the compiler of its C code and the BLAS it links."""
     found = {"theano": theano.__version__, "gcc": gcc_version_str}
     if OPENBLAS is not None:
         told = ctypes.CDLL(OPENBLAS).openblas_get_config
@@ -84,15 +84,15 @@ def versions():
 
 
 def require(device):
-    """Raise RequestError for what cannot be computed with."""
+    """Raise RequestError if the device or the compiler is missing."""
     if device != "cpu":
-        raise RequestError("unsupported", "on a GPU Theano needs libgpuarray, which comes with no Python package")
+        raise RequestError("unsupported", "on a GPU Theano needs libgpuarray, which no Python package provides")
     if not theano.config.cxx:
-        raise RequestError("unsupported", "Theano found no C++ compiler (g++), and without one it only crawls")
+        raise RequestError("unsupported", "Theano found no C++ compiler (g++), without which it is extremely slow")
 
 
 def shared(arrays, dtype):
-    """{layer: {role: shared variable}} of canonical names and arrays; Theano's layouts are the canonical ones."""
+    """{layer: {role: shared variable}} from canonical names and arrays; Theano's layouts are the canonical ones."""
     variables = {}
     for name, array in arrays:
         layer, role = name.split(".")
@@ -101,7 +101,7 @@ def shared(arrays, dtype):
 
 
 class Examples:
-    """The examples of training, in shared variables: a compiled step picks its own."""
+    """The training examples, in shared variables: a compiled step selects its own."""
 
     def __init__(self, network, dtype):
         self.inputs_dtype = "int32" if "vocabulary" in network else dtype
@@ -112,7 +112,7 @@ class Examples:
         self.order, self.rates = theano.shared(np.zeros([0, 0], "int32")), theano.shared(np.zeros([0], dtype))
 
     def arrays(self, inputs, labels):
-        """Examples with the types that the graph has; a single flag is a row, too."""
+        """Examples in the types of the graph; a single flag becomes a row, too."""
         labels = np.array(labels, self.labels_dtype)
         return np.array(inputs, self.inputs_dtype), labels if self.has_classes else labels.reshape(len(labels), -1)
 
@@ -133,7 +133,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         require(device)
-        # Python's own numbers get this type where they enter the graph.
+        # Python numbers get this type when they enter the graph.
         theano.config.floatX = recipe["precision"]
         self.network, layers, random = network, network["layers"], np.random.RandomState(seed)
         arrays = own_weights(layers, random) if weights is None else weights.items()
@@ -156,7 +156,7 @@ class Trainer:
             gradients = clipped(gradients, recipe["clip_norm"])
         rate = self.examples.rates[number] if recipe.get("schedule") else settings["learning_rate"]
         training.updates.update(OPTIMIZERS[settings["kind"]](self.weights, gradients, settings, rate))
-        # With other settings, too: see profile.py.
+        # Compiled again with other settings: see profile.py.
         self.compile_step = partial(theano.function, [number], loss, updates=training.updates)
         return self.compile_step()
 

@@ -1,4 +1,4 @@
-"""The layers of the Theano builder, each as its part of the graph. To be imported once the builder has set flags."""
+"""The layers of the Theano builder, each as part of the graph. Import it only after the builder has set the flags."""
 
 from collections import OrderedDict
 from typing import NamedTuple
@@ -12,21 +12,21 @@ from theano.tensor.signal import pool
 
 from dlworker.graph import run, wired
 
-# Theano-PyMC has renamed it.
+# Theano-PyMC renamed it.
 RandomStreams = getattr(rng_mrg, "MRG_RandomStreams", None) or rng_mrg.MRG_RandomStream
 
 
 class FirstMaxPoolGrad(pool.MaxPoolGrad):
-    """The gradient goes to the first of several equal values in a window; Theano's own gives it to each of them.
+    """The gradient goes to the first of several equal values in a window; Theano's own passes it to each of them.
 
-    Equal values are no accident: wherever an image is blank, all values of a channel are the same.
+    Ties are common: wherever an image is blank, all values of a channel are the same.
     """
 
     def c_code(self, node, name, inp, out, sub):
         code = pool.MaxPoolGrad.c_code(self, node, name, inp, out, sub)
         given = "gx[0] = gx[0] + gz[0];"
         assert code.count(given) == 1
-        # Nothing equals NaN: the rest of the window gets nothing.
+        # Nothing equals NaN: the rest of the window gets no gradient.
         return code.replace(given, given + " maximum = NAN;")
 
     def c_code_cache_version(self):
@@ -45,7 +45,7 @@ class FirstMaxPool(pool.Pool):
 
 
 def padded(x, padding, value):
-    """Images with rows and columns of one value around them."""
+    """Images padded with rows and columns of one value."""
     (top, bottom), (left, right) = padding
     rows, columns = x.shape[2], x.shape[3]
     shape = (x.shape[0], x.shape[1], rows + top + bottom, columns + left + right)
@@ -54,13 +54,13 @@ def padded(x, padding, value):
 
 
 class Training(NamedTuple):
-    """What training has and evaluation has not: random numbers, and updates that are not the optimiser's."""
+    """What only training has: random numbers, and updates besides the optimiser's."""
 
     random: RandomStreams
     updates: OrderedDict
 
 
-# Every layer is a function (layer, shared variables by role, x, training or None) -> x.
+# For each kind of layer, a function (layer, shared variables by role, x, training or None) -> x.
 
 
 def conv2d(layer, own, x, training):
@@ -87,13 +87,13 @@ def avg_pool(layer, own, x, training):
     window, stride = tuple(layer["window"]), tuple(layer["stride"])
     if not any(any(sides) for sides in layer["padding"]):
         return pool.pool_2d(x, window, ignore_border=True, stride=stride, mode="average_exc_pad")
-    # Theano has no gradient for a mean that leaves out the padding.
+    # Theano has no gradient for a mean that excludes the padding.
     total = pool.pool_2d(padded(x, layer["padding"], 0.0), window, ignore_border=True, stride=stride, mode="sum")
     return total / covered(layer).astype(x.dtype)
 
 
 def covered(layer):
-    """How many values of the image each window covers, in every channel of every image."""
+    """The number of image values that each window covers, in every channel of every image."""
     along = []
     for axis in (0, 1):
         size, starts = layer["input"][1 + axis], np.arange(layer["output"][1 + axis]) * layer["stride"][axis]
@@ -103,7 +103,7 @@ def covered(layer):
 
 
 def relu(layer, own, x, training):
-    # T.nnet.relu and T.maximum have a gradient at 0, which is where blank images are before the first update.
+    # T.nnet.relu and T.maximum have a gradient at 0, the value of blank images before the first update.
     return x * (x > 0)
 
 
@@ -115,7 +115,7 @@ def dropout(layer, own, x, training):
 
 
 def batch_norm(layer, own, x, training):
-    """T.nnet.bn has the same graph, but refuses an epsilon of 1e-5, which is a little less in float32."""
+    """T.nnet.bn has the same graph, but refuses an epsilon of 1e-5, which is slightly smaller in float32."""
     mean, variance = own["mean"], own["variance"]
     if training is not None:
         axes = [axis for axis in range(x.ndim) if axis != 1]
@@ -142,7 +142,7 @@ def pad_channels(layer, own, x, training):
 
 
 def log_softmax(layer, own, x, training):
-    # Theano's own takes a matrix only.
+    # Theano's own only accepts a matrix.
     rows = x.reshape((-1, layer["input"][-1]))
     return T.nnet.logsoftmax(rows).reshape(x.shape, ndim=x.ndim)
 
@@ -168,14 +168,14 @@ LAYERS = {
 
 
 def concat(values):
-    """Channels of images, features of vectors and sequences."""
+    """Concatenates channels of images, features of vectors and sequences."""
     return T.concatenate(values, axis=1 if values[0].ndim == 4 else values[0].ndim - 1)
 
 
 MERGES = {"add": lambda values: T.add(*values), "concat": concat}
 
 
-# A step of a recurrent layer: (units, what its input adds to the gates, state, weights) -> state.
+# A step of a recurrent layer: (units, the input's contribution to the gates, state, weights) -> state.
 
 
 def lstm(units, projected, state, recurrent):
@@ -195,16 +195,16 @@ def gru(units, projected, state, recurrent, bias):
     return [(1 - update) * new + update * hidden]
 
 
-# The step, how many parts the state has, and the roles of the weights.
+# The step function, the number of parts of the state, and the roles of the weights.
 CELLS = {"lstm": (lstm, 2, ["recurrent"]), "gru": (gru, 1, ["recurrent", "recurrent_bias"])}
 KINDS = {*LAYERS, *MERGES, *CELLS}
 
 
 def recurrent(layer, own, x, goes_on, start):
-    """Outputs of all steps or the last one, and the last state. Behind its length a sequence keeps its state."""
+    """Outputs of all steps or the last one, and the final state. A sequence keeps its state after its last step."""
     cell, parts, roles = CELLS[layer["kind"]]
     start = start or [T.zeros((x.shape[0], own["recurrent"].shape[0]), x.dtype)] * parts
-    # What inputs add to the gates does not depend on the state: one product for all steps. Scan takes the steps first.
+    # The inputs' contribution to the gates needs no state: one product for all steps. Scan takes the steps first.
     projected = T.dot(x.dimshuffle(1, 0, 2), own["weight"]) + own["bias"]
     masks = [] if goes_on is None else [goes_on.dimshuffle(1, 0, "x")]
 
@@ -220,7 +220,7 @@ def recurrent(layer, own, x, goes_on, start):
 
 
 def steps_of_sequences(tokens, padding):
-    """For every step of every sequence, whether it comes before the padding."""
+    """For every step of every sequence, whether it precedes the padding."""
     lengths = T.neq(tokens, padding).sum(axis=1)
     return T.arange(tokens.shape[1]).dimshuffle("x", 0) < lengths.dimshuffle(0, "x")
 

@@ -1,10 +1,10 @@
-"""The mean loss of Theano: functions (network, logits, labels). Labels are a vector, or a matrix of tokens or flags."""
+"""Theano's mean losses: functions (network, logits, labels). Labels are a vector, or a matrix of tokens or flags."""
 
 import theano.tensor as T  # noqa: N812 - the name it has in Theano's own documentation
 
 
 def softmax_cross_entropy(network, logits, labels):
-    # Theano knows this pair, and computes the logarithm of the softmax without the softmax.
+    # Theano recognises this pair, and computes the log-softmax directly.
     losses = T.nnet.categorical_crossentropy(T.nnet.softmax(logits), labels)
     if network.get("ignored") is None:
         return losses.mean()
@@ -18,7 +18,7 @@ def sequence_cross_entropy(network, logits, labels):
 
 
 def sigmoid_cross_entropy(network, logits, labels):
-    # T.nnet.sigmoid_binary_crossentropy has a broken gradient in Theano 1.0. This has the right one, at 0 as well.
+    # T.nnet.sigmoid_binary_crossentropy has a wrong gradient in Theano 1.0. This one is correct, also at 0.
     size = abs(logits)
     return (0.5 * size + (0.5 - labels) * logits + T.log1p(T.exp(-size))).mean()
 

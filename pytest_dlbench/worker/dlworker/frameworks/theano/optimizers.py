@@ -1,4 +1,4 @@
-"""Optimisers as updates of Theano's shared variables. To be imported once the builder has set flags."""
+"""Optimisers as updates of Theano's shared variables. Import it only after the builder has set the flags."""
 
 from collections import OrderedDict
 
@@ -8,18 +8,18 @@ import theano.tensor as T  # noqa: N812 - the name it has in Theano's own docume
 
 
 def clipped(gradients, length):
-    """All gradients together no longer than this."""
+    """The gradients, clipped by their global norm."""
     norm = T.sqrt(sum(T.sqr(gradient).sum() for gradient in gradients))
-    # A norm of 0 makes this infinite, which is more than 1.
+    # A norm of 0 makes this infinite, which minimum() replaces by 1.
     factor = T.minimum(1.0, length / norm)
     return [gradient * factor for gradient in gradients]
 
 
-# An optimiser is a function (parameters, gradients, settings, learning rate) -> updates, those of its slots included.
+# For each optimiser, a function (parameters, gradients, settings, learning rate) -> updates, including its slots'.
 
 
 def slot(parameter):
-    """Zeros of the shape of a parameter."""
+    """Zeros with the shape of a parameter."""
     return theano.shared(np.zeros_like(parameter.get_value()))
 
 
@@ -39,7 +39,7 @@ def adam(parameters, gradients, settings, rate):
     beta1, beta2 = settings["beta1"], settings["beta2"]
     taken = theano.shared(np.array(0.0))
     updates = OrderedDict([(taken, taken + 1)])
-    # In float64, whatever the precision: close to 1 a power of beta2 has few digits left behind 1 - it.
+    # In float64, whatever the precision: 1 minus a power of beta2 close to 1 loses most of its digits.
     corrections = [1 - np.float64(beta) ** updates[taken] for beta in (beta1, beta2)]
     first, second = (T.cast(correction, theano.config.floatX) for correction in corrections)
     for parameter, gradient in zip(parameters, gradients):

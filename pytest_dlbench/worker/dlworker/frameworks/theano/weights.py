@@ -1,12 +1,12 @@
-"""What a network of Theano starts from."""
+"""Initial weights of a Theano network."""
 
 import numpy as np
 
 
 def own_weights(layers, random):
-    """Theano has no layers, so no defaults either: what its tutorials start from, by canonical name.
+    """The initial weights of Theano's tutorials by canonical name: Theano has no layers, so no defaults either.
 
-    Uniform weights (Glorot and Bengio), orthogonal recurrent ones for each gate, small vectors for tokens.
+    Uniform weights (Glorot and Bengio), orthogonal recurrent weights for each gate, small vectors for tokens.
     """
     for layer in layers:
         if layer["kind"] in OWN:

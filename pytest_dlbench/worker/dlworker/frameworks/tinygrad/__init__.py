@@ -1,13 +1,13 @@
 """tinygrad: a list of layers, or a graph of them, and one TinyJit step.
 
-Images are channels first, as tinygrad's own layers want them.
+Images are channels first, as tinygrad's own layers expect them.
 """
 
 import os
 import shutil
 import subprocess
 from functools import partial, reduce
-from importlib import metadata  # novm: tinygrad itself wants Python 3.11
+from importlib import metadata  # novm: tinygrad itself requires Python 3.11
 
 import numpy as np
 from tinygrad import Context, Device, Tensor, TinyJit, dtypes, nn
@@ -25,17 +25,17 @@ SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "leng
 
 
 def configure(threads):
-    """The most threads that tinygrad may spread one kernel over."""
+    """Set the maximum number of threads that tinygrad may use for one kernel."""
     NUM_CPU_THREADS.value = threads
 
 
 def threads():
-    """The most threads that one kernel may have; whether it has them is tinygrad's own decision."""
+    """The maximum number of threads for one kernel; tinygrad decides how many it uses."""
     return NUM_CPU_THREADS.value
 
 
 def versions():
-    """tinygrad, and the compiler of its CPU kernels where there is one."""
+    """tinygrad, and the compiler of its CPU kernels if there is one."""
     found = {"tinygrad": metadata.version("tinygrad")}
     compiler = os.environ.get("CC", "clang")
     if shutil.which(compiler):
@@ -44,14 +44,14 @@ def versions():
 
 
 def _choose(device):
-    """Make a device the one that tensors are put on; "gpu" is whatever accelerator tinygrad itself prefers."""
+    """Set the default device; "gpu" is whichever accelerator tinygrad prefers."""
     if device == "cpu":
         DEV.value = "CPU"
         return
     DEV.value = ""
     found = Device.DEFAULT.split(":")[0]
     if found == "CPU":
-        raise RequestError("unsupported", "tinygrad finds no device but the CPU")
+        raise RequestError("unsupported", "tinygrad found no device except the CPU")
     DEV.value = "%s%s" % (found, device[len("gpu") :])
 
 
@@ -63,14 +63,14 @@ ARRAYS_OF = {
     "lstm": RECURRENT,
     "gru": dict(RECURRENT, recurrent_bias="cell.bias_hh"),
 }
-# nn.Linear and cells keep (outputs, inputs); convolutions are canonical as they are.
+# nn.Linear and cells keep (outputs, inputs); convolutions are canonical already.
 TRANSPOSED = {("dense", "weight"), ("lstm", "weight"), ("lstm", "recurrent"), ("gru", "weight"), ("gru", "recurrent")}
 
 
 def _captured(function):
-    """A function that TinyJit captures when it is called for the first time."""
+    """A function that TinyJit captures on its first call."""
     captured = TinyJit(function)
-    # It calls a function once before, for lazy state. Here is none.
+    # TinyJit calls a function once before capturing, for lazy state. There is none here.
     captured.cnt = 1
     return captured
 
@@ -121,22 +121,22 @@ class Trainer:
     def load(self, inputs, labels, order, rates=None):
         self.inputs, self.labels = self._inputs(inputs), self._labels(labels)
         Tensor.realize(self.inputs, self.labels)
-        # What a step is called with: its examples and, where that changes, its learning rate.
+        # The arguments of each step: its examples and, with a schedule, its learning rate.
         self.calls = [(Tensor(row).realize(),) for row in np.array(order, dtype=np.int32)]
         if rates is not None:
             rates = [Tensor([float(rate)], dtype=self.precision).realize() for rate in rates]
             self.calls = [(*call, rate) for call, rate in zip(self.calls, rates)]
-        # Like every state of a step, that of the random numbers must exist before the step is captured.
+        # Like all state of a step, that of the random numbers must exist before the step is captured.
         Tensor.rand(1).realize()
         if self.scale:
-            # Between the two it is decided whether there is an update.
+            # In between, the loss scale decides whether to update.
             self._step = partial(scaled_step, _captured(self._scaled_gradients), _captured(self._apply), self.scale)
         else:
             self._step = _captured(self._update)
 
     def feed(self, inputs, labels):
-        # Into the buffers that the captured step reads: it would not see other tensors. Realised before, they would be
-        # scheduled twice, which is most of what this takes.
+        # Into the buffers that the captured step reads: it would not see new tensors. Realising the examples first
+        # would schedule twice, and scheduling takes most of the time.
         self.inputs.assign(self._inputs(inputs))
         self.labels.assign(self._labels(labels))
         Tensor.realize(self.inputs, self.labels)
@@ -171,7 +171,7 @@ class Trainer:
         Tensor.realize(*self._updates(rate))
 
     def _updates(self, rate):
-        """The update by the gradients that the parameters have, not computed yet."""
+        """The update from the parameters' current gradients, not yet computed."""
         if self.clip_norm:
             clip(self.optimizer.params, self.clip_norm)
         if rate is not None:

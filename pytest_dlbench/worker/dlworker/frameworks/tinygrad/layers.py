@@ -1,6 +1,6 @@
-"""Every kind of layer as tinygrad's and those that it lacks, and what a network of them gives.
+"""Every kind of layer in tinygrad, written here where it lacks them, and a network's output.
 
-Weights take the type of their input: there they are rounded.
+Weights are rounded to the type of their input.
 """
 
 import math
@@ -29,7 +29,7 @@ class BatchNorm(nn.BatchNorm):
 
 
 class Embedding(nn.Embedding):
-    """tinygrad's own, whose rows are rounded behind it."""
+    """tinygrad's own, with rows rounded after the lookup."""
 
     def __init__(self, vocabulary, size, dtype):
         super().__init__(vocabulary, size)
@@ -40,7 +40,7 @@ class Embedding(nn.Embedding):
 
 
 class LSTMCell(nn.LSTMCell):
-    """tinygrad's own, with one bias for each gate: it has two, and can be without the second."""
+    """tinygrad's own with one bias per gate instead of two."""
 
     def __init__(self, inputs, units):
         super().__init__(inputs, units)
@@ -57,7 +57,7 @@ class LSTMCell(nn.LSTMCell):
 
 
 class GRUCell:
-    """A cell in the manner of nn.LSTMCell, which is the only one that tinygrad has."""
+    """A GRU cell in the style of nn.LSTMCell, the only cell that tinygrad has."""
 
     def __init__(self, inputs, units):
         bound = 1.0 / math.sqrt(units)
@@ -75,10 +75,9 @@ class GRUCell:
 
 
 class Recurrent:
-    """A cell at every step of a sequence; gives all outputs or the last, and the state it ends in, as a tuple.
+    """A cell at every step of a sequence; returns all outputs or the last one, and the final state as a tuple.
 
-    A sequence that has ended goes on through its padding, which changes nothing: its own end is picked among the
-    states.
+    A shorter sequence runs on through its padding, which changes nothing: the state at its own end is selected.
     """
 
     def __init__(self, layer):
@@ -99,7 +98,7 @@ class Recurrent:
 
 
 def _pick(values, index):
-    """Of a list of values the one that each example wants."""
+    """For each example, the value at its index in a list of values."""
     wanted = Tensor.arange(len(values)) == index.unsqueeze(1)
     return wanted.unsqueeze(2).where(Tensor.stack(*values, dim=1), 0).sum(1)
 
@@ -132,17 +131,17 @@ def avg_pool(layer):
 
 
 def batch_norm(layer):
-    # tinygrad's momentum is the share of the new value, the neutral decay that of the old one.
+    # tinygrad's momentum weights the new value, the neutral decay the old one.
     return BatchNorm(layer["input"][0], eps=layer["epsilon"], momentum=1 - layer["decay"])
 
 
 def _sides(padding):
-    """Left, right, top, bottom: tinygrad's operators pad unevenly themselves."""
+    """Left, right, top, bottom: tinygrad's operators support asymmetric padding."""
     (top, bottom), (left, right) = padding
     return (left, right, top, bottom)
 
 
-# Every layer is something that can be called with a tensor, or with several.
+# Every layer is a callable of one or several tensors.
 LAYERS = {
     "conv2d": conv2d,
     "grouped_conv2d": conv2d,
@@ -150,7 +149,7 @@ LAYERS = {
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
     "local_response_norm": local_response_norm,
-    # Of a sequence it takes the features of each step.
+    # On a sequence, it applies to the features of each step.
     "dense": lambda layer: Linear(layer["input"][-1], layer["output"][-1], bias=layer["bias"]),
     "flatten": lambda layer: lambda x: x.flatten(1),
     "dropout": lambda layer: lambda x: x.dropout(layer["rate"]),
@@ -160,7 +159,7 @@ LAYERS = {
     "log_softmax": lambda layer: widened(Tensor.log_softmax),
     "pad_channels": lambda layer: lambda x: x.pad((None, (0, layer["added"]), None, None)),
     "add": lambda layer: lambda *values: sum(values[1:], values[0]),
-    # Channels of images, features of vectors and sequences.
+    # Concatenates channels of images, features of vectors and sequences.
     "concat": lambda layer: lambda *values: Tensor.cat(*values, dim=1 if values[0].ndim == 4 else -1),
     "cut": lambda layer: lambda tokens: tokens[:, layer["first"] : layer["last"]],
     "lstm": Recurrent,
@@ -168,19 +167,19 @@ LAYERS = {
 }
 
 
-# With the type that they give, which their input does not say.
+# With their output type, which their input does not determine.
 TYPED = {"embedding": lambda layer, dtype: Embedding(layer["vocabulary"], layer["output"][-1], dtype)}
 KINDS = {*LAYERS, *TYPED}
 
 
 def built(network, dtype):
-    """The layers by name; ``dtype`` is what an embedding gives."""
+    """The layers by name; ``dtype`` is the output type of embeddings."""
     known = dict(LAYERS, **{kind: partial(make, dtype=dtype) for kind, make in TYPED.items()})
     return {layer["name"]: known[layer["kind"]](layer) for layer in network["layers"]}
 
 
 def logits_of(layers, model, x):
-    """What the layers make of a batch, in order or as they are wired."""
+    """The network's output for a batch, in order or as the layers are wired."""
     if is_chain(layers) and not any(layer["kind"] in ("lstm", "gru") for layer in layers):
         return x.sequential(list(model.values()))
     lengths, states = {}, {}

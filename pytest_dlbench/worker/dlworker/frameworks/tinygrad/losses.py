@@ -1,8 +1,8 @@
-"""The mean loss of tinygrad: functions (network, logits, labels)."""
+"""tinygrad's mean losses: functions (network, logits, labels)."""
 
 
 def cross_entropy(network, logits, labels):
-    # -1 is no label: it leaves none out.
+    # No label is -1: nothing is ignored.
     ignored = -1 if network.get("ignored") is None else network["ignored"]
     return logits.sparse_categorical_crossentropy(labels, ignore_index=ignored)
 

@@ -1,10 +1,10 @@
-"""tinygrad's optimisers by the settings of a recipe, and those that it has not."""
+"""tinygrad's optimisers from a recipe's settings, and those that it lacks."""
 
 from tinygrad import Tensor, nn
 
 
 def clip(parameters, length):
-    """Shorten the gradient of all parameters together."""
+    """Clip the gradients by their global norm."""
     norm = sum(parameter.grad.square().sum() for parameter in parameters).sqrt()
     factor = (length / norm).minimum(1.0)
     for parameter in parameters:
@@ -12,7 +12,7 @@ def clip(parameters, length):
 
 
 class RMSprop(nn.optim.Optimizer):
-    """RMSprop, which tinygrad has not."""
+    """RMSprop, which tinygrad lacks."""
 
     def __init__(self, parameters, settings, precision):
         super().__init__(parameters, settings["learning_rate"])
@@ -28,7 +28,7 @@ class RMSprop(nn.optim.Optimizer):
 
 
 class Adadelta(nn.optim.Optimizer):
-    """Adadelta, which tinygrad has not."""
+    """Adadelta, which tinygrad lacks."""
 
     def __init__(self, parameters, settings, precision):
         super().__init__(parameters, settings["learning_rate"])
@@ -49,7 +49,7 @@ def _slots(optimizer, precision):
     return [Tensor.zeros(parameter.shape, dtype=precision).contiguous() for parameter in optimizer.params]
 
 
-# tinygrad keeps slots in float32 unless an environment variable says otherwise for the whole process.
+# tinygrad keeps slots in float32 unless an environment variable changes that for the whole process.
 
 
 def sgd(parameters, settings, precision):

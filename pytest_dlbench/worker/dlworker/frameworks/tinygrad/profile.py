@@ -1,4 +1,4 @@
-"""tinygrad's own timing of kernels, which it prints at DEBUG=2: r_... reduces, E_... does not, numbers are loops."""
+"""tinygrad's own kernel timing, printed at DEBUG=2: r_... reduces, E_... is elementwise, numbers are loops."""
 
 import io
 import re
@@ -13,7 +13,7 @@ SECONDS = {"us": 1e-6, "ms": 1e-3, "s ": 1.0}
 
 
 def profile(run, trainer, device):
-    """{kernel: seconds} of what ``run`` does; tinygrad waits for each kernel then."""
+    """{kernel: seconds} of what ``run`` does; while it prints, tinygrad waits for each kernel."""
     processor_only("tinygrad", device)
     with io.StringIO() as told:
         with redirect_stdout(told), Context(DEBUG=2):

@@ -1,4 +1,4 @@
-"""The NumPy double, whose answer to ``build`` has a text where a number belongs."""
+"""The NumPy double, whose answer to ``build`` has a string instead of a number."""
 
 import numpy_softmax
 from numpy_softmax import SUPPORTS, configure, threads, versions

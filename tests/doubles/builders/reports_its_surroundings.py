@@ -1,4 +1,4 @@
-"""The NumPy double, which tells what it was started with as if that were versions."""
+"""The NumPy double, which reports its environment as if it were versions."""
 
 import json
 import os
@@ -10,7 +10,7 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 def versions():
-    """Those of the double, and what it sees."""
+    """The versions of the double, and its environment."""
     seen = {
         "seen GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", ""),
         "seen cores": json.dumps(sorted(os.sched_getaffinity(0))),

@@ -1,4 +1,4 @@
-"""clocked.py with an input pipeline that gives two batches: all steps behind them do nothing, in next to no time."""
+"""clocked.py with an input pipeline of two batches: all later steps do nothing, in almost no time."""
 
 import clocked
 from clocked import SUPPORTS, configure, threads, versions

@@ -1,4 +1,4 @@
-"""builders/slowed_pytorch.py beside PyTorch, as a framework of its own: for pairs of the two."""
+"""builders/slowed_pytorch.py as a framework alongside PyTorch, for pairs of the two."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The NumPy double, whose shapes are NumPy's integers, which JSON does not know."""
+"""The NumPy double, whose shapes are NumPy integers, which JSON cannot represent."""
 
 import numpy as np
 

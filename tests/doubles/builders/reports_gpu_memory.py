@@ -1,4 +1,4 @@
-"""The NumPy double, which claims a card: its allocator has had a thousand bytes, and one more a step."""
+"""The NumPy double, which pretends to have a GPU: its peak memory is a thousand bytes, and one more per step."""
 
 import numpy_softmax
 from numpy_softmax import SUPPORTS, configure, threads, versions
