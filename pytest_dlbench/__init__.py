@@ -1,7 +1,7 @@
 """Benchmarks of deep-learning training as pytest test cases.
 
 ``import pytest_dlbench as dlb`` offers the public API: everything in ``__all__``, loaded when it is first used. All
-other names, and the modules that the public ones come from, are private: they may change in any release.
+other names, and the modules that define the public ones, are private: they may change in any release.
 """
 
 from collections.abc import Sequence
@@ -45,11 +45,11 @@ PUBLIC: dict[str, Sequence[str]] = {
 
 _MODULES = {name: f"{__name__}.{module}" for module, names in PUBLIC.items() for name in names}
 
-__all__ = sorted(_MODULES)  # noqa: PLE0605 - made of the table
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - computed from the table
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for: importing the package alone loads nothing."""
+    """Load a public name on first use: importing the package alone loads nothing."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
     value = globals()[name] = getattr(import_module(_MODULES[name]), name)
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, also those that nothing has used yet."""
+    """All public names, whether or not they are loaded yet."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -1,1 +1,1 @@
-"""One case becomes runs: fresh workers, spoken to over private pipes, timed out, killed, and explained."""
+"""Runs one case: starts a fresh worker per run, talks to it over private pipes, and explains how it ended."""

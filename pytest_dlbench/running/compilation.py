@@ -1,16 +1,16 @@
-"""Whether a run compiled what it trained, or found that compiled: by what it left in its environment's folder."""
+"""Whether a run compiled code or reused compiled code, judged by the files in its environment's cache folder."""
 
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-# Settings, and what a database or a lock leaves beside itself: no compiled code.
+# Settings, and the side files of databases and locks: none of them is compiled code.
 NO_CODE = (".json", ".lock", "-shm")
 
 
 def files(caches: Path) -> Mapping[str, int]:
-    """The bytes of every file with code in it, by its path."""
+    """The size in bytes of every file that may hold compiled code, by path."""
     return dict(_files(str(caches)))
 
 
@@ -34,7 +34,7 @@ def _size(entry: os.DirEntry[str]) -> int:
 
 
 def state(before: Mapping[str, int], after: Mapping[str, int]) -> Literal["", "cold", "warm"]:
-    """Cold if something came, or grew; warm if there was something and nothing came; empty where nothing is kept."""
+    """Cold if a file was added or grew; warm if there are files and none changed; empty if there are none."""
     if any(size > before.get(path, 0) for path, size in after.items()):
         return "cold"
     return "warm" if after else ""

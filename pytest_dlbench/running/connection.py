@@ -1,4 +1,4 @@
-"""One worker process: started, spoken to, waited for and ended for certain."""
+"""One worker process: start it, exchange messages with it, and make sure that it ends."""
 
 import json
 import os
@@ -13,30 +13,30 @@ from types import TracebackType
 from typing import Any, Self
 
 LOG_LINES = 20
-# Of the log's end: a progress bar is one line of megabytes.
+# How much of the log's end is read: a progress bar can be one line of megabytes.
 LOG_BYTES = 2**14
 MAX_REPLY_BYTES = 64 * 2**20
 EXIT_SECONDS = 5.0
 
 
 class WorkerError(Exception):
-    """The worker will not answer any more."""
+    """The worker will not answer any more requests."""
 
 
 class WorkerDiedError(WorkerError):
-    """The worker's end of the pipe closed before an answer came."""
+    """The worker closed its end of the pipe before it answered."""
 
 
 class WorkerTimeoutError(WorkerError):
-    """No answer within the time that was given; the worker has been killed."""
+    """The worker did not answer in time and was killed."""
 
 
 class BrokenProtocolError(WorkerError):
-    """The worker sent something that is no answer."""
+    """The worker sent something that is not a valid answer."""
 
 
 class Worker:
-    """A fresh process that answers requests; a context manager, behind which no process is left."""
+    """A fresh process that answers requests. A context manager: no process survives its block."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
         self.log_path = folder / "worker.log"
@@ -47,13 +47,13 @@ class Worker:
                 self._process = subprocess.Popen(
                     [*command, str(request_read), str(reply_write)],
                     env=dict(environment),
-                    # An empty folder: with -m it is the first on the worker's path.
+                    # An empty folder: with -m it comes first on the worker's path.
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     pass_fds=(request_read, reply_write),
-                    # A group of its own: it is ended as a whole, and Ctrl-C is the driver's to handle.
+                    # In its own process group: it can be killed as a whole, and only the driver gets Ctrl-C.
                     start_new_session=True,
                 )
         except BaseException:
@@ -61,22 +61,22 @@ class Worker:
             os.close(self._replies)
             raise
         finally:
-            # The worker's ends: left open here, its death would never reach us as end-of-file.
+            # The worker's ends: while they are open here, its death would not show as end-of-file.
             os.close(request_read)
             os.close(reply_write)
         os.set_blocking(self._requests, False)
 
     @property
     def pid(self) -> int:
-        """The worker's process id, which is also that of its group."""
+        """The worker's process id, which is also its process group's."""
         return self._process.pid
 
     def request(
         self, op: str, *, deadline: float, waiting: Callable[[], None], period_seconds: float, **fields: Any
     ) -> dict[str, Any]:
-        """One answer. ``waiting`` is called every ``period_seconds`` until it comes; in between this process sleeps.
+        """Send a request and return its answer, calling ``waiting`` every ``period_seconds`` and sleeping in between.
 
-        ``deadline`` is on the monotonic clock. Raises a WorkerError when no answer will come.
+        ``deadline`` is on the monotonic clock. Raises a WorkerError if no answer will come.
         """
         self._write_line(op, json.dumps({"op": op, **fields}).encode() + b"\n", deadline)
         return _answer(self._read_line(op, deadline, waiting, period_seconds), op)
@@ -86,12 +86,12 @@ class Worker:
         poll.register(self._requests, select.POLLOUT)
         try:
             while line:
-                # A worker that reads nothing must not hold us for ever: the pipe does not block, the poll ends.
+                # A worker that never reads must not block the driver: the pipe is non-blocking, and the poll times out.
                 if not poll.poll(max(1, round(1000 * (deadline - monotonic())))):
                     raise self._timed_out(op)
                 line = line[os.write(self._requests, line) :]
         except BrokenPipeError:
-            raise WorkerDiedError(f"the worker was gone before {op!r}") from None
+            raise WorkerDiedError(f"the worker had ended before {op!r}") from None
 
     def _timed_out(self, op: str) -> WorkerTimeoutError:
         self.kill()
@@ -113,14 +113,14 @@ class Worker:
         return bytes(line)
 
     def _is_readable(self, op: str, seconds: float) -> bool:
-        # Asked before the poll: what a worker wrote before its end is read first.
-        is_gone = self._process.poll() is not None
+        # Checked before the poll, so that what a worker wrote before it ended is read first.
+        has_ended = self._process.poll() is not None
         poll = select.poll()
         poll.register(self._replies, select.POLLIN)
         if poll.poll(max(1, round(1000 * seconds))):
             return True
-        if is_gone:
-            # A child of it holds the pipe open: end-of-file would come when that ends, if ever.
+        if has_ended:
+            # A child process holds the pipe open, so end-of-file may never come.
             raise WorkerDiedError(f"the worker died during {op!r}")
         return False
 
@@ -133,13 +133,13 @@ class Worker:
         return chunk
 
     def kill(self) -> None:
-        """End the whole group at once; nothing it started lives on."""
+        """Kill the whole process group, including everything that the worker started."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
     def exit_status(self) -> int | None:
-        """The exit status, negative for a signal; waits for it a little. None for a worker that had to be killed."""
+        """The exit status, negative for a signal; None if the worker did not exit in EXIT_SECONDS and was killed."""
         try:
             return self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -147,7 +147,7 @@ class Worker:
             return None
 
     def log_tail(self) -> tuple[str, ...]:
-        """The last lines of what the worker printed."""
+        """The last lines that the worker printed."""
         with self.log_path.open("rb") as log:
             log.seek(max(0, self.log_path.stat().st_size - LOG_BYTES))
             return tuple(log.read().decode(errors="replace").splitlines()[-LOG_LINES:])

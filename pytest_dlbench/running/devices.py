@@ -1,7 +1,7 @@
-"""Who may measure where: one run on a card, and beside one on the processors nothing at all.
+"""Locks on devices: one measured run per GPU at a time, and nothing else while a run on the CPU is measured.
 
-What is not measured shares the machine with its like, each with processors of its own, and with no measurement.
-The locks are files that all users of the machine share; the kernel releases them with the process that holds them.
+Untimed runs may run concurrently, each on its own cores, but never during a measurement. The locks are files that all
+users of the machine share; the kernel releases them when the process that holds them ends.
 """
 
 import fcntl
@@ -19,92 +19,92 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running import pinning
 from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
 
-# A process that waits for its turn looks this often, so as not to disturb the one that measures.
+# How often a waiting process retries: seldom enough not to disturb the one that measures.
 WAIT_PERIOD_SECONDS = 0.5
 CPU = "cpu"
-# The first is held by all that measure or wait for it, the second by all that are not measured.
+# The first is held by every run that is measured or waits to be, the second by every untimed run.
 TIMED, UNTIMED = "timed", "untimed"
 T = TypeVar("T")
 
 
 def folder() -> Path:
-    """Where the locks are: one place for all users, in which everybody may make files."""
+    """The folder of the locks: shared by all users, all of whom may create files in it."""
     found = Path(tempfile.gettempdir()) / "pytest-dlbench-locks"
     found.mkdir(exist_ok=True)
     with suppress(PermissionError):
-        # mkdir's own mode is cut by the umask; who did not make the folder need not change it.
+        # The umask restricts mkdir's own mode. Only the folder's owner can, and need, change it.
         found.chmod(0o1777)
     return found
 
 
-def cards() -> tuple[str, ...]:
-    """The UUIDs of the cards that this session may use; one without a name where no library tells them apart."""
+def gpus() -> tuple[str, ...]:
+    """The UUIDs of the GPUs that this session may use; a single empty one if no library can list them."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     try:
-        return tuple(card.uuid for card in open_gpus([name.strip() for name in visible.split(",") if name.strip()]))
+        return tuple(gpu.uuid for gpu in open_gpus([name.strip() for name in visible.split(",") if name.strip()]))
     except NoGpuError:
         return ("",)
 
 
-def places(device: str, find_cards: Callable[[], Sequence[str]] = cards) -> int:
+def places(device: str, find_gpus: Callable[[], Sequence[str]] = gpus) -> int:
     """How many cases can be measured on a device at the same time."""
-    return 1 if device == CPU else max(1, len(find_cards()))
+    return 1 if device == CPU else max(1, len(find_gpus()))
 
 
 @contextmanager
-def held(device: str, waiting: Callable[[], None], find_cards: Callable[[], Sequence[str]] = cards) -> Iterator[str]:
-    """Hold a device to measure on it; gives the UUID of the card, empty for the processors.
+def held(device: str, waiting: Callable[[], None], find_gpus: Callable[[], Sequence[str]] = gpus) -> Iterator[str]:
+    """Lock a device to measure on it; yields the UUID of the GPU, empty for the CPU.
 
-    A case on the processors has the machine for itself. Cases on cards share it, each with a card of its own. What
-    ``shared`` lets in is kept out from now on, and waited for. ``waiting`` is called once if it must wait.
+    A case on the CPU has the machine to itself. Cases on GPUs share it, each with its own GPU. New ``shared`` blocks
+    must wait from now on, and those that already run are waited for. ``waiting`` is called once if this has to wait.
     """
-    names = () if device == CPU else tuple(find_cards())
-    with ExitStack() as wish:
-        _lock(wish, TIMED, fcntl.LOCK_SH, is_short=True)
-        with _turn(partial(_free_card, cards=names), waiting) as card:
-            yield card
+    names = () if device == CPU else tuple(find_gpus())
+    with ExitStack() as request:
+        _lock(request, TIMED, fcntl.LOCK_SH, is_short=True)
+        with _acquired(partial(_free_gpu, gpus=names), waiting) as gpu:
+            yield gpu
 
 
 @contextmanager
 def shared(threads: int, waiting: Callable[[], None], cores: Sequence[int] | None = None) -> Iterator[frozenset[int]]:
-    """Compute something that is not measured; gives processors that nobody else has from here.
+    """Lock cores for an untimed run; yields cores that no other such run has.
 
-    As many as ``threads``, the first free ones of ``cores``; none where the system pins nothing. Never beside a
-    measurement, nor while one waits. ``waiting`` is called once if it must wait.
+    They are the first ``threads`` free ones of ``cores``; none if the system cannot pin processes. Never during a
+    measurement, nor while one waits. ``waiting`` is called once if this has to wait.
     """
     ranked = pinning.ranked() if cores is None else tuple(cores)
-    with _turn(partial(_free_cores, ranked=ranked, threads=min(threads, len(ranked))), waiting) as found:
+    with _acquired(partial(_free_cores, ranked=ranked, threads=min(threads, len(ranked))), waiting) as found:
         yield found
 
 
 @contextmanager
-def _turn(free: Callable[[ExitStack], T | None], waiting: Callable[[], None]) -> Iterator[T]:
-    """What was free, as soon as it is; ``free`` puts the locks on it on a stack."""
-    told = False
+def _acquired(acquire: Callable[[ExitStack], T | None], waiting: Callable[[], None]) -> Iterator[T]:
+    """The result of ``acquire`` as soon as it is not None; it puts its locks on the stack that it is given."""
+    has_waited = False
     while True:
         with ExitStack() as locks:
-            found = free(locks)
+            found = acquire(locks)
             if found is not None:
                 yield found
                 return
-        if not told:
+        if not has_waited:
             waiting()
-            told = True
+            has_waited = True
         time.sleep(WAIT_PERIOD_SECONDS)
 
 
-def _free_card(locks: ExitStack, cards: Sequence[str]) -> str | None:
-    """The card that was free, if the processors were; the locks are then on the stack. None where something was not."""
-    if not _is_free(UNTIMED) or not _lock(locks, CPU, fcntl.LOCK_SH if cards else fcntl.LOCK_EX):
+def _free_gpu(locks: ExitStack, gpus: Sequence[str]) -> str | None:
+    """A free GPU, locked together with the CPU; empty if ``gpus`` is empty, None if it is in use."""
+    if not _is_free(UNTIMED) or not _lock(locks, CPU, fcntl.LOCK_SH if gpus else fcntl.LOCK_EX):
         return None
-    if not cards:
+    if not gpus:
         return ""
-    return next((card for card in cards if _lock(locks, f"gpu-{card}", fcntl.LOCK_EX)), None)
+    return next((gpu for gpu in gpus if _lock(locks, f"gpu-{gpu}", fcntl.LOCK_EX)), None)
 
 
 def _free_cores(locks: ExitStack, ranked: Sequence[int], threads: int) -> frozenset[int] | None:
-    """So many processors, if nobody measures or waits for it; else None."""
-    # One's own first, then a look at the other's: of two that come at once at least one sees the other.
+    """That many free cores, locked; None if too few are free, or somebody measures or waits to."""
+    # Take our own lock before checking the other one: of two that start together, at least one sees the other.
     _lock(locks, UNTIMED, fcntl.LOCK_SH, is_short=True)
     if not _is_free(TIMED):
         return None
@@ -114,12 +114,12 @@ def _free_cores(locks: ExitStack, ranked: Sequence[int], threads: int) -> frozen
 
 
 def _is_free(name: str) -> bool:
-    with ExitStack() as look:
-        return _lock(look, name, fcntl.LOCK_EX)
+    with ExitStack() as probe:
+        return _lock(probe, name, fcntl.LOCK_EX)
 
 
 def _lock(locks: ExitStack, name: str, mode: int, *, is_short: bool = False) -> bool:
-    """Whether it was to be had; one that others hold for a moment only is waited for."""
+    """Whether the lock was acquired; a short one, which others hold for a moment only, is waited for."""
     descriptor = _open(folder() / f"{name}.lock")
     try:
         fcntl.flock(descriptor, mode if is_short else mode | fcntl.LOCK_NB)
@@ -131,9 +131,9 @@ def _lock(locks: ExitStack, name: str, mode: int, *, is_short: bool = False) -> 
 
 
 def _open(path: Path) -> int:
-    """The file of a lock. Nobody writes into it, and a link that somebody put there is not followed."""
+    """Open the file of a lock. Nobody writes to it, and a symbolic link in its place is not followed."""
     try:
-        # First without making it: in such a folder kernels refuse to make, or make again, what is another user's.
+        # First without O_CREAT: in a sticky folder kernels refuse O_CREAT on another user's file.
         with suppress(FileNotFoundError):
             return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

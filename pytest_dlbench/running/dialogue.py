@@ -1,4 +1,4 @@
-"""The conversation with the worker of one run: what is asked, and what its answers must be."""
+"""The requests that the driver sends to the worker of one run, and the checks of its answers."""
 
 import platform
 from collections.abc import Callable
@@ -18,20 +18,21 @@ from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.sampling.joining import joined
 from pytest_dlbench.sampling.observer import Observer
 
-# Of evaluation: examples of a batch, and numbers that the largest layer may make of one, 256 MiB in float32.
+# Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
 EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
-# Of steps that are taken again to check them, the single ones; what the whole check may take, at least and as a share
-# of the run before it; how often what it finds must show.
+# The step check repeats about this many seconds of steps.
 CHECKED_SECONDS = 0.05
+# It is skipped if it would take longer than both of these: seconds, and a share of the run so far.
 LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
+# A suspicion counts only if it shows in this many checks.
 CHECKS = 3
-# Requests that go on with a phase.
+# Requests that continue a phase.
 PHASES = {"train_on": "train"}
 
 
 class NotDoneError(Exception):
-    """The run ends here, with an outcome that is not "finished"."""
+    """The run ends here, with an outcome other than "finished"."""
 
     def __init__(self, outcome: RunOutcome, message: str) -> None:
         super().__init__(message)
@@ -39,7 +40,7 @@ class NotDoneError(Exception):
 
 
 class Dialogue:
-    """The conversation of one run; ``measured`` keeps what is known so far, so that a late failure loses nothing."""
+    """The requests of one run; ``measured`` keeps the results so far, so that a late failure loses none of them."""
 
     def __init__(self, worker: Worker, started: float, spec: RunSpec, hooks: RunHooks) -> None:
         self._worker, self._started, self._deadline = worker, started, started + spec.timeout_seconds
@@ -47,7 +48,7 @@ class Dialogue:
             worker.pid,
             started,
             device=spec.case.device,
-            gpu=spec.card,
+            gpu=spec.gpu,
             make=hooks.samplers,
         )
         self._period_seconds = spec.sample_period_seconds
@@ -55,11 +56,11 @@ class Dialogue:
         self.measured: dict[str, Any] = {"usage": {}}
 
     def observed(self) -> dict[str, Any]:
-        """What was seen of the worker's processes in all phases, and what could not be seen."""
+        """The samples of the worker's processes over all phases, and what could not be sampled."""
         return {"timeline": self._observer.timeline(), "absent": self._observer.absent}
 
-    def hold(self, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]) -> None:
-        """Import, build, train and evaluate or infer, close."""
+    def run(self, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]) -> None:
+        """Import, build, then train and evaluate (or infer), close."""
         self._hello(spec, environment)
         self._build(spec, seed, inputs["weights"])
         if spec.purpose == "inference":
@@ -71,7 +72,7 @@ class Dialogue:
                 self.measured["operator_seconds"] = profiled.operator_seconds
                 return
             self._evaluate(spec)
-            # Once a case: what is wrong with the steps of one run is wrong with those of all.
+            # In the first run only: if the steps of one run are wrong, those of all runs are.
             if self._hooks.is_suspicious and seed == spec.seed:
                 self._check_steps(spec, self._hooks.is_suspicious)
         self._ask("close")
@@ -108,11 +109,11 @@ class Dialogue:
             "environment": environment,
             "kernel": platform.release(),
             "pytest-dlbench": metadata.version("pytest-dlbench"),
-            # Whose text the data sets of pydoc are.
+            # The pydoc data sets are made from its documentation.
             "driver-python": platform.python_version(),
             "GLIBC_TUNABLES": launch.ALLOCATORS[spec.allocator],
         }
-        # What may change a figure beside the worker's own packages.
+        # In addition to the worker's packages, these may affect the figures.
         self.measured |= {
             "import_seconds": hello.seconds,
             "versions": {**hello.versions, **surroundings},
@@ -120,7 +121,7 @@ class Dialogue:
             "cores": pinning.in_force(self._worker.pid),
         }
         if hello.threads not in (None, case.threads):
-            message = f"{case.threads} threads were asked for, {spec.framework.name} computes with {hello.threads}"
+            message = f"{case.threads} threads were requested, but {spec.framework.name} uses {hello.threads}"
             raise NotDoneError(RunOutcome.UNSUPPORTED, message)
 
     def _build(self, spec: RunSpec, seed: int, weights: str | None) -> None:
@@ -131,18 +132,18 @@ class Dialogue:
         inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
         if built.parameters != inferred:
             wrong = sorted(set(built.parameters.items()) ^ set(inferred.items()))
-            message = f"the network that was built has other parameters than {spec.case.model}: {wrong}"
+            message = f"the parameters of the built network differ from those of {spec.case.model}: {wrong}"
             raise NotDoneError(RunOutcome.FAILED, message)
 
     def _train(self, spec: RunSpec, order: str, rates: str | None) -> None:
-        """All steps, with evaluations between them that count for no step."""
+        """All steps, with evaluations between them that do not count towards any step."""
         data, first = spec.data, 0
         for last in (*spec.evaluate_after, spec.steps):
             if first:
                 trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
             else:
                 inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
-                # Said where it is planted, and nowhere else.
+                # Sent only where a slowdown is planted.
                 planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
                 trained = self._ask(
                     "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted
@@ -154,7 +155,7 @@ class Dialogue:
             first = last
 
     def _add(self, trained: messages.TrainedOn, spec: RunSpec) -> None:
-        """Steps behind those that are known already."""
+        """Append steps to those that are already recorded."""
         model = spec.network.model
         tokens = None if model.vocabulary is None else trained.examples * prod(model.input_shape)
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
@@ -180,29 +181,29 @@ class Dialogue:
             examples=known.examples + trained.examples,
             resumed=(*known.resumed, (len(known.step_seconds), began)),
             tokens=None if tokens is None else tokens + (known.tokens or 0),
-            # Counted since the worker's start: the last is of all steps.
+            # A peak since the worker's start: the latest value covers all steps.
             device_peak_bytes=trained.device_peak_bytes,
             input_seconds=known.input_seconds + trained.input_seconds,
         )
 
     @staticmethod
     def _check_trained(spec: RunSpec, trained: messages.TrainedOn, first: int, last: int) -> None:
-        """That steps ``first`` to ``last`` were taken, with losses that are numbers."""
+        """Raise NotDoneError unless steps ``first`` to ``last`` were all taken with finite losses."""
         if trained.losses and isinstance(trained.losses[-1], str):
             step = first + len(trained.losses)
             message = f"the loss became {trained.losses[-1]} at step {step} of {spec.steps}"
             raise NotDoneError(RunOutcome.DIVERGED, message)
         steps = last - first
         if len(trained.losses) != steps or trained.examples != steps * spec.recipe.batch_size:
-            message = f"{steps} steps were asked for, the worker tells of {len(trained.losses)}"
+            message = f"{steps} steps were requested, the worker reported {len(trained.losses)}"
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
 
     def _plot(self, spec: RunSpec, evaluated: messages.Evaluated) -> float:
-        """A point of the curve, behind the steps that are taken by now; gives its loss."""
+        """Add a point to the curve, after the steps taken so far; returns its loss."""
         training: Training = self.measured["training"]
         loss, step = _number(evaluated.loss), len(training.step_seconds)
         if not isfinite(loss):
-            where = "after training" if step == spec.steps else f"behind step {step} of {spec.steps}"
+            where = "after training" if step == spec.steps else f"after step {step} of {spec.steps}"
             raise NotDoneError(RunOutcome.DIVERGED, f"the test loss {where} is {loss}")
         point = CurvePoint(
             step=step,
@@ -224,12 +225,12 @@ class Dialogue:
             output=inferred.output,
         )
         if inferred.output != spec.network.output:
-            message = f"{inferred.output} comes of one example, and {spec.network.output} would of {spec.case.model}"
+            message = f"one example gives an output of {inferred.output}, {spec.case.model} has {spec.network.output}"
             raise NotDoneError(RunOutcome.FAILED, message)
         if not inferred.is_finite:
             raise NotDoneError(RunOutcome.DIVERGED, "not all outputs are finite numbers")
         if (len(inferred.batch_seconds), inferred.examples) != (spec.steps, spec.steps * batch_size):
-            message = f"{spec.steps} batches were asked for, the worker tells of {len(inferred.batch_seconds)}"
+            message = f"{spec.steps} batches were requested, the worker reported {len(inferred.batch_seconds)}"
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {inferred.examples} examples")
 
     def _evaluate(self, spec: RunSpec) -> None:
@@ -252,7 +253,7 @@ class Dialogue:
         batch_size = _evaluation_batch_size(spec)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
-        # Where steps do not wait for their work, the evaluation did: then the steps are the better guide to its time.
+        # If steps return before their work is done, the evaluation waited for it: then step times estimate it better.
         evaluated = self.measured["evaluation"].seconds * batch_size / spec.data.dataset.test_examples
         seconds = 3 * steps * step + 6 * min(evaluated, step * batch_size / spec.recipe.batch_size)
         if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
@@ -291,4 +292,4 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise FileFormatError(f"the answer to 'evaluate': the loss is no number: {text!r}") from None
+        raise FileFormatError(f"the answer to 'evaluate': the loss is not a number: {text!r}") from None

@@ -1,4 +1,4 @@
-"""How a run that did not finish ended, in words that a user can act on."""
+"""Explains how a run that did not finish ended, in words that a user can act on."""
 
 import signal
 from pathlib import Path
@@ -8,7 +8,7 @@ from pytest_dlbench.running import messages
 from pytest_dlbench.running.connection import Worker, WorkerDiedError, WorkerError, WorkerTimeoutError
 from pytest_dlbench.sampling.memory import group_folder
 
-# What a worker says of itself (dlworker/operations.py), as an outcome.
+# The outcome of each kind of failure that a worker reports (dlworker/operations.py).
 FAILURES = {
     "missing_framework": RunOutcome.MISSING_FRAMEWORK,
     "unsupported": RunOutcome.UNSUPPORTED,
@@ -19,7 +19,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def explain(error: WorkerError, worker: Worker, kills_before: int, timeout_seconds: float) -> tuple[RunOutcome, str]:
-    """Outcome and message for a worker that answers no more."""
+    """Outcome and message for a worker that stopped answering."""
     if isinstance(error, WorkerTimeoutError):
         message = f"{error}: the run was ended after {timeout_seconds:g} s; --dlbench-timeout=SECONDS allows more"
         return RunOutcome.TIMEOUT, message
@@ -27,22 +27,22 @@ def explain(error: WorkerError, worker: Worker, kills_before: int, timeout_secon
         return RunOutcome.BROKEN_PROTOCOL, str(error)
     status = worker.exit_status()
     if status is None:
-        return RunOutcome.BROKEN_PROTOCOL, f"{error}, as it seemed: it had closed its pipe, did not end, and was killed"
+        return RunOutcome.BROKEN_PROTOCOL, f"{error}, or so it seemed: it closed its pipe, did not exit, and was killed"
     if status == -signal.SIGKILL and memory_kills() > kills_before:
-        return RunOutcome.OUT_OF_MEMORY, f"{error}: the kernel ended it for want of memory"
+        return RunOutcome.OUT_OF_MEMORY, f"{error}: the kernel killed it because memory ran out"
     if status >= 0:
         return RunOutcome.CRASHED, f"{error} (exit status {status})"
-    advice = "; the kernel's log tells whether for want of memory" if status == -signal.SIGKILL else ""
+    advice = "; the kernel's log shows whether memory ran out" if status == -signal.SIGKILL else ""
     return RunOutcome.CRASHED, f"{error} ({_signal_name(-status)}){advice}"
 
 
 def quote(failed: messages.Failed) -> str:
-    """What the worker says of its failure, with the traceback where it is one of Python's own errors."""
+    """The worker's message about its failure, with the traceback of an unexpected Python error."""
     return failed.message if failed.kind != "error" else f"{failed.message}\n{failed.traceback.rstrip()}"
 
 
 def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
-    """How often the kernel has killed in our control group for want of memory; 0 where it does not count."""
+    """How often the kernel has killed a process of our control group for lack of memory; 0 if it does not count."""
     try:
         lines = membership.read_text().splitlines()
     except OSError:

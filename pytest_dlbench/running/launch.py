@@ -1,4 +1,4 @@
-"""The command and the environment that a worker starts with."""
+"""The command line and the environment variables that a worker starts with."""
 
 import os
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from pytest_dlbench.environments.placing import Place
 
 WORKER_FOLDER = Path(__file__).parent.parent / "worker"
 
-# A short list, never all of os.environ: what is not named here cannot change a figure.
+# A short list, never all of os.environ: variables that are not listed cannot affect a figure.
 INHERITED = (
     "PATH",
     "LANG",
@@ -25,7 +25,7 @@ INHERITED = (
     "MKL_ENABLE_INSTRUCTIONS",
 )
 
-# Whatever a framework computes with reads one of these when it is loaded; XLA's CPU pool reads NPROC.
+# Every numerical library reads one of these when it is loaded; XLA's CPU thread pool reads NPROC.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -36,37 +36,37 @@ THREAD_VARIABLES = (
 )
 
 
-# One policy of memory allocation for all workers, by the name that --dlbench-allocator and records have for it. By
-# itself glibc takes large blocks from the kernel and gives them back at every step, or keeps them: that depends on the
-# largest block that was freed before. Tuned, blocks below 1 GiB are kept, in one arena: with one for each thread JAX's
-# peak memory differs by 5 % from run to run. docs/explanation/measurement.md has what the policies do to step times.
+# The memory allocation policies of workers, by their names in --dlbench-allocator and in records. By default glibc
+# either returns large blocks to the kernel at every step or keeps them, depending on the largest block freed before.
+# "tuned" keeps blocks below 1 GiB, in one arena: with one arena per thread, JAX's peak memory differs by 5 % from run
+# to run. docs/explanation/measurement.md has the effect of the policies on step times.
 TUNED = "tuned"
 ALLOCATORS: Mapping[str, str] = {
     TUNED: "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296:glibc.malloc.arena_max=1",
     "default": "",
 }
 
-# float32 is float32 in every framework: by default some let cuBLAS and cuDNN round what they multiply to 10 binary
-# digits (TF32), others do not. And JAX would take three quarters of a card's memory at once.
+# Makes float32 mean float32 in every framework: by default some let cuBLAS and cuDNN round factors to 10 bits of
+# mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory.
 ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
 def command(python: Path) -> list[str]:
     """The worker's command line, without the two pipe ends."""
-    # -s: the packages of the user's home are no part of the environment that is measured.
+    # -s: the user's site-packages are not part of the measured environment.
     return [str(python), "-s", "-m", "dlworker"]
 
 
 def environment(
     framework: Framework, place: Place, *, device: str, threads: int, allocator: str = TUNED
 ) -> Mapping[str, str]:
-    """All variables that the worker sees. Those of its place are the strongest but for the allocation policy."""
+    """All variables that the worker sees. Its place's own override all but the allocation policy and Python's."""
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    # On the CPU a framework must not find a GPU; JAX is also told not to look for one.
+    # On the CPU a framework must not find a GPU; JAX must not even look for one.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
-    # Frameworks keep settings and compiled code at home: keras.json, compiled graphs, kernels. There each has its own.
+    # Frameworks keep settings and compiled code in the home folder (keras.json, graphs, kernels): each gets its own.
     home = {
         "HOME": str(place.caches),
         "XDG_CACHE_HOME": str(place.caches / "cache"),
@@ -76,7 +76,7 @@ def environment(
     own = {
         "GLIBC_TUNABLES": ALLOCATORS[allocator],
         "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
-        # One folder serves many Pythons, and several at once.
+        # Several Pythons import from one folder, even at the same time.
         "PYTHONDONTWRITEBYTECODE": "1",
         # Without it the last lines before an abort never reach the log.
         "PYTHONUNBUFFERED": "1",

@@ -1,4 +1,4 @@
-"""What a worker may answer: the driver's own description of the protocol (the worker's is dlworker/protocol.py)."""
+"""The answers of a worker, as the driver expects them (the worker's side of the protocol is dlworker/protocol.py)."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -11,7 +11,7 @@ PROTOCOL_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The framework is imported; ``threads`` are those in force, None where the framework cannot tell."""
+    """The framework is imported. ``threads`` is the number in force, None if the framework does not report it."""
 
     seconds: float
     versions: dict[str, str]
@@ -21,7 +21,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """The network stands.
+    """The network is built.
 
     ``parameters`` are the canonical shapes of its trainable arrays, ``description`` is the native model as text.
     """
@@ -33,10 +33,10 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedOn:
-    """Seconds and loss of every step; a loss that is not finite is text, and the last.
+    """Seconds and loss of every step. A loss that is not finite is text, and ends the list.
 
-    ``began`` is when the first of them did, on the monotonic clock that worker and driver share. ``device_peak_bytes``
-    are the most that the framework's own allocator has had on its card, None where it does not count.
+    ``began`` is when the first step began, on the monotonic clock that worker and driver share. ``device_peak_bytes``
+    is the peak of the framework's own allocator on the GPU, None if it does not count.
     """
 
     began: float
@@ -48,7 +48,7 @@ class TrainedOn:
 
     def __post_init__(self) -> None:
         if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
-            raise ValueError(f"{len(self.input_seconds)} waits for input in {len(self.step_seconds)} steps")
+            raise ValueError(f"{len(self.input_seconds)} input waits for {len(self.step_seconds)} steps")
         if not all(seconds > 0 for seconds in self.step_seconds):
             raise ValueError("the seconds of every step must be above 0")
         if any(isinstance(loss, float) and not isfinite(loss) for loss in self.losses):
@@ -57,16 +57,16 @@ class TrainedOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained(TrainedOn):
-    """The same of the first steps, before which the data were handed to the framework."""
+    """The same for the first steps. ``load_seconds`` is how long it took to hand the data to the framework."""
 
     load_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """Correct answers among ``examples`` (or the steps or flags of all examples), and the mean loss as text.
+    """Correct answers among ``examples`` (or among the steps or flags of all examples), and the mean loss as text.
 
-    ``top5_correct`` are those among the five likeliest classes, None where there are no more than ten.
+    ``top5_correct`` counts answers among the five likeliest classes, None if there are at most ten classes.
     """
 
     seconds: float
@@ -79,14 +79,16 @@ class Evaluated:
         if not 0 <= self.correct <= self.examples:
             raise ValueError(f"{self.correct} correct answers of {self.examples} examples")
         if self.top5_correct is not None and not self.correct <= self.top5_correct <= self.examples:
-            raise ValueError(f"{self.top5_correct} correct answers among five, {self.correct} of {self.examples} first")
+            raise ValueError(
+                f"{self.top5_correct} correct in the top 5, {self.correct} of {self.examples} in the top 1"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Steps that were taken again, then twice as many, and evaluations of one batch; losses are text.
+    """Steps that were repeated, then twice as many, and evaluations of one batch. Losses are text.
 
-    Seconds are a pair: of the clock, and of the worker's process on processors.
+    Times are pairs of seconds: wall time, and CPU time of the worker's process.
     """
 
     loss_before: str
@@ -101,7 +103,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inferred:
-    """Seconds of every batch, the shape of what comes of one example, and whether all of it are finite numbers."""
+    """Seconds of every batch, the output shape of one example, and whether all outputs are finite."""
 
     batch_seconds: tuple[float, ...]
     examples: int
@@ -115,7 +117,7 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiled:
-    """Seconds of a step by operator, as the framework's own profiler has them."""
+    """Seconds per step by operator, from the framework's own profiler."""
 
     operator_seconds: dict[str, float]
 
@@ -127,7 +129,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The operation was not done; ``kind`` is what to act on."""
+    """The operation failed; ``kind`` is the machine-readable cause."""
 
     kind: str
     message: str
@@ -148,5 +150,5 @@ ANSWERS: dict[str, type] = {
 
 
 def parse(op: str, answer: dict[str, Any]) -> Any:
-    """The typed answer to an operation, or Failed; FileFormatError names the field that is wrong."""
+    """The typed answer to an operation, or Failed. Raises FileFormatError, which names the wrong field."""
     return codec.convert(answer, Failed if answer["status"] == "failed" else ANSWERS[op], f"the answer to {op!r}")

@@ -1,4 +1,4 @@
-"""The native model as its framework shows it: a worker builds it, tells it, and ends."""
+"""The native model as its framework prints it: a worker builds it, describes it, and exits."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 300.0
 
 
 def describe(framework: Framework, place: Place, network: Network, recipe: Recipe) -> str:
-    """What the framework prints of the network that its builder makes; DlbenchError where none was built."""
+    """The framework's own description of the network that its builder builds. Raises DlbenchError if it fails."""
     with tempfile.TemporaryDirectory(prefix="dlbench-show-") as name:
         folder = Path(name)
         weights = write_weights(network, recipe, seed=1, folder=folder)

@@ -1,4 +1,4 @@
-"""Two sides of one case, back to back, in an order that is drawn anew for each pair."""
+"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for each pair."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,9 +12,11 @@ from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 
+BASELINE, CANDIDATE = "baseline", "candidate"
+
 
 class UnfinishedError(Exception):
-    """A run of a pair did not finish: it has no partner to be compared with."""
+    """A run of a pair did not finish, so there is nothing to compare."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run.message)
@@ -22,7 +24,7 @@ class UnfinishedError(Exception):
 
 
 class InvalidError(Exception):
-    """A pair measured the machine's troubles, as those did that were run in its place."""
+    """A pair is invalid, and so were all its repetitions."""
 
     def __init__(self, pair: Mapping[str, Run]) -> None:
         super().__init__("; ".join(reason for run in pair.values() for reason in run.invalid))
@@ -31,16 +33,16 @@ class InvalidError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Pairs:
-    """Pairs as they are asked for; ``keep`` has each run before the next starts.
+    """Runs pairs on demand; each run is passed to ``keep`` before the next starts.
 
-    Both runs of a pair have the same seed. Which side is first is drawn from the spec's seed and the case, and kept in
-    ``new_first``. ``seen`` are all runs that finished or diverged, of invalid pairs, too. ``limit`` is what is told as
-    the number of pairs at most. A pair of which ``examine`` found a run invalid is done again, ``repeats`` times in
-    all, unless they are to be kept.
+    Both runs of a pair have the same seed. Which side runs first is drawn from the spec's seed and the case, and
+    recorded in ``candidate_first``. ``counted`` has all runs that finished or diverged, also those of invalid pairs.
+    ``limit`` is the maximum number of pairs that progress shows. A pair in which ``examine`` finds an invalid run is
+    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
     """
 
-    old: RunSpec
-    new: RunSpec
+    baseline: RunSpec
+    candidate: RunSpec
     hooks: RunHooks
     keep: Callable[[RunSpec, Run], None]
     progress: Progress
@@ -48,25 +50,25 @@ class Pairs:
     examine: Callable[[RunSpec, Run], Run]
     repeats: int
     keeps_invalid: bool
-    new_first: list[bool] = field(default_factory=list)
-    runs: dict[str, list[Run]] = field(default_factory=lambda: {"old": [], "new": []})
-    seen: dict[str, list[Run]] = field(default_factory=lambda: {"old": [], "new": []})
+    candidate_first: list[bool] = field(default_factory=list)
+    runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
+    counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     _order: Random = field(init=False)
 
     def __post_init__(self) -> None:
         self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
-        self._order = Random(f"{self.new.seed} {self.old.case.id} {self.new.case.id}")
+        self._order = Random(f"{self.candidate.seed} {self.baseline.case.id} {self.candidate.case.id}")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """On the device, from the first pair to the last."""
-        case = self.new.case
-        with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as card:
-            self.old, self.new = (replace(spec, card=card) for spec in (self.old, self.new))
+        """Lock the device from the first pair to the last."""
+        case = self.candidate.case
+        with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as gpu:
+            self.baseline, self.candidate = (replace(spec, gpu=gpu) for spec in (self.baseline, self.candidate))
             yield
 
     def next(self) -> tuple[Run, Run]:
-        """The old and the new side of one more pair; raises UnfinishedError and InvalidError."""
+        """One more pair, the baseline's run first; raises UnfinishedError and InvalidError."""
         found = self._pair()
         while not self.keeps_invalid and any(run.invalid for run in found.values()):
             if not self.repeats:
@@ -75,34 +77,34 @@ class Pairs:
             found = self._pair()
         for name, run in found.items():
             self.runs[name].append(run)
-        self.new_first.append(next(iter(found)) == "new")
-        return found["old"], found["new"]
+        self.candidate_first.append(next(iter(found)) == CANDIDATE)
+        return found[BASELINE], found[CANDIDATE]
 
     def _pair(self) -> dict[str, Run]:
-        """Both sides, in the order in which they were run."""
-        sides = [("old", self.old), ("new", self.new)]
+        """Both runs, in the order in which they were run."""
+        sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
         drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
-        return {name: self._run(place, name, spec, len(self.new_first)) for place, (name, spec) in enumerate(drawn)}
+        return {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
 
     def count(self, least: int) -> Mapping[str, Sequence[Run]]:
-        """``seen``, with runs added until there are so many of each side; anything else than a divergence ends it."""
-        for name, spec in (("old", self.old), ("new", self.new)):
-            while len(self.seen[name]) < least:
+        """Run each side until it has ``least`` counted runs, and return them; stops early if a run fails."""
+        for name, spec in ((BASELINE, self.baseline), (CANDIDATE, self.candidate)):
+            while len(self.counted[name]) < least:
                 try:
-                    self._run(0, name, spec, len(self.seen[name]))
+                    self._run(0, name, spec, len(self.counted[name]))
                 except UnfinishedError as error:
                     if error.run.outcome is not RunOutcome.DIVERGED:
-                        return self.seen
-        return self.seen
+                        return self.counted
+        return self.counted
 
     def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
-        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name} side, {spec.framework.name}"
-        self.progress.run_started(self.new.case, done, limit, side)
+        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name}, {spec.framework.name}"
+        self.progress.run_started(self.candidate.case, done, limit, side)
         run = self.examine(spec, train_once(spec, index, self.hooks))
         self.keep(spec, run)
-        self.progress.run_finished(self.new.case, run, done, limit, side)
+        self.progress.run_finished(self.candidate.case, run, done, limit, side)
         if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
-            self.seen[name].append(run)
+            self.counted[name].append(run)
         if run.outcome is not RunOutcome.FINISHED:
             raise UnfinishedError(run)
         return run

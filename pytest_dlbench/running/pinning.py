@@ -1,7 +1,7 @@
-"""Which processors a worker may use: as many as it has threads, the same ones in every run.
+"""Pins a worker to as many cores as it has threads, the same ones in every run.
 
-A framework that starts more threads than it was asked for then gains nothing by them. Where the system pins nothing
-(macOS), nothing is.
+A framework that starts more threads than requested then gains nothing from them. Systems without pinning (macOS) are
+left alone.
 """
 
 import os
@@ -13,14 +13,14 @@ CORES = Path("/sys/devices/system/cpu")
 
 
 def cores(threads: int) -> frozenset[int]:
-    """The first of ``ranked``; all of them where there are more threads."""
+    """The first ``threads`` of ``ranked``; all of them if there are more threads."""
     return frozenset(ranked()[:threads])
 
 
 def ranked(root: Path = CORES) -> tuple[int, ...]:
-    """All that this process may use, the last first, of different physical cores as far as there are enough.
+    """All cores that this process may use, highest number first, one per physical core before any sibling.
 
-    The last, because the first serves most of a machine's interrupts.
+    The highest come first because core 0 serves most of a machine's interrupts.
     """
     if not hasattr(os, "sched_getaffinity"):
         return ()
@@ -28,7 +28,7 @@ def ranked(root: Path = CORES) -> tuple[int, ...]:
 
 
 def by_physical_core(siblings: dict[int, str]) -> tuple[int, ...]:
-    """``siblings`` has the name of each one's physical core."""
+    """Cores in the order of ``ranked``; ``siblings`` maps each to the name of its physical core."""
     seen: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for core in sorted(siblings, reverse=True):
@@ -46,14 +46,14 @@ def _siblings(root: Path, core: int) -> str:
 
 @contextmanager
 def pinned(cores: frozenset[int]) -> Iterator[None]:
-    """What is started in this block may use these processors alone; without any, what this process may use.
+    """Processes started in this block may use these cores only; with an empty set, all that this process may use.
 
-    Set before it starts, by inheritance: a library that counts processors when it is loaded counts these.
+    The setting is inherited, so it holds from the start: a library that counts cores when it is loaded counts these.
     """
     if not cores:
         yield
         return
-    # 0 is the calling thread, not the process: others of the driver go on wherever they were.
+    # 0 is the calling thread, not the process: the driver's other threads stay where they were.
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -63,7 +63,7 @@ def pinned(cores: frozenset[int]) -> Iterator[None]:
 
 
 def in_force(pid: int) -> tuple[int, ...]:
-    """The processors that a process may use, as the kernel says; none where it is gone, or nothing is pinned."""
+    """The cores that a process may use, from the kernel; none if it has ended, or the system cannot pin processes."""
     try:
         return tuple(sorted(os.sched_getaffinity(pid)))
     except (AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""What running tells while it goes on; reporting decides what of it is shown."""
+"""The progress that runs report; the reporting layer decides what to show."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
@@ -14,11 +14,11 @@ PHASES: Final[Mapping[str, str]] = {
     "profile": "profile",
     "close": "end",
 }
-"""What a worker does, by the request that it was sent."""
+"""The name of what a worker does, by request."""
 
 
 def phase(op: str, fields: Mapping[str, Any], steps: int) -> str:
-    """What a request asks for, as people say it; ``steps`` are all of the run."""
+    """The name of a request for people; ``steps`` is the number of all steps of the run."""
     if op == "train":
         more = f" and {fields['steps'] - 1:,} more" if fields["steps"] > 1 else ""
         return f"first step{more}{f' of {steps:,}' if fields['steps'] < steps else ''}"
@@ -40,15 +40,15 @@ class Progress(Protocol):
         ...
 
     def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
-        """Run ``index`` (from 0) of ``runs`` begins; ``side`` says which one of two it is of."""
+        """Run ``index`` (from 0) of ``runs`` begins; ``side`` names its side if it is one of a pair."""
         ...
 
     def phase_began(self, phase: str) -> None:
-        """The run that was started last is asked for this; what it was asked for before is done."""
+        """The run that was started last begins this phase; the previous phase is complete."""
         ...
 
     def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
-        """It ended, however."""
+        """The run ended, with any outcome."""
         ...
 
 

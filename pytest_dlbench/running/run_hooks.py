@@ -1,4 +1,4 @@
-"""What a run calls back in the driver's own process."""
+"""Callbacks of a run into the driver's own process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from pytest_dlbench.records import StepCheck
 from pytest_dlbench.sampling.sampler import MakeSampler
 
 
-def _to_nobody(phase: str) -> None:
-    """Nobody listens."""
+def _ignore(phase: str) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHooks:
-    """Callables of a run, which stay with the driver."""
+    """Callables that a run needs in the driver; they cannot be sent to another host."""
 
     samplers: tuple[MakeSampler, ...] = ()
     is_suspicious: Callable[[StepCheck], bool] | None = None
-    """Whether a check of the first run's steps is to be repeated. Without it they are not checked."""
-    phase_began: Callable[[str], None] = _to_nobody
+    """Whether a step check of the first run must be repeated. Without it, steps are not checked."""
+    phase_began: Callable[[str], None] = _ignore
     """Called with each phase before its request is sent, while the worker still waits."""
 
 

@@ -1,4 +1,4 @@
-"""What one run is to do, as data that could be sent to another host."""
+"""The specification of one run, as data that could be sent to another host."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +17,7 @@ SAMPLE_PERIOD_SECONDS = 0.2
 class RunSpec:
     """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
 
-    ``recipe_steps`` are all that the recipe has, of which ``steps`` may be a part.
+    ``recipe_steps`` is the number of steps of the whole recipe, of which ``steps`` may be a part.
     """
 
     case: Case
@@ -30,29 +30,29 @@ class RunSpec:
     seed: int
     timeout_seconds: float
     evaluations: int = 1
-    """How often the test split is evaluated after training; all must give the same to the bit."""
+    """How often the test split is evaluated after training; all results must be identical to the bit."""
     recipe_steps: int | None = None
-    card: str = ""
-    """The graphics card that the run has, by its index or UUID; all that there are if empty."""
+    gpu: str = ""
+    """The index or UUID of the GPU that the run may use; all GPUs if empty."""
     is_timed: bool = True
-    """Whether its figures are looked at: what only computes may do so alongside others of its kind."""
+    """Whether its times are measured. Untimed runs may run concurrently with each other."""
     cores: frozenset[int] = frozenset()
-    """The processors that a worker without a card may use; those that its number of threads gets if empty."""
+    """The cores that a worker on the CPU may use; chosen by its number of threads if empty."""
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
-    """From one sample of the worker to the next."""
+    """The time between two samples of the worker's processes."""
     purpose: Purpose = "training"
     is_profiled: bool = False
-    """Whether steps are taken again under the framework's own profiler, and nothing else after them."""
+    """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
     slowdown: float = 0.0
-    """A fault that is planted for a calibration: by this share each step takes longer."""
+    """A slowdown planted for a calibration, as a share of each step's time."""
     evaluate_after: tuple[int, ...] = ()
-    """Steps after which the test split is evaluated, in addition to the last."""
+    """Steps after which the test split is evaluated, in addition to the last one."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as the worker gets it and as records keep it."""
+    """The recipe in the form that workers receive and records store."""
     parts = {"optimizer": recipe.optimizer, "schedule": recipe.schedule}
     named = {name: {"kind": part.kind, **asdict(part)} for name, part in parts.items() if part}
     return {**asdict(recipe), **named}

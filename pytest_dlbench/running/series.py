@@ -1,4 +1,4 @@
-"""The runs of one case, one after the other, alone on their device; beside others if they are not timed."""
+"""The runs of one case, in sequence: timed ones alone on their device, untimed ones alongside others."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 
 
-def _as_it_is(run: Run) -> Run:
+def _unchanged(run: Run) -> Run:
     return run
 
 
@@ -23,15 +23,15 @@ def train_series(
     keep: Callable[[Run], None],
     progress: Progress,
     hooks: RunHooks = NO_HOOKS,
-    examine: Callable[[Run], Run] = _as_it_is,
+    examine: Callable[[Run], Run] = _unchanged,
     repeats: int = 0,
     first: int = 0,
 ) -> tuple[Run, ...]:
-    """``runs`` fresh processes; ``keep`` has each run, as ``examine`` found it, before the next starts.
+    """Train in ``runs`` fresh processes; each run is passed through ``examine`` to ``keep`` before the next starts.
 
-    The first run that does not finish ends the series: what broke it would break the others. One that is invalid is
-    done again, ``repeats`` times in the whole series; only the last of its repetitions is in the answer. ``first`` is
-    the place of the first one among the runs of its case, from 0 on.
+    The first run that does not finish ends the series: what broke it would break the others. Invalid runs are repeated,
+    at most ``repeats`` times in the whole series; only the last repetition is returned. ``first`` is the index of the
+    first run among the runs of its case, from 0.
     """
     finished: list[Run] = []
     hooks = replace(hooks, phase_began=progress.phase_began)
@@ -53,15 +53,15 @@ def train_series(
 
 @contextmanager
 def _placed(spec: RunSpec, progress: Progress) -> Iterator[RunSpec]:
-    """The spec with the card or the processors that it has in this block."""
+    """The spec with the GPU or the cores that are locked for it in this block."""
     case = spec.case
 
     def waiting() -> None:
         progress.waiting(case, case.device)
 
     if spec.is_timed or case.device != devices.CPU:
-        with devices.held(case.device, waiting) as card:
-            yield replace(spec, card=card)
+        with devices.held(case.device, waiting) as gpu:
+            yield replace(spec, gpu=gpu)
     else:
         with devices.shared(case.threads, waiting) as cores:
             yield replace(spec, cores=cores)

@@ -1,4 +1,4 @@
-"""The machine's own speed, measured in a fresh process: the driver shall not compute, nor load a library that does."""
+"""The machine's own speed, measured in a fresh process: the driver must not compute or load a numerical library."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ LONGEST_SECONDS = 60.0
 
 
 def machine_speed(threads: int, precision: str) -> MachineSpeed | None:
-    """Peak arithmetic, memory copy and launch with so many threads; None where NumPy cannot measure it."""
+    """Peak arithmetic, memory copy and launch time with ``threads`` threads; None if NumPy cannot measure them."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
     command = [sys.executable, "-s", str(PROGRAM), precision]
     try:

@@ -1,7 +1,7 @@
-"""How fast this machine multiplies matrices and copies memory: a program of its own, with NumPy alone.
+"""How fast this machine multiplies matrices and copies memory: a separate program that needs only NumPy.
 
-``python speed_program.py PRECISION`` prints three numbers: floating-point operations a second, bytes a second, and the
-seconds that the smallest operation takes.
+``python speed_program.py PRECISION`` prints three numbers: floating-point operations per second, bytes copied per
+second, and the seconds that the smallest operation takes.
 """
 
 import sys
@@ -17,7 +17,7 @@ LAUNCHES = 1000
 
 
 def best_seconds(call: Callable[[], object]) -> float:
-    """The shortest of as many calls as fit in, three at least: a peak is what nobody disturbed."""
+    """The shortest of the calls that fit into SECONDS, at least three: the peak is the least disturbed call."""
     taken: list[float] = []
     until = monotonic() + SECONDS
     while monotonic() < until or len(taken) < 3:
@@ -28,7 +28,7 @@ def best_seconds(call: Callable[[], object]) -> float:
 
 
 def launched(number: np.ndarray) -> None:
-    """As many operations that compute next to nothing."""
+    """Run LAUNCHES operations that compute next to nothing."""
     for _ in range(LAUNCHES):
         np.negative(number, out=number)
 
@@ -40,7 +40,7 @@ def main(precision: str) -> None:
     source = np.ones(COPIED_BYTES, dtype=np.uint8)
     target = np.ones_like(source)
     flops = 2 * SIZE**3 / best_seconds(lambda: np.matmul(matrix, matrix, out=product))
-    # A byte that is copied is read and written.
+    # Each copied byte is read and written.
     copied = 2 * COPIED_BYTES / best_seconds(lambda: np.copyto(target, source))
     launch = best_seconds(lambda: launched(np.zeros(1, dtype=precision))) / LAUNCHES
     print(flops, copied, launch)

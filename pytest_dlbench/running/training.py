@@ -1,4 +1,4 @@
-"""One training run: a fresh worker from hello to close, and what came of it."""
+"""One training run: a fresh worker from hello to close, and its outcome."""
 
 import tempfile
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
 
-OF_LACKS = {
+LACK_OUTCOMES = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
     Lack.BROKEN: RunOutcome.FAILED,
@@ -32,14 +32,14 @@ OF_LACKS = {
 
 
 def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
-    """One run in a fresh process. Whatever happens in it is an outcome; only our own faults raise."""
+    """One run in a fresh process. Whatever happens to the worker becomes an outcome; only bugs of the driver raise."""
     seed = spec.seed + index
     if isinstance(spec.place, Absent):
         return _not_run(spec, spec.place, index, seed)
     began = datetime.now(UTC).isoformat(timespec="milliseconds")
     with tempfile.TemporaryDirectory(prefix="dlbench-run-") as name:
         folder = Path(name)
-        # All that costs the driver time is done before the worker starts: then the driver sleeps.
+        # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
         inputs = _write_inputs(spec, seed, folder)
         environment = _environment(spec, spec.place, folder.name)
         kills, on_battery, code = failures.memory_kills(), is_on_battery(), compilation.files(spec.place.caches)
@@ -50,7 +50,7 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
         ):
             dialogue = Dialogue(worker, started, spec, hooks)
             try:
-                outcome, message = _held(dialogue, spec, spec.place.environment, seed, inputs)
+                outcome, message = _outcome(dialogue, spec, spec.place.environment, seed, inputs)
             except WorkerError as error:
                 outcome, message = failures.explain(error, worker, kills, spec.timeout_seconds)
             log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
@@ -59,7 +59,7 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
         index=index,
         seed=seed,
         outcome=outcome,
-        # What a framework says may hold bytes that are no text, which no journal could keep.
+        # A framework's message may hold surrogates, which no journal could store.
         message=message.encode(errors="replace").decode(),
         log=log,
         began=began,
@@ -73,14 +73,14 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
     )
 
 
-def _held(
+def _outcome(
     dialogue: Dialogue, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]
 ) -> tuple[RunOutcome, str]:
-    """What the whole conversation came to, and why it is no more; raises WorkerError where the worker ended it."""
+    """The outcome of the run, and its message if it is not FINISHED; raises WorkerError if the worker fails."""
     try:
-        dialogue.hold(spec, environment, seed, inputs)
+        dialogue.run(spec, environment, seed, inputs)
     except NotDoneError as error:
-        # What was built for it or named for it must have it: a skip would hide that it has not.
+        # An environment that was built or named for the framework must contain it: a skip would hide that it does not.
         is_hidden = error.outcome is RunOutcome.MISSING_FRAMEWORK and environment != CURRENT
         return RunOutcome.FAILED if is_hidden else error.outcome, str(error)
     except FileFormatError as error:
@@ -92,8 +92,8 @@ def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
     usual = launch.environment(
         spec.framework, place, device=spec.case.device, threads=spec.case.threads, allocator=spec.allocator
     )
-    card = {"CUDA_VISIBLE_DEVICES": spec.card} if spec.card else {}
-    return {**usual, **card, VARIABLE: run}
+    gpu = {"CUDA_VISIBLE_DEVICES": spec.gpu} if spec.gpu else {}
+    return {**usual, **gpu, VARIABLE: run}
 
 
 def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path) -> Worker:
@@ -107,7 +107,7 @@ def _not_run(spec: RunSpec, absent: Absent, index: int, seed: int) -> Run:
         case=spec.case.id,
         index=index,
         seed=seed,
-        outcome=OF_LACKS[absent.lack],
+        outcome=LACK_OUTCOMES[absent.lack],
         message=absent.reason,
         began=datetime.now(UTC).isoformat(timespec="milliseconds"),
         wall_seconds=0.0,

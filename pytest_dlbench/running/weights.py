@@ -1,4 +1,4 @@
-"""The weights that a worker starts from."""
+"""The initial weights of a worker."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from pytest_dlbench.model.initial import initial_weights
 
 
 def write_weights(network: Network, recipe: Recipe, *, seed: int, folder: Path) -> str | None:
-    """The file with them, in the type that the recipe stores; None where each framework has its own."""
+    """The path of the file with them, in the recipe's storage type; None if each framework initialises its own."""
     if recipe.init == "framework":
         return None
     path = folder / "weights.npz"

@@ -1,4 +1,4 @@
-"""A record against the stored baseline of its case, and into it."""
+"""Compares a record with the stored baseline of its case, and saves it there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Comparer:
     """Compares the cases of one session with their baselines.
 
-    ``reason`` is kept with what it saves; ``repeat_flags`` are what a command that repeats a case needs.
+    ``reason`` is stored with every saved session; ``repeat_flags`` are the flags of a command that repeats a case.
     """
 
     baselines: BaselineStore
@@ -38,7 +38,7 @@ class Comparer:
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
-        """The case as its baseline has it judged; ``node`` is the test's id, for the suggested commands."""
+        """The case judged against its baseline; ``node`` is the test's id, for the suggested commands."""
         again = Repeat(node=node, flags=self.repeat_flags)
         try:
             baseline = self.baselines.read(record.case, record.context.machine)
@@ -56,9 +56,9 @@ class Comparer:
         calibrated: Mapping[str, float],
         runs: int,
     ) -> Mapping[str, float]:
-        """The least tolerance that the case's baseline can tell, of each metric whose own is below it.
+        """The smallest tolerance that the case's baseline can resolve, for each metric whose tolerance is smaller.
 
-        Nothing where there is none to compare with, or a damaged one: ``compare`` will say so.
+        Empty if the baseline is missing or damaged: ``compare`` will report that.
         """
         baseline = usable(self.baselines, case, context)
         try:
@@ -67,12 +67,12 @@ class Comparer:
             return {}
 
     def stored_runs(self, case: Case, context: Context) -> int:
-        """How many runs the case can be held against, none of which diverged; 0 without a baseline."""
+        """How many runs the baseline of the case has, none of which diverged; 0 without a baseline."""
         baseline = usable(self.baselines, case, context)
         return len(stored_baseline.seeds(baseline)) if baseline else 0
 
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
-        """The record as a further session of its baseline. Saving accepts what was found, and fails nothing."""
+        """Save the record as another session of its baseline. Saving accepts all changes, so the case passes."""
         before = usable(self.baselines, record.case, record.context)
         path = self.baselines.write(
             accepted(before, record, self.baselines, self.reason, compared, metrics=self.metrics)
@@ -112,16 +112,16 @@ class Comparer:
         )
 
     def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
-        """Medians of the sessions that --dlbench-history has of this case, oldest first; nothing without it."""
+        """Medians of this case's sessions in --dlbench-history, oldest first; empty without a history."""
         if not self.history:
             return {}
         if self._rows is None:
-            self._rows = _remembered(self.history, record.context.machine.name, self.metrics)
+            self._rows = _history(self.history, record.context.machine.name, self.metrics)
         return series_of(self._rows, record, self.metrics)
 
 
 def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline | None:
-    """The baseline that runs can be added to; None where there is none, or one that is damaged or of other data."""
+    """The baseline that runs can be added to; None if it is missing, damaged or not comparable."""
     try:
         found = baselines.read(case, context.machine)
     except FileFormatError:
@@ -138,7 +138,7 @@ def accepted(
     *,
     metrics: Metrics,
 ) -> Baseline:
-    """The baseline with the record as its newest session; metrics that had changed begin a new level."""
+    """The baseline with the record as its newest session; metrics that changed start a new level."""
     saved = datetime.now(UTC).isoformat(timespec="seconds")
     session = stored_baseline.session_of(
         record,
@@ -152,13 +152,13 @@ def accepted(
     return stored_baseline.appended(before, record, replace(session, accepted=changed))
 
 
-def _remembered(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":
-    """All runs of a machine class in a history; none of one that is not there, or not in reach."""
+def _history(address: str, machine: str, metrics: Metrics) -> "pd.DataFrame":
+    """All runs of a machine class in a history; none if the history does not exist or cannot be reached."""
     columns = ["case", "began", "network_digest", "dataset_digest", "steps", "run_outcome", "invalid"]
     try:
         return History(address=address).read(machine=machine, columns=[*columns, *metrics]).rows
     except (DlbenchError, OSError):
-        # The end of the session will tell, when it cannot be written either.
+        # The end of the session will report it, because the history cannot be written either.
         import pandas as pd  # noqa: PLC0415 - slow to load
 
         return pd.DataFrame()
@@ -183,7 +183,7 @@ def series_of(rows: "pd.DataFrame", record: Record, metrics: Metrics) -> Mapping
 
 
 def result(record: Record, outcome: CaseOutcome, *found: Reason) -> CaseResult:
-    """A case as it is reported, for the reasons found."""
+    """The result of a case, for the given reasons."""
     return CaseResult(
         case=record.case,
         outcome=outcome,

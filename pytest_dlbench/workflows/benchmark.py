@@ -1,4 +1,4 @@
-"""A case run n times and held against its stored baseline, of which it becomes a session where that is asked for."""
+"""Runs a case n times, compares it with its stored baseline, and saves it there on request."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, rec
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
 
-# What says whether a training diverges.
+# Outcomes that show whether a training diverges.
 COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
 
 
@@ -35,7 +35,7 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
 
 
 def _counted(session: Session, spec: RunSpec, runs: tuple[Run, ...]) -> tuple[Run, ...]:
-    """The runs; where one diverged of a case whose stored runs did not, with more, until they can be counted."""
+    """The runs. If one diverged but no stored run did, runs are added until the divergence rates can be compared."""
     if runs[-1].outcome is RunOutcome.DIVERGED and _stored_runs(session, spec):
         while len(runs) < COUNTED_RUNS and runs[-1].outcome in COUNTED:
             runs += make_runs(session, spec, 1, first=len(runs))
@@ -47,19 +47,19 @@ def _stored_runs(session: Session, spec: RunSpec) -> int:
 
 
 def _divergences(session: Session, record: Record) -> tuple[Diverged, ...]:
-    """How many runs diverged, and how often chance alone would have it so; nothing without stored runs."""
-    seen = [run for run in record.runs if run.outcome in COUNTED]
-    new = Divergences(runs=len(seen), diverged=sum(run.outcome is RunOutcome.DIVERGED for run in seen))
-    old = Divergences(runs=session.comparer.stored_runs(record.case, record.context), diverged=0)
-    if not old.runs or not new.diverged:
+    """How many runs diverged, and the probability of that by chance; empty without stored runs."""
+    counted = [run for run in record.runs if run.outcome in COUNTED]
+    candidate = Divergences(runs=len(counted), diverged=sum(run.outcome is RunOutcome.DIVERGED for run in counted))
+    baseline = Divergences(runs=session.comparer.stored_runs(record.case, record.context), diverged=0)
+    if not baseline.runs or not candidate.diverged:
         return ()
-    return (reasons.diverged(old, new),)
+    return (reasons.diverged(baseline, candidate),)
 
 
 def _narrow(session: Session, spec: RunSpec, tolerance: Mapping[str, float]) -> Mapping[str, float]:
-    """Tolerances that are too tight for the baseline; raises ToleranceTooTightError for those that were asked for.
+    """Tolerances that are too tight for the baseline; raises ToleranceTooTightError for those that the user set.
 
-    Where nothing can fail, when saving or in report-only mode, they are reported as well.
+    When saving or in report-only mode, nothing can fail, and these are returned as well.
     """
     context, calibrated = session.settings.context(spec), calibrated_spreads(session, spec)
     narrow = session.comparer.narrow(spec.case, context, tolerance, calibrated, session.settings.runs)
@@ -73,8 +73,8 @@ def _narrow(session: Session, spec: RunSpec, tolerance: Mapping[str, float]) -> 
 
 def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> CaseResult:
     if outcome := judging.of_runs(record.runs):
-        ended = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
-        return result(record, outcome, unfinished(ended), *_divergences(session, record))
+        failed = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
+        return result(record, outcome, unfinished(failed), *_divergences(session, record))
     if not session.settings.keeps_invalid and any(run.invalid for run in record.runs):
         return result(record, CaseOutcome.INVALID, invalid({"": record.runs}, REPEATS))
     compared = _with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
@@ -82,7 +82,7 @@ def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance
 
 
 def _with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:
-    """A leak needs no baseline, and is one whatever that says."""
+    """The result with the verdict on leaks, which needs no baseline and overrides its outcome."""
     tolerance = tolerances.get("leak") if record.runs[0].training else None
     found = leaks.verdict(record.runs, tolerance) if tolerance else None
     if found is None:

@@ -1,4 +1,4 @@
-"""The search for the first bad version: each one that is asked is run in pairs with the good one."""
+"""Searches for the first bad version: each version that is tested runs in pairs with the good one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ ANSWERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of a version: one metric, how much worse it may be, and how surely that is answered."""
+    """The test of a version: one metric, how much worse it may be, and the error rate and length of the test."""
 
     metric: str
     tolerance: float
@@ -40,10 +40,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What is known of a version.
+    """The result for one version.
 
-    ``rule`` says why the rule answered when it did, ``reason`` why it was not asked or has no answer: None of the
-    version that was given as the good one. ``old`` and ``new`` are the last pair of runs, the good version's first.
+    ``rule`` says why the stopping rule stopped, ``reason`` why the version was not tested or has no answer. ``old`` and
+    ``new`` are the last pair of runs, of the good version and of this one. All are unset for the good version itself.
     """
 
     answer: Answer
@@ -56,14 +56,14 @@ class Comparison:
 
 @dataclass(slots=True, kw_only=True)
 class Search:
-    """Versions, the oldest first, which is good. ``found`` is by their places, and grows while it runs."""
+    """A bisection over versions, oldest first; the oldest is good. ``found`` has results by index, and grows."""
 
     names: Sequence[str]
     compare: Callable[[str], Comparison]
     found: dict[int, Comparison] = field(default_factory=dict)
 
     def run(self) -> None:
-        """First the newest: where that is not bad there is nothing to look for."""
+        """Bisect. The newest version comes first: if it is not bad, there is nothing to find."""
         self.found[0] = Comparison(answer=Answer.GOOD)
         newest = len(self.names) - 1
         self.found[newest] = self.compare(self.names[newest])
@@ -72,18 +72,18 @@ class Search:
 
     @property
     def answers(self) -> dict[int, Answer]:
-        """By place."""
+        """The answers so far, by index."""
         return {place: comparison.answer for place, comparison in self.found.items()}
 
     @property
     def is_bad(self) -> bool:
-        """Whether the newest version was found to be bad."""
+        """Whether the newest version is known to be bad."""
         newest = self.found.get(len(self.names) - 1)
         return newest is not None and newest.answer is Answer.BAD
 
 
 def compare(session: Session, good: RunSpec, spec_of: Callable[[], RunSpec], question: Question) -> Comparison:
-    """One version against the good one; raises DlbenchError where that is the one that does not run."""
+    """Compare a version with the good one; raises DlbenchError if the good one does not run."""
     try:
         spec = spec_of()
     except DlbenchError as error:

@@ -1,4 +1,4 @@
-"""A case run against itself, then against itself with planted faults: what the gate makes of both."""
+"""Calibrates the gate: a case runs in pairs with itself, then with planted faults, and the gate judges both."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,44 +14,46 @@ from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavailable
-from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
+from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.recording import reference_runs
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
 
-# Times as long; the largest first, for what is smaller than one that is not found would not be found either.
+# Shares of a step's time, the largest first: if one is missed, smaller ones would be missed too.
 SLOWDOWNS = (0.10, 0.05, 0.02, 0.01)
 LABEL = "calibration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """The new side with a fault, and the tolerances by which it is looked for; or why there is none."""
+    """A candidate with a fault and the tolerances that it is judged by, or the reason why the case cannot have it."""
 
     name: str
     spec: RunSpec | None = None
     tolerances: Mapping[str, float]
-    impossible: NoDropout | None = None
+    not_planted: NoDropout | None = None
 
 
 def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) -> Calibration:
-    """The case as the gate would judge it, and then so many pairs that its spread is known.
+    """Judge the case as the gate would, then continue to ``pairs`` pairs to measure its spread.
 
     Raises UnfinishedError and InvalidError.
     """
     both, alpha = pairs_of(session, spec, spec, max(pairs, terms.max_pairs)), _alpha(session, terms)
     with both.alone():
         found = judge(lambda: next_of(both), terms, lambda: alpha)
-        while len(both.new_first) < pairs:
+        while len(both.candidate_first) < pairs:
             both.next()
-    used = [Pair(old=old, new=new) for old, new in zip(both.runs["old"], both.runs["new"], strict=True)]
+    used = [Pair(old=old, new=new) for old, new in zip(both.runs[BASELINE], both.runs[CANDIDATE], strict=True)]
     full = {
         name: replace(rule, alpha=alpha)
         for name, rule in rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs).items()
     }
-    spreads = calibration.spreads(calibration.in_order(used, both.new_first), [terms.metrics[name] for name in full])
+    spreads = calibration.spreads(
+        calibration.in_order(used, both.candidate_first), [terms.metrics[name] for name in full]
+    )
     return Calibration(
         case=_plain(spec),
         context=session.settings.context(spec),
@@ -76,7 +78,7 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
 
 
 def _alpha(session: Session, terms: Terms) -> float:
-    """What each metric may err with: the session's budget in equal shares, for a case is judged as if it were alone."""
+    """The error rate of each metric: an equal share of the session's budget, as if this were its only case."""
     return session.policy.false_alarms / len(terms.tolerances)
 
 
@@ -85,9 +87,9 @@ def _plain(spec: RunSpec) -> Case:
 
 
 def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
-    """Every fault there is for a case; those of learning are looked for with this tolerance of the accuracy."""
+    """All faults for a case; ``accuracy`` is the tolerance that the faults in learning are judged by."""
     for share in SLOWDOWNS:
-        # Twice the tolerance is what the rule finds surely.
+        # The rule reliably detects a change of twice the tolerance.
         slower = _named(replace(spec, slowdown=share), f"slower{100 * share:g}")
         yield Planted(name=f"{100 * share:g} % slower", spec=slower, tolerances={"step_time": share / 2})
     optimizer = spec.recipe.optimizer
@@ -96,21 +98,21 @@ def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
     yield Planted(name="half the learning rate", spec=slow_learner, tolerances={"accuracy": accuracy})
     network = infer(spec.network.model.without_dropout())
     if network.digest == spec.network.digest:
-        impossible = NoDropout(model=spec.case.model)
-        yield Planted(name="dropout off", tolerances={"accuracy": accuracy}, impossible=impossible)
+        reason = NoDropout(model=spec.case.model)
+        yield Planted(name="dropout off", tolerances={"accuracy": accuracy}, not_planted=reason)
     else:
-        open_network = _named(replace(spec, network=network), "no_dropout")
-        yield Planted(name="dropout off", spec=open_network, tolerances={"accuracy": accuracy})
+        without_dropout = _named(replace(spec, network=network), "no_dropout")
+        yield Planted(name="dropout off", spec=without_dropout, tolerances={"accuracy": accuracy})
 
 
 def _named(spec: RunSpec, name: str) -> RunSpec:
     return replace(spec, case=replace(spec.case, id=spec.case.id.replace(LABEL, f"{LABEL}_{name}", 1)))
 
 
-def look_for(session: Session, spec: RunSpec, planted: Planted, terms: Terms) -> Fault:
-    """Whether the gate finds a fault, and with how many pairs."""
+def detect(session: Session, spec: RunSpec, planted: Planted, terms: Terms) -> Fault:
+    """Whether the gate detects a fault, and with how many pairs."""
     if planted.spec is None:
-        return Fault(name=planted.name, not_planted=planted.impossible)
+        return Fault(name=planted.name, not_planted=planted.not_planted)
     pairs = pairs_of(session, spec, planted.spec, terms.max_pairs)
     own = replace(terms, tolerances=paired_tolerances(planted.tolerances))
     alpha = _alpha(session, terms)
@@ -121,29 +123,29 @@ def look_for(session: Session, spec: RunSpec, planted: Planted, terms: Terms) ->
             return Fault(name=planted.name, not_planted=unfinished(error.run))
         except InvalidError as error:
             return Fault(name=planted.name, not_planted=reasons.invalid_pair(error, session.settings.repeats))
-    # Of the metric that it was planted in: what is said beside it may be the machine's.
-    (telling,) = (verdict for verdict in found.verdicts if verdict.metric in planted.tolerances)
+    # Only the metric that the fault was planted in counts: other verdicts may be noise of the machine.
+    (expected,) = (verdict for verdict in found.verdicts if verdict.metric in planted.tolerances)
     return Fault(
         name=planted.name,
-        outcome=telling.outcome,
+        outcome=expected.outcome,
         pairs=len(found.screened) + len(found.confirmed),
-        verdict=telling,
-        reason=found.decisions[telling.metric].reason.value,
+        verdict=expected,
+        reason=found.decisions[expected.metric].reason.value,
     )
 
 
-def is_found(fault: Fault) -> bool:
-    """Whether the gate says that something changed: of a slowdown, that it is worse."""
-    found = (
+def is_detected(fault: Fault) -> bool:
+    """Whether the gate reported a change; a slowdown must be reported as a regression."""
+    expected = (
         {VerdictOutcome.REGRESSED} if "slower" in fault.name else {VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED}
     )
-    return fault.outcome in found
+    return fault.outcome in expected
 
 
 def calibrate(
     session: Session, spec: RunSpec, terms: Terms, pairs: int, keep: Callable[[Calibration], None]
 ) -> Calibration:
-    """The whole of a case; ``keep`` has what is known so far after every part of it."""
+    """Calibrate a case; after each part, ``keep`` gets the results so far."""
     found = against_itself(session, spec, terms, pairs)
     keep(found)
     missed = ""
@@ -151,8 +153,8 @@ def calibrate(
         if missed and planted.spec is not None and planted.spec.slowdown:
             fault = Fault(name=planted.name, not_planted=NotTried(missed=missed))
         else:
-            fault = look_for(session, spec, planted, terms)
-            if planted.spec is not None and planted.spec.slowdown and not is_found(fault):
+            fault = detect(session, spec, planted, terms)
+            if planted.spec is not None and planted.spec.slowdown and not is_detected(fault):
                 missed = planted.name
         found = replace(found, faults=(*found.faults, fault))
         keep(found)
@@ -162,7 +164,7 @@ def calibrate(
 def attempt(
     session: Session, spec_of: Callable[[], RunSpec], pairs: int, keep: Callable[[Calibration], None]
 ) -> Reason | None:
-    """Calibrate a case; gives why that could not be done, if it could not."""
+    """Calibrate a case; returns the reason if that failed, else None."""
     try:
         spec = spec_of()
         if isinstance(spec.place, Absent):

@@ -1,4 +1,4 @@
-"""A framework against golden losses, and the certificate that it trains the same network."""
+"""Compares a framework with golden losses, and certifies that it trains the same network."""
 
 from dataclasses import replace
 
@@ -12,11 +12,12 @@ from pytest_dlbench.workflows.session import Session
 
 
 def certify(session: Session, spec: RunSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
-    """One run held against the golden losses; its certificate is kept if it is equal, and revoked if not.
+    """Compare one run with the golden losses; store its certificate if it is equal, revoke it otherwise.
 
-    None for a run that did not finish. Raises OtherGoldenError for golden losses of another network or data set.
+    The certificate is None if the run did not finish. Raises OtherGoldenError if the golden losses are for another
+    network, data set or number of steps.
     """
-    # Data that are not available have no digest; the run will say so.
+    # Data that are not available have no digest; the run will report that.
     if spec.data.digest and (differences := _differences(spec, golden)):
         raise OtherGoldenError(spec.case.id, differences)
     (run,) = make_runs(session, replace(spec, evaluations=2, is_timed=False), 1)
@@ -42,10 +43,10 @@ def _differences(spec: RunSpec, golden: Golden) -> tuple[Difference, ...]:
 
 
 def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | None:
-    """The certificate that holds for the versions of a run, if there is one."""
+    """The certificate that is valid for the versions of a run, if there is one."""
     if spec.purpose == "inference":
         return None
-    # Dropout draws masks that frameworks cannot share: equivalence is of the network without it.
+    # Frameworks cannot share dropout masks: equivalence is certified for the network without dropout.
     digest = infer(spec.network.model.without_dropout()).digest
     found = session.certificates.find(spec.case, digest)
     return found if found and found.versions == equivalence.of_framework(run.versions) else None

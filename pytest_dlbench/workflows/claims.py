@@ -1,4 +1,4 @@
-"""Which test of a session trains which case."""
+"""Ensures that all tests of a session that train a case train it alike."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from pytest_dlbench.running.run_spec import RunSpec
 
 @dataclass(slots=True)
 class Claims:
-    """A case has one baseline, and so one way to train it."""
+    """The cases that tests have claimed. A case has one baseline, so there is one way to train it."""
 
     _known: dict[str, tuple[str, RunSpec]] = field(default_factory=dict, init=False)
 

@@ -1,4 +1,4 @@
-"""--dlbench-false-alarms: what a session may spend on calling a case regressed by chance."""
+"""--dlbench-false-alarms: the session's budget for reporting a regression by chance."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,9 @@ from pytest_dlbench.judging import multiple_testing
 
 @dataclass(slots=True, kw_only=True)
 class FalseAlarmBudget:
-    """The share of sessions without any change in which some case may be called regressed.
+    """The share of sessions without any change in which some case may be reported as regressed.
 
-    Processes of pytest-xdist know nothing of each other: each of ``workers`` has an equal share of it.
+    Processes of pytest-xdist do not communicate, so each of ``workers`` gets an equal part of it.
     """
 
     share: float
@@ -17,7 +17,7 @@ class FalseAlarmBudget:
     _candidates: int = field(default=0, init=False)
 
     def next_level(self) -> float | None:
-        """At which level the next candidate of this process is confirmed; None where the budget is spent."""
+        """The significance level for confirming this process's next candidate; None if the budget is spent."""
         budget = self.share / self.workers
         if self._candidates >= multiple_testing.places_in_turn(budget):
             return None

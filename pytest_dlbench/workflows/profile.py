@@ -1,4 +1,4 @@
-"""Why a case regressed, by the framework's own profiler: one more run of either side, which is in no measurement."""
+"""Profiles a regression: one more run of each side, not measured, under the framework's own profiler."""
 
 from dataclasses import replace
 
@@ -10,14 +10,15 @@ from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.workflows.session import Session
 
-# Taken once before they are profiled: compiled and warm by then.
+# All of them also run once before they are profiled, so that code is compiled and caches are warm.
 STEPS = 10
 
 
-def profiled(session: Session, old: RunSpec, new: RunSpec, result: CaseResult) -> CaseResult:
-    """The result with the operators that changed most, or with why they are not known."""
-    with devices.held(new.case.device, lambda: session.progress.waiting(new.case, new.case.device)) as card:
-        runs = [_profile(spec, card) for spec in (old, new)]
+def profiled(session: Session, baseline: RunSpec, candidate: RunSpec, result: CaseResult) -> CaseResult:
+    """The result with the operators that changed most, or with the reason why they are unknown."""
+    case = candidate.case
+    with devices.held(case.device, lambda: session.progress.waiting(case, case.device)) as gpu:
+        runs = [_profile(spec, gpu) for spec in (baseline, candidate)]
     if unfinished := next((run for run in runs if run.outcome is not RunOutcome.FINISHED), None):
         problem = unfinished.message.partition("\n")[0]
         return replace(result, reasons=(*result.reasons, NotProfiled(problem=problem)))
@@ -25,5 +26,5 @@ def profiled(session: Session, old: RunSpec, new: RunSpec, result: CaseResult) -
     return replace(result, reasons=(*result.reasons, Profiled()), operators=found)
 
 
-def _profile(spec: RunSpec, card: str) -> Run:
-    return train_once(replace(spec, card=card, steps=min(STEPS, spec.steps), is_profiled=True, evaluate_after=()), 0)
+def _profile(spec: RunSpec, gpu: str) -> Run:
+    return train_once(replace(spec, gpu=gpu, steps=min(STEPS, spec.steps), is_profiled=True, evaluate_after=()), 0)

@@ -1,4 +1,4 @@
-"""What the verdicts of a case rest on, put together from both of its sides."""
+"""Builds the reasons for the verdicts of a case from its two sides."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from pytest_dlbench.running.pairs import InvalidError
 
 
 def compared(baseline: Baseline, record: Record, folder: Path, again: Repeat, pairs: InPairs | None = None) -> Compared:
-    """A session against its stored baseline, which lies in ``folder``; ``pairs`` where they should settle it."""
+    """The comparison of a session with its baseline in ``folder``; ``pairs`` if they should settle it."""
     newest = baseline.sessions[-1]
     return Compared(
         saved=newest.saved,
@@ -53,7 +53,7 @@ def _reference(baseline: Baseline, folder: Path) -> Reference:
 def in_pairs(
     baseline: Baseline, record: Record, framework: Framework, tolerances: Mapping[str, float], metrics: Metrics
 ) -> InPairs:
-    """Pairs of the baseline's version and the one of now, where the two are known and differ."""
+    """The pairs that would settle a suspicion, with the two versions if they are known and differ."""
     then, now = (
         versions.get(framework.package, "").partition("+")[0]
         for versions in (baseline.sessions[-1].versions, record.runs[0].versions)
@@ -67,27 +67,27 @@ def in_pairs(
     )
 
 
-def paired(found: Found, old: Sequence[Run], new: Sequence[Run], again: Repeat) -> Paired:
-    """Which phases changed, how the two sides differ, and what is reported without being judged."""
-    phases = [PhaseChange(phase=one.phase, baseline=one.old, candidate=one.new) for one in growths(old, new)]
+def paired(found: Found, baseline: Sequence[Run], candidate: Sequence[Run], again: Repeat) -> Paired:
+    """Which phases changed, how the two sides differ, and what is reported but not judged."""
+    phases = [PhaseChange(phase=one.phase, baseline=one.old, candidate=one.new) for one in growths(baseline, candidate)]
     return Paired(
         phases=tuple(phases),
-        versions=judging.changes(old[0].versions, new[0].versions),
+        versions=judging.changes(baseline[0].versions, candidate[0].versions),
         stall=stall(found.decisions),
-        time_to_target=_time_to_target(old, new),
+        time_to_target=_time_to_target(baseline, candidate),
         again=again,
     )
 
 
 def _time_to_target(*sides: Sequence[Run]) -> TimeToTarget | None:
-    """None unless two runs or more of each side had a target."""
-    old, new = ([time for run in runs if (time := judging.time_to_accuracy(run))] for runs in sides)
-    if min(len(old), len(new)) < 2:
+    """The comparison of times to the target; None unless at least two runs of each side had one."""
+    baseline, candidate = ([time for run in runs if (time := judging.time_to_accuracy(run))] for runs in sides)
+    if min(len(baseline), len(candidate)) < 2:
         return None
-    times = compare_times(old, new)
-    missed_old, missed_new = (sum(time.is_censored for time in side) for side in (old, new))
+    times = compare_times(baseline, candidate)
+    missed = [sum(time.is_censored for time in side) for side in (baseline, candidate)]
     return TimeToTarget(
-        target=old[0].target,
+        target=baseline[0].target,
         baseline=times.old,
         candidate=times.new,
         horizon=times.horizon,
@@ -95,8 +95,8 @@ def _time_to_target(*sides: Sequence[Run]) -> TimeToTarget | None:
         lower=_finite(times.longer.lower),
         upper=_finite(times.longer.upper),
         p_value=_finite(times.p_value),
-        missed=(missed_old, missed_new),
-        runs=(len(old), len(new)),
+        missed=(missed[0], missed[1]),
+        runs=(len(baseline), len(candidate)),
     )
 
 
@@ -105,29 +105,29 @@ def _finite(value: float) -> float | None:
 
 
 def invalid_pair(error: InvalidError, repeats: int) -> Invalid:
-    """A pair that stayed invalid in so many repetitions."""
-    return invalid({"baseline": (error.pair["old"],), "candidate": (error.pair["new"],)}, repeats)
+    """The reasons why a pair and its repetitions were invalid."""
+    return invalid({"baseline": (error.pair["baseline"],), "candidate": (error.pair["candidate"],)}, repeats)
 
 
-def diverged(old: Divergences, new: Divergences) -> Diverged:
-    """Both counts, with the probability of so many more where the candidate has more."""
-    has_more = old.runs and new.runs and new.diverged > old.diverged
+def diverged(baseline: Divergences, candidate: Divergences) -> Diverged:
+    """Both counts, with the probability of the excess by chance if the candidate diverged more often."""
+    has_more = baseline.runs and candidate.runs and candidate.diverged > baseline.diverged
     return Diverged(
-        baseline=old.diverged,
-        baseline_runs=old.runs,
-        candidate=new.diverged,
-        candidate_runs=new.runs,
-        chance=more_divergences(old, new) if has_more else None,
+        baseline=baseline.diverged,
+        baseline_runs=baseline.runs,
+        candidate=candidate.diverged,
+        candidate_runs=candidate.runs,
+        chance=more_divergences(baseline, candidate) if has_more else None,
     )
 
 
 def too_tight_for_sessions(asked: Mapping[str, float], smallest: Mapping[str, float]) -> ToleranceTooTight:
-    """Tolerances that the stored sessions cannot judge."""
+    """Tolerances that the stored sessions cannot resolve."""
     return ToleranceTooTight(metrics=tight(asked, smallest), basis="sessions")
 
 
 def too_tight_for_pairs(terms: Terms, smallest: Mapping[str, float]) -> ToleranceTooTight:
-    """Tolerances that as many pairs as there may be cannot judge."""
+    """Tolerances that the maximum number of pairs cannot resolve."""
     return ToleranceTooTight(
         metrics=tight(terms.tolerances, smallest),
         pairs=terms.max_pairs,

@@ -1,4 +1,4 @@
-"""From runs to the record of a case, and what is known of the case from earlier sessions."""
+"""Makes the record of a case from its runs, and finds what earlier sessions measured of it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from pytest_dlbench.workflows.session import Session
 
 
 def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
-    """The record of one run or more."""
+    """The record of a case with one or more runs."""
     return Record(
         case=spec.case,
         context=session.settings.context(spec),
@@ -25,12 +25,12 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
 
 
 def conclude(session: Session, record: Record, result: CaseResult) -> None:
-    """A case as it was judged, on the disk when this returns."""
+    """Append the result of a case to the journal; it is on disk when this returns."""
     session.journal.append(Entry(result=result, recipe=record.recipe))
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
-    """Ten consecutive runs of a case, or more, that an earlier session made here; none where there are none."""
+    """At least ten consecutive runs of a case from an earlier session on this machine, or none."""
     context = session.settings.context(spec)
 
     def is_alike(other: Context) -> bool:
@@ -41,7 +41,7 @@ def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
 
 
 def calibrated_spreads(session: Session, *specs: RunSpec) -> Mapping[str, float]:
-    """How far pairs of a case differ by what ``dlbench calibrate`` found here; of the first spec that it knows.
+    """The spreads that ``dlbench calibrate`` measured on this machine, for the first of the specs that has any.
 
     Raises FileFormatError for a damaged file.
     """

@@ -1,4 +1,4 @@
-"""Runs of a session, alone and in pairs: each sampled, validated, and in the journal before the next starts."""
+"""The runs of a session, single or in pairs: each is sampled, validated and journaled before the next starts."""
 
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.sanity import suspicion
@@ -12,7 +12,7 @@ from pytest_dlbench.workflows.session import Session
 
 
 def make_runs(session: Session, spec: RunSpec, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
-    """Fresh runs of a case; invalid ones are done again, ``repeats`` times in all."""
+    """Fresh runs of a case; invalid ones are repeated, at most ``repeats`` times in total."""
     return train_series(
         spec,
         runs,
@@ -25,13 +25,13 @@ def make_runs(session: Session, spec: RunSpec, runs: int, repeats: int = 0, firs
     )
 
 
-def pairs_of(session: Session, old: RunSpec, new: RunSpec, limit: int) -> Pairs:
-    """Pairs of two sides; progress shows ``limit`` as their number."""
+def pairs_of(session: Session, baseline: RunSpec, candidate: RunSpec, limit: int) -> Pairs:
+    """Pairs of a baseline and a candidate; progress shows ``limit`` as their number."""
     return Pairs(
-        old=old,
-        new=new,
+        baseline=baseline,
+        candidate=candidate,
         # The same for both sides, which are on one device.
-        hooks=_hooks(session, new),
+        hooks=_hooks(session, candidate),
         keep=lambda spec, run: _keep(session, spec, run),
         progress=session.progress,
         limit=limit,
@@ -43,21 +43,21 @@ def pairs_of(session: Session, old: RunSpec, new: RunSpec, limit: int) -> Pairs:
 
 def next_of(pairs: Pairs) -> Pair:
     """One more pair; raises UnfinishedError and InvalidError."""
-    old, new = pairs.next()
-    return Pair(old=old, new=new)
+    baseline, candidate = pairs.next()
+    return Pair(old=baseline, new=candidate)
 
 
 def _hooks(session: Session, spec: RunSpec) -> RunHooks:
-    """The session's samplers; steps are taken again to see whether they are what they seem."""
+    """The session's samplers, and the check that repeats steps to find out whether their times are plausible."""
 
     def is_suspicious(check: StepCheck) -> bool:
         return bool(suspicion(check, spec.case.device))
 
-    # A run that is evaluated twice is held against golden losses, which show more.
+    # A run that is evaluated twice is compared with golden losses, a stronger check.
     is_checked = spec.is_timed and spec.evaluations == 1
     return RunHooks(samplers=session.samplers, is_suspicious=is_suspicious if is_checked else None)
 
 
 def _keep(session: Session, spec: RunSpec, run: Run) -> None:
-    """A run as it ended, on the disk when this returns."""
+    """Append a run to the journal; it is on disk when this returns."""
     session.journal.append(Entry(run=run, context=session.settings.context(spec)))

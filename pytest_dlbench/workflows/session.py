@@ -1,4 +1,4 @@
-"""What all cases of a session share."""
+"""The state that all cases of a session share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from pytest_dlbench.workflows.validity import Examiner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The context of the use cases: what was asked for, where things are kept, and what is left of the budgets.
+    """The context of the use cases: settings, storage, and the remaining budgets.
 
-    ``repeat_flags`` are what a command that repeats a case needs.
+    ``repeat_flags`` are the flags of a command that repeats a case.
     """
 
     settings: RunSettings
@@ -50,9 +50,9 @@ def open_session(
     workers: int = 1,
     tests: int = 1,
 ) -> Session:
-    """A session that begins now; ``worker`` is the name of a worker of pytest-xdist, one of ``workers``, else empty.
+    """A session that begins now. ``worker`` is the name of the pytest-xdist worker, one of ``workers``; empty without.
 
-    ``tests`` is how many tests of it run in pairs.
+    ``tests`` is how many tests of the session run in pairs.
     """
     return Session(
         settings=settings,

@@ -1,4 +1,4 @@
-"""What the use cases are asked for: small parts of what a user may set, from wherever it comes."""
+"""The settings of the use cases, independent of where they come from (options or commands)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatePolicy:
-    """By what the cases of a session are judged, and what follows from that."""
+    """How the cases of a session are judged, and the consequences."""
 
     tolerances: Mapping[str, float]
-    """How much worse a metric may be, of tests that have no other tolerances."""
+    """How much worse each metric may be, for tests without tolerances of their own."""
     false_alarms: float
-    """The share of sessions without any change in which pairs may call some case regressed."""
+    """The share of sessions without any change in which pairs may report some case as regressed."""
     max_pairs: int
     budget_seconds: float = inf
-    """The time for all pairs."""
+    """The time for all pairs together."""
     saves: bool = False
-    """Whether what was measured becomes a session of the baseline, because of ``reason``."""
+    """Whether measurements are saved as a session of the baseline; ``reason`` says why."""
     reason: str = ""
     is_report_only: bool = False
-    """Whether no judgement fails anything."""
+    """Whether verdicts are reported but fail no test."""
     profiles: bool = False
-    """Whether a regression of pairs is profiled."""
+    """Whether a regression in pairs is profiled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Where a session keeps what it measures, and finds what others measured. There is no history where it is empty."""
+    """Where a session stores its measurements and finds earlier ones. An empty ``history`` means none."""
 
     baselines: Path
     journals: Path

@@ -1,4 +1,4 @@
-"""--dlbench-budget: each case that runs in pairs has an equal share of the time that is left when it starts."""
+"""--dlbench-budget: each case that runs in pairs gets an equal share of the time left when it starts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ HasTime = Callable[[], bool]
 
 @dataclass(slots=True, kw_only=True)
 class TimeBudget:
-    """The time of a session, from now on.
+    """The time of a session, starting now.
 
-    ``tests`` is how many of them run in pairs, which ``workers`` processes of pytest-xdist share. A worker cannot know
-    how many of them it will be given, and expects as many as the others.
+    ``tests`` is how many tests run in pairs; ``workers`` processes of pytest-xdist share them. A worker cannot know how
+    many of them it will get, and expects an equal part.
     """
 
     seconds: float = inf
@@ -27,11 +27,11 @@ class TimeBudget:
         self._began = self.clock()
 
     def share(self, test: str, places: int = 1) -> HasTime:
-        """Whether the share of a case that starts now still lasts; ``test`` is the id of its test.
+        """A function that returns whether the case that starts now has time left; ``test`` is the id of its test.
 
-        The remaining time is divided by the tests that have not run yet, this one included: what one does not use goes
-        to those after it. ``places`` is how many cases can be measured at the same time on its device: where that is
-        fewer than there are workers, these wait for each other and a share is of what they have together.
+        The remaining time is divided by the tests that have not run yet, including this one: unused time goes to later
+        tests. ``places`` is how many cases can be measured on its device at the same time: if there are more workers
+        than that, they wait for each other, and a share is a part of their common time.
         """
         self._started.add(test)
         waiting = max(1, ceil(self.tests / self.workers) - len(self._started) + 1)

@@ -1,4 +1,4 @@
-"""What a run's own figures say of it, once it has ended: whether they are possible, valid and steady."""
+"""Examines a run after it has ended: whether its figures are plausible, valid and steady."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,23 +11,23 @@ from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.speed import machine_speed
 
-# A peak that a neighbour has spoiled makes a good run impossible: it is measured again before that is said.
+# A neighbour that disturbs the probe makes a good run look too fast: the peak is measured again before a run fails.
 MORE_PROBES = 2
-NOT_TIMED = "it was not timed: others may have computed beside it"
+NOT_TIMED = "it was not timed: other runs may have used the machine at the same time"
 
 
 @dataclass(slots=True, kw_only=True)
 class Examiner:
-    """Examines the runs of a session. The machine's speed is measured once for each number of threads and precision."""
+    """Examines the runs of a session. The machine's speed is measured once per number of threads and precision."""
 
     probe: Callable[[int, str], MachineSpeed | None] = machine_speed
     metrics: Metrics = field(default_factory=lambda: METRICS)
     _speeds: dict[tuple[int, str], MachineSpeed | None] = field(default_factory=dict)
 
     def examine(self, spec: RunSpec, run: Run) -> Run:
-        """The run with its use of the machine, its warm-up and what disqualifies it; an impossible one has failed.
+        """The run with its utilisation, its warm-up and the reasons why it is invalid; failed if it is implausible.
 
-        To be called while the device is still held: the machine's speed is measured with nothing beside it.
+        Call it while the device is still locked: the machine's speed must be measured with nothing else running.
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
@@ -44,9 +44,9 @@ class Examiner:
         return replace(found, invalid=(*found.invalid, unclear)) if unclear else found
 
     def _placed(self, spec: RunSpec, run: Run) -> Run:
-        """The run with the machine's speed, and the share of it that it used."""
+        """The run with the machine's speed, and the share of it that the run used."""
         if spec.case.device != "cpu":
-            # NumPy knows nothing of cards, and what a card's data sheet says is no measurement.
+            # NumPy does not use GPUs, and the numbers of a GPU's data sheet are not measurements.
             return replace(run, absent={**run.absent, "machine speed": "the probe measures processors only"})
         if spec.recipe.precision != spec.recipe.stored_precision:
             return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
@@ -68,7 +68,7 @@ class Examiner:
     @staticmethod
     def _with_speed(spec: RunSpec, run: Run, speed: MachineSpeed | None) -> Run:
         if speed is None:
-            return replace(run, absent={**run.absent, "machine speed": "the probe did not end well"})
+            return replace(run, absent={**run.absent, "machine speed": "the probe failed"})
         if run.training is None:
             return replace(run, speed=speed)
         return replace(run, speed=speed, flop_utilisation=utilisation(run.training, spec.network, speed))

@@ -257,9 +257,9 @@ def test_a_terminal_is_told_each_phase_behind_the_case(terminal):
 
 def test_a_phase_of_a_pair_says_which_pair_and_which_side(terminal):
     progress = live(terminal)
-    progress.run_started(CASE, 3, 8, "old side, jax")
+    progress.run_started(CASE, 3, 8, "baseline, jax")
     progress.phase_began("build")
-    assert terminal.last == f"{CLEARED}case 1 of 2, pair 2 of 4: {CASE.id} (old side, jax), build"
+    assert terminal.last == f"{CLEARED}case 1 of 2, pair 2 of 4: {CASE.id} (baseline, jax), build"
 
 
 def test_a_long_name_gives_way_to_what_changes():

@@ -1,6 +1,6 @@
-"""A driver in a process of its own: ``python -m tests.running.driver BUILDER RUNS STEPS FOLDER [CGROUP_PROCS]``.
+"""A driver in its own process: ``python -m tests.running.driver BUILDER RUNS STEPS FOLDER [CGROUP_PROCS]``.
 
-It prints "waiting" while another one measures, and every run as a line of JSON. With CGROUP_PROCS it first moves
+It prints "waiting" while another driver measures, and every run as a line of JSON. With CGROUP_PROCS it first moves
 itself into that control group.
 """
 
@@ -15,26 +15,26 @@ from pytest_dlbench.running.series import train_series
 from tests.running.specs import spec
 
 
-class Telling(Silent):
-    """A listener that tells of waiting."""
+class PrintsWaiting(Silent):
+    """A listener that reports waiting."""
 
     def waiting(self, case: Case, device: str) -> None:  # noqa: ARG002 - the listener's signature
-        """Tell."""
+        """Print it."""
         print("waiting", flush=True)
 
 
 def keep(run: Run) -> None:
-    """Print."""
+    """Print the run."""
     print(codec.encode_line(run).decode(), end="", flush=True)
 
 
 def main(builder: str, runs: str, steps: str, folder: str, cgroup: str = "") -> None:
     """Train."""
-    # Where the tests run in the background of a shell, interrupts are ignored, and what they start inherits that.
+    # If the tests run in the background of a shell, they ignore interrupts, and child processes inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if cgroup:
         Path(cgroup).write_text(str(os.getpid()))
-    train_series(spec(builder, Path(folder), steps=int(steps)), int(runs), keep=keep, progress=Telling())
+    train_series(spec(builder, Path(folder), steps=int(steps)), int(runs), keep=keep, progress=PrintsWaiting())
 
 
 if __name__ == "__main__":

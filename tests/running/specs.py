@@ -1,4 +1,4 @@
-"""Specifications of small runs by the doubles of tests/doubles/builders/."""
+"""Specifications of small runs with the doubles of tests/doubles/builders/."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ LINEAR = (Flatten(), Dense(CLASSES))
 
 
 def spec(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **changes: Any) -> RunSpec:
-    """A few steps of softmax regression; the data are prepared in ``folder``."""
+    """A few steps of softmax regression, with data prepared in ``folder``."""
     recipe = Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(0.1))
     head = SoftmaxCrossEntropy(classes=CLASSES)
     model = Model(name="small", family="fcn", input_shape=(1, 4, 5), layers=layers, head=head, recipe=recipe)

@@ -1,4 +1,4 @@
-"""Who waits for whom, between processes that do nothing but hold a device."""
+"""Which process waits for which, among processes that do nothing but lock a device."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running import devices
 
-# Tells the card or the cores it has, and holds it until its input ends; "waits" comes first if it must wait.
+# Prints the GPU or the cores that it has locked, until its input ends; "waits" comes first if it has to wait.
 HOLDS = """
 import sys
 from pytest_dlbench.running import devices
@@ -21,8 +21,8 @@ def waits():
     print("waits", flush=True)
 
 cores = map(int, named) if what.isdigit() else ()
-turn = devices.shared(int(what), waits, list(cores)) if what.isdigit() else devices.held(what, waits, lambda: named)
-with turn as found:
+locked = devices.shared(int(what), waits, list(cores)) if what.isdigit() else devices.held(what, waits, lambda: named)
+with locked as found:
     print("has", *(sorted(found) if what.isdigit() else [found]), flush=True)
     sys.stdin.read()
 """
@@ -37,13 +37,13 @@ def own_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def holder() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a process that wants a device."""
+    """Start a process that locks a device."""
     with ExitStack() as stack:
 
         def holder(*arguments: str) -> subprocess.Popen[str]:
             command = [sys.executable, "-c", HOLDS, *arguments]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            # Ended first, then its pipes are closed.
+            # Killed first, then its pipes are closed.
             stack.enter_context(process)
             stack.callback(process.kill)
             return process
@@ -55,7 +55,7 @@ def says(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_cases_on_processors_never_overlap(holder):
+def test_cases_on_the_cpu_never_overlap(holder):
     first = holder("cpu")
     assert says(first) == "has"
     second = holder("cpu")
@@ -64,7 +64,7 @@ def test_cases_on_processors_never_overlap(holder):
     assert says(second) == "has"
 
 
-def test_each_case_on_a_card_has_one_of_its_own_and_the_third_of_two_waits(holder):
+def test_each_case_has_its_own_gpu_and_a_third_case_on_two_gpus_waits(holder):
     first, second = holder("gpu", *BOTH), holder("gpu", *BOTH)
     assert {says(first), says(second)} == {"has GPU-a", "has GPU-b"}
     third = holder("gpu", *BOTH)
@@ -73,20 +73,20 @@ def test_each_case_on_a_card_has_one_of_its_own_and_the_third_of_two_waits(holde
     assert says(third) in ("has GPU-a", "has GPU-b")
 
 
-def test_a_case_on_processors_waits_for_all_cards_and_they_for_it(holder):
-    on_card = holder("gpu", *BOTH)
-    assert says(on_card) == "has GPU-a"
-    on_processors = holder("cpu")
-    assert says(on_processors) == "waits"
-    on_card.stdin.close()
-    assert says(on_processors) == "has"
+def test_cases_on_the_cpu_and_on_gpus_wait_for_each_other(holder):
+    on_gpu = holder("gpu", *BOTH)
+    assert says(on_gpu) == "has GPU-a"
+    on_cpu = holder("cpu")
+    assert says(on_cpu) == "waits"
+    on_gpu.stdin.close()
+    assert says(on_cpu) == "has"
     assert says(holder("gpu", *BOTH)) == "waits"
 
 
-class TestWhatIsNotMeasured:
-    """``holder("1", "7", "5")`` wants one of the processors 7 and 5, 7 rather."""
+class TestUntimed:
+    """``holder("1", "7", "5")`` requests one of the cores 7 and 5, preferably 7."""
 
-    def test_is_done_side_by_side_each_on_a_processor_of_its_own_and_the_third_of_two_waits(self, holder):
+    def test_runs_are_concurrent_each_on_its_own_core_and_a_third_on_two_cores_waits(self, holder):
         first, second = holder("1", "7", "5"), holder("1", "7", "5")
         assert {says(first), says(second)} == {"has 7", "has 5"}
         third = holder("1", "7", "5")
@@ -94,7 +94,7 @@ class TestWhatIsNotMeasured:
         first.stdin.close()
         assert says(third) in ("has 7", "has 5")
 
-    def test_with_more_threads_waits_for_as_many_processors(self, holder):
+    def test_with_several_threads_waits_for_as_many_cores(self, holder):
         first = holder("1", "7", "5")
         assert says(first) == "has 7"
         second = holder("2", "7", "5")
@@ -102,14 +102,14 @@ class TestWhatIsNotMeasured:
         first.stdin.close()
         assert says(second) == "has 5 7"
 
-    def test_with_more_threads_than_processors_has_them_all(self, holder):
+    def test_with_more_threads_than_cores_has_all_cores(self, holder):
         assert says(holder("3", "7", "5")) == "has 5 7"
 
-    def test_needs_no_processors_where_none_are_pinned(self, holder):
+    def test_needs_no_cores_where_none_can_be_pinned(self, holder):
         assert [says(holder("1")) for _ in range(2)] == ["has"] * 2
 
     @pytest.mark.parametrize("device", [("cpu",), ("gpu", "GPU-a")])
-    def test_is_never_beside_a_measurement(self, holder, device):
+    def test_never_runs_during_a_measurement(self, holder, device):
         measuring = holder(*device)
         assert says(measuring).startswith("has")
         other = holder("1", "7")
@@ -118,12 +118,12 @@ class TestWhatIsNotMeasured:
         assert says(other) == "has 7"
         assert says(holder(*device)) == "waits"
 
-    def test_lets_a_measurement_pass_that_waits(self, holder):
+    def test_lets_a_waiting_measurement_go_first(self, holder):
         first = holder("1", "7", "5")
         assert says(first) == "has 7"
         measuring = holder("cpu")
         assert says(measuring) == "waits"
-        # A processor is free, but whoever came first would wait for ever behind such a stream.
+        # A core is free, but a stream of such requests would keep the measurement waiting for ever.
         second = holder("1", "7", "5")
         assert says(second) == "waits"
         first.stdin.close()
@@ -131,7 +131,7 @@ class TestWhatIsNotMeasured:
         measuring.stdin.close()
         assert says(second) in ("has 7", "has 5")
 
-    def test_waits_no_longer_for_a_measurement_that_was_given_up(self, holder):
+    def test_does_not_wait_for_a_measurement_that_was_given_up(self, holder):
         first = holder("1", "7", "5")
         assert says(first) == "has 7"
         measuring = holder("cpu")
@@ -141,7 +141,7 @@ class TestWhatIsNotMeasured:
         assert says(holder("1", "7", "5")) == "has 5"
 
 
-def test_a_process_that_is_killed_holds_nothing(holder):
+def test_a_killed_process_releases_its_locks(holder):
     first = holder("cpu")
     assert says(first) == "has"
     first.kill()
@@ -149,14 +149,14 @@ def test_a_process_that_is_killed_holds_nothing(holder):
     assert says(holder("cpu")) == "has"
 
 
-def test_a_device_is_free_behind_its_block_however_it_ends():
+def test_a_device_is_free_after_its_block_however_the_block_ends():
     with pytest.raises(KeyboardInterrupt), devices.held("cpu", lambda: None):
         raise KeyboardInterrupt
     with devices.held("cpu", lambda: pytest.fail("the device is held")):
         pass
 
 
-def test_everybody_may_lock_and_nobody_may_write(holder):
+def test_every_user_can_lock_and_none_can_write(holder):
     says(holder("cpu"))
     locks = list(devices.folder().iterdir())
     assert {lock.name for lock in locks} == {"cpu.lock", "timed.lock", "untimed.lock"}
@@ -164,22 +164,22 @@ def test_everybody_may_lock_and_nobody_may_write(holder):
     assert {lock.stat().st_mode & 0o777 for lock in locks} == {0o644}
 
 
-def test_a_link_in_the_place_of_a_lock_is_refused(tmp_path):
+def test_a_symbolic_link_instead_of_a_lock_file_is_refused(tmp_path):
     (devices.folder() / "cpu.lock").symlink_to(tmp_path / "somewhere")
     with pytest.raises(DlbenchError, match=r"cpu\.lock: .*locks a device"), devices.held("cpu", lambda: None):
         pass
 
 
-def test_without_a_library_there_is_one_card_without_a_name(monkeypatch):
+def test_without_a_library_there_is_one_gpu_without_a_name(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
-    def no_cards(names):
+    def no_gpus(names):
         raise devices.NoGpuError("no driver")
 
-    monkeypatch.setattr(devices, "open_gpus", no_cards)
-    assert devices.cards() == ("",)
+    monkeypatch.setattr(devices, "open_gpus", no_gpus)
+    assert devices.gpus() == ("",)
 
 
-def test_on_the_processors_one_case_is_measured_at_a_time_and_on_cards_one_on_each():
+def test_one_case_is_measured_at_a_time_on_the_cpu_and_one_per_gpu():
     assert devices.places(devices.CPU) == 1
     assert devices.places("gpu", lambda: ("one", "two")) == 2

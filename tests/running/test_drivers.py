@@ -1,4 +1,4 @@
-"""Whole driver processes: one that is killed, and two that want the same device."""
+"""Whole driver processes: one that is killed, and two that need the same device."""
 
 import json
 import os
@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 30.0
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start tests/running/driver.py, with a cache and a folder for temporary files of its own."""
+    """Start tests/running/driver.py with its own cache and folder for temporary files."""
     drivers = []
 
     def start(builder: str, runs: int, steps: int) -> subprocess.Popen[str]:
@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def wait_for(found: Callable[[], Any]) -> Any:
-    """What ``found`` gives as soon as it gives something."""
+    """The result of ``found`` as soon as it is true."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         if result := found():
@@ -81,12 +81,12 @@ def test_an_interrupted_driver_leaves_neither_worker_nor_files(start, tmp_path):
     assert not folder.exists()
 
 
-def test_two_drivers_take_turns_on_a_device(start, tmp_path):
+def test_two_drivers_do_not_share_a_device(start, tmp_path):
     drivers = {driver.pid: driver for driver in (start("waits_for_go", 3, 8) for _ in range(2))}
-    # One has begun its series and waits for us; the first word of all is that the other waits for that one.
-    (told, *_), _, _ = select.select([driver.stdout for driver in drivers.values()], [], [], PATIENCE_SECONDS)
-    (second,) = [pid for pid, driver in drivers.items() if driver.stdout is told]
-    assert told.readline() == "waiting\n"
+    # One has started its series and waits for the file; the first output is that the other one waits for it.
+    (ready, *_), _, _ = select.select([driver.stdout for driver in drivers.values()], [], [], PATIENCE_SECONDS)
+    (second,) = [pid for pid, driver in drivers.items() if driver.stdout is ready]
+    assert ready.readline() == "waiting\n"
     (tmp_path / "go").touch()
     runs = {pid: len(driver.stdout.read().splitlines()) for pid, driver in drivers.items()}
     assert set(runs.values()) == {3}
@@ -103,40 +103,40 @@ class TestSeries:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
-    def test_keeps_each_run_before_the_next_and_gives_every_run_its_own_seed(self, tmp_path):
-        told: list[tuple[str, int]] = []
+    def test_keeps_each_run_before_the_next_and_gives_each_its_own_seed(self, tmp_path):
+        events: list[tuple[str, int]] = []
 
         class Listening(Silent):
             def run_started(self, case, index, runs, side=""):  # noqa: ARG002
-                told.append(("started", index))
+                events.append(("started", index))
 
             def run_finished(self, case, run, index, runs, side=""):  # noqa: ARG002
-                told.append(("finished", run.index))
+                events.append(("finished", run.index))
 
         kept = []
         runs = train_series(spec("numpy_softmax", tmp_path), 2, keep=kept.append, progress=Listening())
         assert list(runs) == kept
         assert [(run.index, run.seed) for run in runs] == [(0, 1), (1, 2)]
-        assert told == [("started", 0), ("finished", 0), ("started", 1), ("finished", 1)]
+        assert events == [("started", 0), ("finished", 0), ("started", 1), ("finished", 1)]
 
-    def test_tells_each_phase_of_each_run_before_its_request(self, tmp_path):
-        told: list[str] = []
+    def test_reports_each_phase_of_each_run(self, tmp_path):
+        events: list[str] = []
 
         class Listening(Silent):
             def run_started(self, case, index, runs, side=""):  # noqa: ARG002
-                told.append(f"run {index}")
+                events.append(f"run {index}")
 
             def phase_began(self, phase):
-                told.append(phase)
+                events.append(phase)
 
         asked = spec("numpy_softmax", tmp_path, evaluate_after=(3,))
         train_series(asked, 2, keep=[].append, progress=Listening())
         phases = [
             *("import", "build", "first step and 2 more of 8", "evaluation", "steps 4 to 8 of 8", "evaluation", "end")
         ]
-        assert told == ["run 0", *phases, "run 1", *phases]
+        assert events == ["run 0", *phases, "run 1", *phases]
 
-    def test_does_an_invalid_run_again_and_keeps_all_of_them(self, tmp_path):
+    def test_repeats_an_invalid_run_and_keeps_all_repetitions(self, tmp_path):
         kept = []
 
         def examine(run):
@@ -148,7 +148,7 @@ class TestSeries:
         assert [run.index for run in kept] == [0, 0, 0, 1]
         assert list(runs) == kept[2:]
 
-    def test_does_no_more_than_so_many_runs_again(self, tmp_path):
+    def test_limits_the_number_of_repetitions(self, tmp_path):
         def examine(run):
             return replace(run, invalid=("a neighbour",))
 
@@ -163,7 +163,7 @@ class TestSeries:
         runs = train_series(spec("raises", tmp_path), 3, keep=[].append, progress=Silent())
         assert [run.outcome for run in runs] == [RunOutcome.FAILED]
 
-    def test_of_runs_that_are_not_timed_is_beside_others_of_its_kind_on_processors_of_its_own(self, tmp_path):
+    def test_of_untimed_runs_is_concurrent_with_others_on_its_own_cores(self, tmp_path):
         class NeverWaiting(Silent):
             def waiting(self, case, device):
                 pytest.fail(f"{case.id} waits for {device}")
@@ -174,11 +174,11 @@ class TestSeries:
             (run,) = train_series(asked, 1, keep=[].append, progress=NeverWaiting())
         assert run.cores == (free,)
 
-    def test_gives_the_device_free_however_it_ends(self, tmp_path):
-        def break_off(run):
+    def test_releases_the_device_however_it_ends(self, tmp_path):
+        def interrupt(run):
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            train_series(spec("numpy_softmax", tmp_path), 3, keep=break_off, progress=Silent())
+            train_series(spec("numpy_softmax", tmp_path), 3, keep=interrupt, progress=Silent())
         with devices.held("cpu", lambda: pytest.fail("the device is held")):
             pass

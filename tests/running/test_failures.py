@@ -1,4 +1,4 @@
-"""How the end of a worker is explained: the kernel's counts of memory kills, in files and in fact."""
+"""How the end of a worker is explained, including by the kernel's counts of out-of-memory kills."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ V1_LINES = "11:memory:/docker/4f2a\n10:cpu,cpuacct:/docker/4f2a\n1:name=systemd:
 
 @pytest.fixture
 def kills(tmp_path):
-    """memory_kills() of control groups that are files below a folder."""
+    """memory_kills() of control groups made of plain files in a folder."""
 
     def kills(membership: str, files: dict[str, str]) -> int:
         for name, text in files.items():
@@ -55,7 +55,7 @@ class TestMemoryKills:
     def test_are_read_in_a_container_that_sees_only_its_own_group(self, kills):
         assert kills(V1_LINES, {"memory/memory.oom_control": CONTROL}) == 5
 
-    def test_are_read_in_version_1_beside_a_version_2_without_memory(self, kills):
+    def test_are_read_in_version_1_alongside_a_version_2_without_memory(self, kills):
         files = {"memory/docker/4f2a/memory.oom_control": CONTROL, "unified/cgroup.procs": "1\n"}
         assert kills(V1_LINES + "0::/\n", files) == 5
 
@@ -76,10 +76,10 @@ class TestMemoryKills:
             ("0::/ci\n", {"ci/memory.events": "oom_kill many\n"}),
         ],
     )
-    def test_count_as_none_where_nobody_counts(self, kills, membership, files):
+    def test_are_zero_where_the_kernel_does_not_count(self, kills, membership, files):
         assert kills(membership, files) == 0
 
-    def test_count_as_none_without_control_groups(self, tmp_path):
+    def test_are_zero_without_control_groups(self, tmp_path):
         assert failures.memory_kills(tmp_path, tmp_path / "missing") == 0
 
     def test_of_this_process_can_be_read(self):
@@ -88,7 +88,7 @@ class TestMemoryKills:
 
 @dataclass(frozen=True)
 class EndedWorker:
-    """A worker as far as an explanation asks it."""
+    """A worker, as far as an explanation needs it."""
 
     status: int | None
 
@@ -110,27 +110,27 @@ class TestExplanation:
         outcome, message = explain(WorkerDiedError("it died"), -signal.Signals[name])
         assert (outcome, message) == (RunOutcome.CRASHED, f"it died (killed by {name})")
 
-    def test_numbers_a_signal_that_has_no_name(self, explain):
+    def test_gives_the_number_of_a_signal_without_a_name(self, explain):
         number = signal.SIGRTMIN + 5
         assert explain(WorkerDiedError("it died"), -number)[1] == f"it died (killed by signal {number})"
 
-    def test_of_a_kill_without_a_count_points_to_the_kernels_log(self, explain):
+    def test_of_an_uncounted_kill_refers_to_the_kernels_log(self, explain):
         outcome, message = explain(WorkerDiedError("it died"), -signal.SIGKILL, kills_before=3, kills_after=3)
         assert outcome is RunOutcome.CRASHED
-        assert message == "it died (killed by SIGKILL); the kernel's log tells whether for want of memory"
+        assert message == "it died (killed by SIGKILL); the kernel's log shows whether memory ran out"
 
-    def test_of_a_kill_that_was_counted_is_want_of_memory(self, explain):
+    def test_of_a_counted_kill_is_out_of_memory(self, explain):
         outcome, message = explain(WorkerDiedError("it died"), -signal.SIGKILL, kills_before=3, kills_after=4)
-        assert (outcome, message) == (RunOutcome.OUT_OF_MEMORY, "it died: the kernel ended it for want of memory")
+        assert (outcome, message) == (RunOutcome.OUT_OF_MEMORY, "it died: the kernel killed it because memory ran out")
 
-    def test_of_another_signal_is_not_want_of_memory_though_something_was_killed(self, explain):
+    def test_of_another_signal_is_not_out_of_memory_even_if_a_kill_was_counted(self, explain):
         outcome, _ = explain(WorkerDiedError("it died"), -signal.SIGSEGV, kills_before=3, kills_after=4)
         assert outcome is RunOutcome.CRASHED
 
     def test_has_the_exit_status(self, explain):
         assert explain(WorkerDiedError("it died"), 3) == (RunOutcome.CRASHED, "it died (exit status 3)")
 
-    def test_of_a_worker_that_did_not_end_speaks_of_no_signal(self, explain):
+    def test_of_a_worker_that_did_not_exit_names_no_signal(self, explain):
         outcome, message = explain(WorkerDiedError("it died"), None)
         assert outcome is RunOutcome.BROKEN_PROTOCOL
         assert "SIGKILL" not in message
@@ -140,23 +140,23 @@ class TestExplanation:
         assert outcome is RunOutcome.TIMEOUT
         assert message == "no answer: the run was ended after 30 s; --dlbench-timeout=SECONDS allows more"
 
-    def test_of_rubbish_is_the_error_itself(self, explain):
+    def test_of_garbage_is_the_error_itself(self, explain):
         assert explain(BrokenProtocolError("not JSON")) == (RunOutcome.BROKEN_PROTOCOL, "not JSON")
 
 
 def _memory_groups() -> Iterator[tuple[Path, str]]:
-    """Control groups in which a limited one may be made, and the name of its limit's file."""
+    """Control groups in which a limited one can be created, and the name of the file with its limit."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
             yield failures.CGROUPS / "memory" / path.lstrip("/"), "memory.limit_in_bytes"
-    # In version 2 a group with processes in it has no limited children: only the root may.
+    # In version 2 only the root group can have both processes and limited children.
     yield failures.CGROUPS, "memory.max"
 
 
 @pytest.fixture
 def limited_group(tmp_path) -> Iterator[Path]:
-    """A memory control group with little memory, or a skip that says why there is none."""
+    """A control group with little memory; skips with the reason if it cannot be created."""
     name, reasons = f"dlbench-test-{uuid.uuid4().hex[:8]}", []
     for parent, limit in _memory_groups():
         group = parent / name
@@ -166,24 +166,24 @@ def limited_group(tmp_path) -> Iterator[Path]:
             reasons.append(str(error))
             continue
         try:
-            # Opened for change, not to be made: a folder that is no control group has no limit.
+            # Opened without creating it: a folder that is not a control group has no such file.
             with (group / limit).open("r+") as file:
                 file.write(str(LIMIT_BYTES))
         except OSError as error:
             group.rmdir()
             reasons.append(str(error))
             continue
-        # Where there is swap, it would be filled first. Not every kernel limits it.
+        # Swap would be filled first. Not every kernel can limit it.
         for swap, most in (("memory.swap.max", "0"), ("memory.memsw.limit_in_bytes", str(LIMIT_BYTES))):
             with suppress(OSError), (group / swap).open("r+") as file:
                 file.write(most)
         yield group
         group.rmdir()
         return
-    pytest.skip(f"no memory control group can be made here: {'; '.join(reasons)}")
+    pytest.skip(f"no memory control group can be created: {'; '.join(reasons)}")
 
 
-def test_a_worker_that_the_kernel_ends_for_want_of_memory_ran_out_of_memory(limited_group, tmp_path):
+def test_a_worker_that_the_kernel_kills_is_reported_as_out_of_memory(limited_group, tmp_path):
     command = [sys.executable, "-m", "tests.running.driver", "eats_memory", "1", "1000", str(tmp_path / "data")]
     driver = subprocess.run(
         [*command, str(limited_group / "cgroup.procs")],
@@ -195,5 +195,5 @@ def test_a_worker_that_the_kernel_ends_for_want_of_memory_ran_out_of_memory(limi
     )
     run = codec.decode(driver.stdout, Run, "the driver's answer")
     assert run.outcome is RunOutcome.OUT_OF_MEMORY
-    assert run.message == "the worker died during 'train': the kernel ended it for want of memory"
+    assert run.message == "the worker died during 'train': the kernel killed it because memory ran out"
     assert run.training is None

@@ -14,33 +14,33 @@ from tests.running.specs import STEPS, spec
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """In memory, and by a pipeline with an evaluation between its steps."""
+    """One run from memory, and one from a pipeline with an evaluation between its steps."""
     planned = spec("numpy_softmax", tmp_path_factory.mktemp("data"))
     piped = replace(planned, recipe=replace(planned.recipe, input="pipeline"), evaluate_after=(3,))
     return train_once(planned, 0), train_once(piped, 0)
 
 
-def test_a_pipeline_trains_as_memory_does_to_the_bit(both):
+def test_a_pipeline_trains_identically_to_memory(both):
     memory, piped = both
     assert piped.outcome is RunOutcome.FINISHED, piped.message
     assert piped.training.losses == memory.training.losses
     assert piped.evaluation.loss == memory.evaluation.loss
 
 
-def test_the_wait_of_every_step_is_a_part_of_it(both):
+def test_the_input_wait_of_each_step_is_part_of_the_step(both):
     training = both[1].training
     assert len(training.input_seconds) == STEPS
     parts = zip(training.input_seconds, training.step_seconds, strict=True)
     assert all(0 < wait < seconds for wait, seconds in parts)
 
 
-def test_the_wait_is_a_figure_of_a_pipeline_alone(both):
+def test_only_pipelines_have_a_figure_for_input_wait(both):
     memory, piped = both
     assert "input_wait" not in read_all([memory])
     assert 0 < read_all([piped])["input_wait"][0] < read_all([piped])["step_time_median"][0]
 
 
-def test_a_builder_without_one_says_so(tmp_path):
+def test_a_builder_without_a_pipeline_is_unsupported(tmp_path):
     planned = spec("numpy_softmax", tmp_path)
     recipe = replace(planned.recipe, input="pipeline")
     (tmp_path / "resident.py").write_text('SUPPORTS = {"dense", "flatten", "sgd", "softmax_cross_entropy"}')

@@ -1,4 +1,4 @@
-"""What a finished run tells of time and of what it left behind."""
+"""What a run records about time, and about processes that outlive its worker."""
 
 import platform
 import threading
@@ -18,34 +18,34 @@ def paced(tmp_path_factory):
     return train_once(spec("paced", tmp_path_factory.mktemp("data")), 0)
 
 
-def test_the_steps_lie_within_their_phase_on_one_clock(paced):
+def test_steps_are_within_their_phase_on_the_same_clock(paced):
     training, phase = paced.training, paced.usage["train"]
     ended = training.began_seconds + sum(training.step_seconds)
     assert phase.began_seconds < training.began_seconds < ended < phase.began_seconds + phase.wall_seconds
 
 
-def test_loading_comes_before_the_first_step(paced):
+def test_loading_is_before_the_first_step(paced):
     training = paced.training
     assert 0 < training.load_seconds < training.began_seconds - paced.usage["train"].began_seconds + 0.01
 
 
-def test_the_python_that_prepares_data_is_among_the_versions(paced):
+def test_versions_include_the_python_that_prepares_data(paced):
     assert paced.versions["driver-python"] == platform.python_version()
 
 
 @pytest.mark.parametrize("is_unplugged", [False, True])
-def test_a_run_knows_whether_its_machine_was_on_its_battery(tmp_path, monkeypatch, is_unplugged):
+def test_a_run_records_whether_the_machine_was_on_battery(tmp_path, monkeypatch, is_unplugged):
     monkeypatch.setattr(training, "is_on_battery", lambda: is_unplugged)
     assert train_once(spec("numpy_softmax", tmp_path), 0).on_battery is is_unplugged
 
 
-def test_the_time_line_covers_all_phases(paced):
+def test_the_timeline_covers_all_phases(paced):
     line = paced.timeline
     assert 0 < line.seconds[0] < paced.usage["train"].began_seconds < line.seconds[-1] < paced.wall_seconds
     assert list(line.cpu_seconds) == sorted(line.cpu_seconds)
 
 
-def test_a_child_that_outlives_its_worker_is_ended_and_told(tmp_path):
+def test_a_child_that_outlives_its_worker_is_ended_and_reported(tmp_path):
     run = train_once(spec("leaves_a_child", tmp_path), 0)
     assert len(run.training.losses) == STEPS
     assert len(run.survivors) == 1
@@ -53,29 +53,29 @@ def test_a_child_that_outlives_its_worker_is_ended_and_told(tmp_path):
 
 
 @pytest.fixture
-def nothing_goes_on():
-    """Behind the test no process and no thread is left that was not there before."""
+def no_leaks():
+    """The test leaves no new process or thread."""
     threads = threading.active_count()
     yield
     assert psutil.Process().children(recursive=True) == []
     assert threading.active_count() == threads
 
 
-@pytest.mark.usefixtures("nothing_goes_on")
-def test_a_worker_that_is_killed_takes_the_sampler_and_its_child_along(tmp_path):
+@pytest.mark.usefixtures("no_leaks")
+def test_when_a_worker_is_killed_its_sampler_and_child_end_too(tmp_path):
     run = train_once(spec("leaves_a_child_and_dies", tmp_path), 0)
     assert (run.outcome, len(run.survivors)) == (RunOutcome.CRASHED, 1)
 
 
-@pytest.mark.usefixtures("nothing_goes_on")
-def test_a_worker_that_hangs_takes_the_sampler_and_its_child_along(tmp_path, monkeypatch):
-    # The driver's clock runs out once the worker hangs, and not while a busy machine starts it.
+@pytest.mark.usefixtures("no_leaks")
+def test_when_a_worker_hangs_its_sampler_and_child_end_too(tmp_path, monkeypatch):
+    # The driver's clock jumps ahead once the worker hangs, so that a busy machine has time to start it.
     hangs = tmp_path / "caches" / "hangs"
     monkeypatch.setattr(connection, "monotonic", lambda: monotonic() + 1000 * hangs.exists())
     run = train_once(spec("leaves_a_child_and_hangs", tmp_path), 0)
     assert (run.outcome, len(run.survivors)) == (RunOutcome.TIMEOUT, 1)
 
 
-def test_what_an_allocator_tells_of_its_card_is_kept(tmp_path):
+def test_the_peak_that_an_allocator_reports_is_recorded(tmp_path):
     assert train_once(spec("reports_gpu_memory", tmp_path), 0).training.device_peak_bytes == 1000 + STEPS
     assert train_once(spec("numpy_softmax", tmp_path), 0).training.device_peak_bytes is None

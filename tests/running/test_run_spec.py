@@ -1,4 +1,4 @@
-"""The data of a run."""
+"""The specification of a run."""
 
 import pickle
 
@@ -6,5 +6,5 @@ from tests.running.specs import spec
 
 
 def test_a_spec_can_be_sent_to_another_process(tmp_path):
-    asked = spec("clocked", tmp_path, evaluate_after=(3,), card="GPU-a", cores=frozenset({1}))
+    asked = spec("clocked", tmp_path, evaluate_after=(3,), gpu="GPU-a", cores=frozenset({1}))
     assert repr(pickle.loads(pickle.dumps(asked))) == repr(asked)

@@ -1,4 +1,4 @@
-"""One run in a real worker process: every way in which it can end, and what is known of it by then."""
+"""One run in a real worker process: every way in which it can end, and what is recorded by then."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def data_folder(tmp_path_factory):
 
 @pytest.fixture
 def run(data_folder):
-    """Run a double once."""
+    """Train with a double, once."""
 
     def run(builder: str, *, index: int = 0, **changes) -> Run:
         return train_once(spec(builder, data_folder, **changes), index)
@@ -32,8 +32,8 @@ def run(data_folder):
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(tmp_path, monkeypatch):
-    """No process, no open file and no file is left behind, whatever a run comes to."""
+def no_leaks(tmp_path, monkeypatch):
+    """A run leaves no process, open file or temporary file, whatever its outcome."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
@@ -54,11 +54,11 @@ def finished(data_folder) -> Run:
 
 
 class TestFinished:
-    def test_is_told_with_nothing_to_complain_of(self, finished):
+    def test_has_neither_message_nor_log(self, finished):
         assert finished.outcome is RunOutcome.FINISHED
         assert (finished.message, finished.log) == ("", ())
 
-    def test_knows_its_case_its_index_and_its_seed(self, finished):
+    def test_has_its_case_index_and_seed(self, finished):
         assert finished.case == "training-numpy_softmax-small-synthetic-cpu-smoke"
         assert (finished.index, finished.seed) == (2, 3)
 
@@ -81,7 +81,7 @@ class TestFinished:
         assert {"python", "numpy", "numpy_softmax"} <= set(finished.versions)
         assert 0 < finished.import_seconds + finished.build_seconds < finished.wall_seconds
 
-    def test_is_the_same_again_from_the_same_seed(self, run):
+    def test_is_reproducible_from_the_same_seed(self, run):
         runs = [run("numpy_softmax", index=index) for index in (0, 0, 1)]
         losses = [run.training.losses for run in runs]
         assert losses[0] == losses[1] != losses[2]
@@ -93,33 +93,33 @@ class TestFinished:
 
 
 class TestDiverged:
-    def test_keeps_the_steps_before_the_loss_that_is_no_number(self, run):
+    def test_keeps_the_steps_before_the_loss_became_nan(self, run):
         diverged, finished = run("diverges"), run("numpy_softmax")
         assert diverged.outcome is RunOutcome.DIVERGED
         assert diverged.message == f"the loss became nan at step 5 of {STEPS}"
         assert diverged.training.losses == finished.training.losses[:4]
         assert diverged.evaluation is None
 
-    def test_is_told_of_a_test_loss_too_and_keeps_the_training(self, run):
+    def test_by_its_test_loss_keeps_the_training(self, run):
         diverged = run("diverges_in_evaluation")
         assert diverged.outcome is RunOutcome.DIVERGED
         assert diverged.message == "the test loss after training is inf"
         assert len(diverged.training.losses) == STEPS
         assert diverged.evaluation is None
 
-    def test_comes_of_a_learning_rate_that_is_far_too_high(self, run):
+    def test_results_from_a_far_too_high_learning_rate(self, run):
         diverged = run("numpy_softmax", recipe=Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(1e39)), steps=20)
         assert diverged.outcome is RunOutcome.DIVERGED
         assert "the loss became nan at step" in diverged.message
 
 
 class TestOutOfMemory:
-    def test_is_told_of_an_array_that_does_not_fit(self, run):
+    def test_is_the_outcome_for_an_array_that_does_not_fit(self, run):
         ended = run("asks_for_too_much")
         assert ended.outcome is RunOutcome.OUT_OF_MEMORY
         assert "Unable to allocate 8.00 PiB" in ended.message
 
-    def test_is_told_of_a_frameworks_own_error(self, run):
+    def test_is_the_outcome_for_a_frameworks_own_error(self, run):
         ended = run("device_out_of_memory")
         assert ended.outcome is RunOutcome.OUT_OF_MEMORY
         assert ended.message == "OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB"
@@ -131,27 +131,27 @@ def late(data_folder) -> Run:
 
 
 class TestTimeout:
-    def test_ends_the_run_and_says_how_to_allow_more(self, late):
+    def test_ends_the_run_and_names_the_option(self, late):
         assert late.outcome is RunOutcome.TIMEOUT
         assert "no answer to 'train' in time" in late.message
         assert "ended after 1.5 s; --dlbench-timeout=SECONDS" in late.message
         assert 1.5 <= late.wall_seconds < 10
 
-    def test_shows_how_far_the_worker_came(self, late):
+    def test_shows_the_workers_output(self, late):
         assert "step 0" in late.log
 
-    def test_knows_what_was_used_until_then(self, late):
+    def test_keeps_the_usage_until_then(self, late):
         assert late.usage["train"].samples >= 2
 
 
 class TestCrashed:
-    def test_has_the_signal_and_the_last_words(self, run):
+    def test_has_the_signal_and_the_last_lines(self, run):
         ended = run("crashes")
         assert ended.outcome is RunOutcome.CRASHED
         assert ended.message == "the worker died during 'train' (killed by SIGSEGV)"
         assert ended.log[-1] == "about to follow a wild pointer"
 
-    def test_knows_what_was_measured_before(self, run):
+    def test_keeps_what_was_measured_before(self, run):
         ended = run("crashes")
         assert ended.import_seconds > 0
         assert ended.parameters
@@ -174,14 +174,14 @@ class TestFailed:
         assert trace[0] == "Traceback (most recent call last):"
         assert any("raises.py" in line and "in multiply" in line for line in trace)
 
-    def test_is_what_an_answer_comes_to_that_cannot_be_written(self, run):
+    def test_is_the_outcome_for_an_answer_that_is_not_json(self, run):
         ended = run("returns_invalid_json")
         assert ended.outcome is RunOutcome.FAILED
         assert ended.message.startswith("TypeError: Object of type int64 is not JSON serializable")
 
 
 class TestOthers:
-    def test_a_layer_that_a_builder_does_not_have_is_unsupported(self, run):
+    def test_a_layer_that_a_builder_lacks_is_unsupported(self, run):
         ended = run("numpy_softmax", layers=(Flatten(), ReLU(), Dense(CLASSES)))
         assert ended.outcome is RunOutcome.UNSUPPORTED
         assert ended.message == "the builder numpy_softmax has no relu"
@@ -191,17 +191,17 @@ class TestOthers:
         assert ended.outcome is RunOutcome.MISSING_FRAMEWORK
         assert ended.message.endswith("cannot import the framework: No module named 'a_framework_that_nobody_has'")
 
-    def test_a_framework_that_lacks_a_library_of_the_system_has_failed_and_names_it(self, run):
+    def test_a_framework_that_lacks_a_system_library_fails_and_names_it(self, run):
         ended = run("lacks_a_library")
         assert ended.outcome is RunOutcome.FAILED
         assert ended.message.startswith("OSError: libnobody-has-this.so.6: cannot open shared object file")
 
-    def test_fewer_steps_than_were_asked_for_break_the_protocol(self, run):
+    def test_fewer_steps_than_requested_break_the_protocol(self, run):
         ended = run("skips_steps")
         assert ended.outcome is RunOutcome.BROKEN_PROTOCOL
-        assert ended.message == f"{STEPS} steps were asked for, the worker tells of {STEPS - 1} with 112 examples"
+        assert ended.message == f"{STEPS} steps were requested, the worker reported {STEPS - 1} with 112 examples"
 
-    def test_an_answer_with_a_field_of_another_type_breaks_the_protocol_and_is_named(self, run):
+    def test_a_field_of_the_wrong_type_breaks_the_protocol_and_is_named(self, run):
         ended = run("returns_wrong_types")
         assert ended.outcome is RunOutcome.BROKEN_PROTOCOL
         assert "the answer to 'build'" in ended.message
@@ -215,7 +215,7 @@ class TestDriver:
         assert finished.usage["train"].wall_seconds >= 2
         assert process_time() - before < 0.1 * finished.wall_seconds
 
-    def test_is_not_what_a_worker_inherits_its_settings_from(self, run, monkeypatch):
+    def test_does_not_pass_its_environment_to_workers(self, run, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", "/nowhere")
         monkeypatch.setenv("PYTHONWARNINGS", "error::nonsense")
         monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "64")
@@ -224,19 +224,19 @@ class TestDriver:
 
 class TestConditions:
     @pytest.mark.parametrize("policy", launch.ALLOCATORS)
-    def test_of_memory_are_the_plans_and_not_the_users_own(self, run, monkeypatch, policy):
+    def test_of_memory_come_from_the_plan_and_not_from_the_user(self, run, monkeypatch, policy):
         monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=3")
-        told = run("reports_its_surroundings", allocator=policy).versions
-        assert told["GLIBC_TUNABLES"] == told["seen GLIBC_TUNABLES"] == launch.ALLOCATORS[policy]
+        versions = run("reports_its_surroundings", allocator=policy).versions
+        assert versions["GLIBC_TUNABLES"] == versions["seen GLIBC_TUNABLES"] == launch.ALLOCATORS[policy]
 
-    def test_of_cores_are_as_many_as_threads_and_those_of_the_driver_stay_what_they_were(self, run):
+    def test_of_cores_are_one_per_thread_and_do_not_change_the_drivers(self, run):
         before = os.sched_getaffinity(0)
         seen = run("reports_its_surroundings")
         assert seen.cores == tuple(pinning.cores(1)) == tuple(json.loads(seen.versions["seen cores"]))
         assert len(seen.cores) == 1
         assert os.sched_getaffinity(0) == before
 
-    def test_of_compiled_code_are_cold_once_and_warm_then(self, run, tmp_path):
+    def test_of_compiled_code_are_cold_once_and_then_warm(self, run, tmp_path):
         place = replace(spec("compiles_once", tmp_path).place, caches=tmp_path / "caches")
         assert [run("compiles_once", place=place).compiled for _ in range(3)] == ["cold", "warm", "warm"]
 

@@ -1,4 +1,4 @@
-"""A record against its baseline with the rest of a session around it: commands, the history, what is saved."""
+"""Records compared with baselines within a session: suggested commands, the history, and what is saved."""
 
 import shlex
 import subprocess
@@ -70,10 +70,10 @@ def kept(comparer):
     return comparer.baselines.read(records.case(), records.machine())
 
 
-# What would settle it
+# The command that settles a suspicion
 
 
-def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
+def test_a_suspicion_is_settled_by_pairs_of_the_two_versions(comparer):
     saved(comparer, slower())
     command = shlex.split(settled_by(compared(comparer, slower(1.5, NEWER))))
     assert command[:2] == ["pytest", "bench/test_training.py::test_training"]
@@ -81,7 +81,7 @@ def test_what_is_suspect_is_settled_by_pairs_of_the_two_versions(comparer):
     assert {"--dlbench-models=mnist-cnn", "--dlbench-datasets=digits28", "--dlbench-devices=cpu"} <= set(command)
 
 
-def test_the_command_can_be_read_by_the_plugin(comparer, tmp_path):
+def test_the_plugin_accepts_the_suggested_command(comparer, tmp_path):
     saved(comparer, slower())
     flags = shlex.split(settled_by(compared(comparer, slower(1.5, NEWER))))[2:]
     typed = dict(flag.removeprefix("--dlbench-").partition("=")[::2] for flag in flags)
@@ -89,19 +89,19 @@ def test_the_command_can_be_read_by_the_plugin(comparer, tmp_path):
     assert (found.ab, found.models, found.build) == (("pytorch==2.12.0", "pytorch==2.13.0"), ("mnist-cnn",), True)
 
 
-def test_where_no_version_changed_two_files_of_requirements_are_the_sides(comparer):
+def test_without_a_version_change_the_sides_are_two_requirements_files(comparer):
     saved(comparer, slower())
     command = shlex.split(settled_by(compared(comparer, slower(1.5))))
     assert {"--dlbench-ab=old.txt,new.txt", "--dlbench-frameworks=pytorch"} <= set(command)
 
 
-def test_pairs_are_judged_by_the_tolerance_of_the_comparison(comparer):
+def test_the_command_has_the_tolerance_of_the_comparison(comparer):
     saved(comparer, slower())
     command = shlex.split(settled_by(compared(comparer, slower(2), step_time=0.4)))
     assert "--dlbench-tolerance=step_time:40%" in command
 
 
-def test_what_is_no_suspicion_needs_no_settling(comparer):
+def test_without_a_suspicion_no_command_is_suggested(comparer):
     saved(comparer, slower())
     assert settled_by(compared(comparer, slower())) == ""
 
@@ -109,14 +109,14 @@ def test_what_is_no_suspicion_needs_no_settling(comparer):
 # Saving
 
 
-def test_saving_adds_a_session_and_keeps_the_anchor(comparer):
+def test_saving_adds_a_session_and_keeps_the_reference_session(comparer):
     saved(comparer, slower())
     saved(comparer, slower())
     first, second = kept(comparer).sessions
     assert (kept(comparer).anchor, first.id != second.id) == (first.id, True)
 
 
-def test_a_change_that_is_saved_begins_a_level_and_is_no_longer_suspect(comparer):
+def test_a_saved_change_starts_a_new_level_and_is_no_longer_suspect(comparer):
     saved(comparer, slower())
     assert saved(comparer, slower(1.5)).outcome is CaseOutcome.PASSED
     assert kept(comparer).sessions[-1].accepted == ("step_time",)
@@ -124,7 +124,7 @@ def test_a_change_that_is_saved_begins_a_level_and_is_no_longer_suspect(comparer
     assert [verdict.outcome.value for verdict in again.verdicts if verdict.metric == "step_time"] == ["inconclusive"]
 
 
-def test_what_changed_since_the_anchor_is_told_when_it_was_saved_too(comparer):
+def test_a_change_since_the_reference_session_is_reported_even_if_saved(comparer):
     saved(comparer, slower())
     saved(comparer, slower(1.5))
     again = compared(comparer, slower(1.5))
@@ -132,14 +132,14 @@ def test_what_changed_since_the_anchor_is_told_when_it_was_saved_too(comparer):
     assert f"dlbench baseline anchor {records.case().id} --last" in message(again)
 
 
-def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_anchor(comparer, tmp_path):
+def test_the_command_that_moves_the_reference_names_the_baselines_folder(comparer, tmp_path):
     elsewhere = comparer_of(tmp_path, baselines="figures")
     saved(elsewhere, slower())
     saved(elsewhere, slower(1.5))
     assert "--last --baselines figures" in message(compared(elsewhere, slower(1.5)))
 
 
-def test_runs_of_another_network_begin_a_baseline_of_their_own(comparer):
+def test_runs_of_another_network_start_a_new_baseline(comparer):
     saved(comparer, slower())
     record = records.record(slower(), context=records.context(network_digest="another"))
     comparer.save(record, judged(comparer, record))
@@ -153,7 +153,7 @@ def test_a_damaged_baseline_is_replaced(comparer):
     assert len(kept(comparer).sessions) == 1
 
 
-def test_a_session_is_saved_with_the_commit_of_its_repository(comparer, tmp_path):
+def test_a_saved_session_has_the_commit_of_its_repository(comparer, tmp_path):
     author = ["-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run(["git", "-C", str(tmp_path), *command], check=True, timeout=60)
@@ -161,15 +161,15 @@ def test_a_session_is_saved_with_the_commit_of_its_repository(comparer, tmp_path
     assert kept(comparer).sessions[0].commit == commit_of(tmp_path) != ""
 
 
-def test_a_folder_in_no_repository_has_no_commit(tmp_path):
+def test_a_folder_outside_a_repository_has_no_commit(tmp_path):
     assert commit_of(tmp_path) == ""
 
 
 # The history
 
 
-def remembered(folder, factors, **changes):
-    """A history of so many nights."""
+def write_history(folder, factors, **changes):
+    """A history with one session per night and factor."""
     for night, factor in enumerate(factors):
         began = datetime(2026, 10, 1, 2, tzinfo=UTC) + timedelta(days=night)
         record = records.record(slower(factor, began=began.isoformat()), **changes)
@@ -179,22 +179,22 @@ def remembered(folder, factors, **changes):
 CLEAN = (1.0, 1.01, 0.99, 1.02, 0.98) * 6
 
 
-def test_a_drift_is_looked_for_in_the_history_too(comparer, tmp_path):
-    remembered(tmp_path / "history", [*CLEAN, 1.1, 1.1])
-    remembering = comparer_of(tmp_path, history="history")
-    saved(remembering, slower())
-    assert compared(remembering, slower(1.1), step_time=0.5).drifting == {"step_time": 3}
+def test_a_drift_is_detected_in_the_history(comparer, tmp_path):
+    write_history(tmp_path / "history", [*CLEAN, 1.1, 1.1])
+    with_history = comparer_of(tmp_path, history="history")
+    saved(with_history, slower())
+    assert compared(with_history, slower(1.1), step_time=0.5).drifting == {"step_time": 3}
     assert compared(comparer, slower(1.1)).drifting == {}
 
 
-def test_what_the_history_has_of_another_network_is_no_reference(tmp_path, comparer):
-    remembered(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=records.context(network_digest="another"))
-    remembering = comparer_of(tmp_path, history="history")
-    saved(remembering, slower())
-    assert compared(remembering, slower(1.1), step_time=0.5).drifting == {}
+def test_another_networks_history_is_ignored(tmp_path, comparer):
+    write_history(tmp_path / "history", [*CLEAN, 1.1, 1.1], context=records.context(network_digest="another"))
+    with_history = comparer_of(tmp_path, history="history")
+    saved(with_history, slower())
+    assert compared(with_history, slower(1.1), step_time=0.5).drifting == {}
 
 
-def test_a_history_that_is_not_there_yet_is_no_trouble(tmp_path, comparer):
+def test_a_history_that_does_not_exist_yet_is_empty(tmp_path, comparer):
     new = comparer_of(tmp_path, history="none-yet")
     saved(new, slower())
     assert compared(new, slower()).drifting == {}

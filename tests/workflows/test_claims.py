@@ -1,4 +1,4 @@
-"""Tests of one session that train cases of one name."""
+"""Several tests of a session that train a case of the same name."""
 
 from dataclasses import replace
 
@@ -9,13 +9,13 @@ from pytest_dlbench.workflows.claims import Claims
 from tests.running.specs import spec
 
 
-def test_a_case_that_two_tests_train_alike_is_one_case(tmp_path):
+def test_two_tests_may_train_a_case_alike(tmp_path):
     claims, asked = Claims(), spec("clocked", tmp_path)
     claims.claim(asked, "one")
     claims.claim(replace(asked, seed=2), "two")
 
 
-def test_a_case_that_two_tests_train_differently_is_refused(tmp_path):
+def test_two_tests_that_train_a_case_differently_are_refused(tmp_path):
     claims, asked = Claims(), spec("clocked", tmp_path)
     claims.claim(asked, "one")
     with pytest.raises(SharedCaseError) as refused:
