@@ -193,7 +193,7 @@ class Dialogue:
             raise NotDoneError(RunOutcome.DIVERGED, message)
         steps = last - first
         if len(trained.losses) != steps or trained.examples != steps * plan.recipe.batch_size:
-            message = f"{steps} steps were asked for, the worker tells of {len(trained.losses)}"
+            message = f"{steps} steps were requested, the worker reports {len(trained.losses)}"
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
 
     def _plot(self, plan: Plan, evaluated: messages.Evaluated) -> float:
@@ -228,7 +228,7 @@ class Dialogue:
         if not inferred.is_finite:
             raise NotDoneError(RunOutcome.DIVERGED, "not all outputs are finite numbers")
         if (len(inferred.batch_seconds), inferred.examples) != (plan.steps, plan.steps * batch_size):
-            message = f"{plan.steps} batches were asked for, the worker tells of {len(inferred.batch_seconds)}"
+            message = f"{plan.steps} batches were requested, the worker reports {len(inferred.batch_seconds)}"
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {inferred.examples} examples")
 
     def _evaluate(self, plan: Plan) -> None:

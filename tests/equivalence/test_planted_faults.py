@@ -157,4 +157,4 @@ def test_training_on_too_few_batches_is_a_failed_run(plan):
     linear = plan("none", layers=(Flatten(),), framework=None)
     run = train_once(replace(linear, framework=skipping), 0)
     assert run.outcome is RunOutcome.BROKEN_PROTOCOL
-    assert "10 steps were asked for, the worker tells of 9" in run.message
+    assert "10 steps were requested, the worker reports 9" in run.message

@@ -78,7 +78,7 @@ def test_a_test_loss_that_is_not_finite_ends_the_training(folder):
 def test_a_worker_that_takes_fewer_steps_between_evaluations_is_caught(folder):
     run = train_once(plan("skips_steps", folder, evaluate_after=(4,)), 0)
     assert run.outcome is RunOutcome.BROKEN_PROTOCOL
-    assert "4 steps were asked for, the worker tells of 3" in run.message
+    assert "4 steps were requested, the worker reports 3" in run.message
 
 
 def test_the_target_stands_in_the_run(folder):

@@ -199,7 +199,7 @@ class TestOthers:
     def test_fewer_steps_than_were_asked_for_break_the_protocol(self, run):
         ended = run("skips_steps")
         assert ended.outcome is RunOutcome.BROKEN_PROTOCOL
-        assert ended.message == f"{STEPS} steps were asked for, the worker tells of {STEPS - 1} with 112 examples"
+        assert ended.message == f"{STEPS} steps were requested, the worker reports {STEPS - 1} with 112 examples"
 
     def test_an_answer_with_a_field_of_another_type_breaks_the_protocol_and_is_named(self, run):
         ended = run("returns_wrong_types")
