@@ -1,4 +1,4 @@
-"""The CNN of tartu-mnist-cnn, written as Keras's guides do. Prints the steps' seconds. KERAS_BACKEND: the backend."""
+"""The CNN of tartu-mnist-cnn as in Keras's guides. Prints each step's seconds. KERAS_BACKEND selects the backend."""
 
 import json
 import sys

@@ -145,9 +145,9 @@ def change(path):
 def test_a_damaged_file_is_found_and_named(have, damage, problem):
     take(SOURCES["mnist"], have(MNIST))
     damage(folder_of(SOURCES["mnist"]) / "t10k-labels-idx1-ubyte")
-    (told,) = verify(SOURCES["mnist"])[1]
-    assert problem in told
-    assert "t10k-labels-idx1-ubyte" in told
+    (reported,) = verify(SOURCES["mnist"])[1]
+    assert problem in reported
+    assert "t10k-labels-idx1-ubyte" in reported
 
 
 def test_the_error_for_a_damaged_manifest_says_how_to_get_the_files_again(have, users_cache):

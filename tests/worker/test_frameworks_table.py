@@ -120,8 +120,8 @@ def test_threads_are_read_back_or_not(name, seen):
 
 
 def test_two_processes_train_alike_to_the_bit_or_not(name, seen):
-    told = rows("Checked")[name]["repeatable"]
-    assert told == ("yes" if seen.losses == seen.losses_again else "no")
+    documented = rows("Checked")[name]["repeatable"]
+    assert documented == ("yes" if seen.losses == seen.losses_again else "no")
 
 
 def test_double_precision_is_supported_or_not(name, seen):
@@ -129,9 +129,9 @@ def test_double_precision_is_supported_or_not(name, seen):
 
 
 def test_mixed_precisions_are_those_that_the_builder_names(name):
-    told = [precision for precision in rows("Checked")[name]["precisions"].split(", ") if precision in MIXED]
+    documented = [precision for precision in rows("Checked")[name]["precisions"].split(", ") if precision in MIXED]
     # PyTorch 1.0 has the builder of PyTorch 2, which refuses them there.
-    assert set(told) == (set() if name == "pytorch-1.0" else supports(FRAMEWORKS[name]) & MIXED)
+    assert set(documented) == (set() if name == "pytorch-1.0" else supports(FRAMEWORKS[name]) & MIXED)
 
 
 def test_a_missing_or_unusable_gpu_is_refused_and_never_replaced_by_the_cpu(name, seen):
@@ -149,8 +149,8 @@ def test_a_profile_has_the_frameworks_own_operator_names_or_the_reason_why_there
         return
     assert isinstance(seen.profiled, Profiled), seen.profiled.message
     operators = seen.profiled.operator_seconds
-    for told in (row["a convolution"], row["a product of matrices"]):
-        assert any(told.strip("`") in operator for operator in operators), (told, list(operators))
+    for documented in (row["a convolution"], row["a product of matrices"]):
+        assert any(documented.strip("`") in operator for operator in operators), (documented, list(operators))
 
 
 def test_times_of_operators_are_positive_and_fit_into_the_profile_on_all_threads(name, seen):

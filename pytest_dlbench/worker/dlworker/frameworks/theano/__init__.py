@@ -77,9 +77,9 @@ def versions():
     """Theano, the compiler of its C code and the BLAS it links."""
     found = {"theano": theano.__version__, "gcc": gcc_version_str}
     if OPENBLAS is not None:
-        told = ctypes.CDLL(OPENBLAS).openblas_get_config
-        told.restype = ctypes.c_char_p
-        found["openblas"] = told().decode().split()[1]
+        get_config = ctypes.CDLL(OPENBLAS).openblas_get_config
+        get_config.restype = ctypes.c_char_p
+        found["openblas"] = get_config().decode().split()[1]
     return found
 
 

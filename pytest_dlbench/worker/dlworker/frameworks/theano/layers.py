@@ -129,9 +129,9 @@ def batch_norm(layer, own, x, training):
 
 
 def local_response_norm(layer, own, x, training):
-    channels, beside = layer["input"][0], layer["size"] // 2
-    squares = T.zeros((x.shape[0], channels + 2 * beside, x.shape[2], x.shape[3]), x.dtype)
-    squares = T.set_subtensor(squares[:, beside : beside + channels], T.sqr(x))
+    channels, half = layer["input"][0], layer["size"] // 2
+    squares = T.zeros((x.shape[0], channels + 2 * half, x.shape[2], x.shape[3]), x.dtype)
+    squares = T.set_subtensor(squares[:, half : half + channels], T.sqr(x))
     total = sum(squares[:, first : first + channels] for first in range(layer["size"]))
     return x / (layer["k"] + layer["alpha"] / layer["size"] * total) ** layer["beta"]
 

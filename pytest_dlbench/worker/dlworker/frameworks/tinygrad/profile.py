@@ -15,8 +15,8 @@ SECONDS = {"us": 1e-6, "ms": 1e-3, "s ": 1.0}
 def profile(run, trainer, device):
     """{kernel: seconds} of what ``run`` does; while it prints, tinygrad waits for each kernel."""
     processor_only("tinygrad", device)
-    with io.StringIO() as told:
-        with redirect_stdout(told), Context(DEBUG=2):
+    with io.StringIO() as printed:
+        with redirect_stdout(printed), Context(DEBUG=2):
             run()
-        kernels = re.findall(KERNEL, ansistrip(told.getvalue()), re.MULTILINE)
+        kernels = re.findall(KERNEL, ansistrip(printed.getvalue()), re.MULTILINE)
     return summed({" ".join(name.split()): float(taken) * SECONDS[unit]} for name, taken, unit in kernels)
