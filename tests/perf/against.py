@@ -1,13 +1,13 @@
-"""This checkout against another revision, in turn: the median ratios of wall and processor time, with intervals.
+"""This checkout compared with another revision, interleaved: the median ratios of wall and CPU time, with intervals.
 
     python -m tests.perf.against main collection
     python -m tests.perf.against HEAD~20 main-job --rounds 5
     python -m tests.perf.against main main-job -- bench -m "training and cpu" --dlbench-scale quick
 
 The revision is checked out in a temporary worktree. Both sides run in this environment, each with its own package and
-its own plugin; a round has both, in alternating order, after one of each that does not count. Below 1 this checkout,
-with its uncommitted changes, is the faster one; processor time, of all processes of a side, is the steadier figure
-where others use the machine. What follows -- are pytest's arguments for the main job.
+its own plugin; a round runs both, in alternating order, after one warm-up round. Below 1 this checkout, with its
+uncommitted changes, is faster. CPU time, of all processes of a side, is the steadier figure if others use the machine.
+Arguments after -- are passed to pytest in the main job.
 """
 
 import argparse
@@ -38,7 +38,7 @@ MAIN_JOB = (
 
 @contextmanager
 def worktree(revision: str, root: Path = ROOT) -> Iterator[Path]:
-    """A checkout of the revision, which is gone after the block."""
+    """A checkout of the revision, removed after the block."""
     with tempfile.TemporaryDirectory(prefix="against-") as name:
         folder = Path(name) / "checkout"
         git = ("git", "-C", str(root), "worktree")
@@ -60,7 +60,7 @@ def pytest_of(checkout: Path) -> list[str]:
 
 
 def environment_of(checkout: Path) -> dict[str, str]:
-    """The environment in which that checkout's package is imported."""
+    """Environment variables with which that checkout's package is imported."""
     return {**os.environ, "PYTHONPATH": str(checkout)}
 
 
@@ -85,7 +85,7 @@ def main_job(checkout: Path, scratch: Path, arguments: Sequence[str]) -> float:
 
 
 def children_seconds() -> float:
-    """Processor time of all processes that have been waited for, and of theirs."""
+    """CPU time of all ended child processes and their descendants."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -94,12 +94,12 @@ JOBS: Mapping[str, Callable[[Path, Path, Sequence[str]], float]] = {"collection"
 
 
 def main() -> None:
-    """Run both in turn and print the ratio."""
+    """Run both sides interleaved and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", help="anything that git can check out")
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="pairs [10]")
-    # Not argparse's own way: it accepts no option between positional arguments and these.
+    # Split by hand: argparse's own -- accepts no option between the positional arguments and these.
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     asked, arguments = parser.parse_args(words[:end]), words[end + 1 :]
@@ -107,8 +107,8 @@ def main() -> None:
     def run(side: str, checkout: Path, scratch: Path) -> dict[str, float]:
         before = children_seconds()
         wall = JOBS[asked.job](checkout, scratch / side.replace("/", "-"), arguments)
-        found = {"wall": wall, "processor": children_seconds() - before}
-        print(f"{side}: {found['wall']:.2f} s, {found['processor']:.2f} s on the processor", flush=True)
+        found = {"wall": wall, "CPU": children_seconds() - before}
+        print(f"{side}: {found['wall']:.2f} s, {found['CPU']:.2f} s of CPU time", flush=True)
         return found
 
     with worktree(asked.revision) as other, tempfile.TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def main() -> None:
         }
         in_turn(sides, 1)
         found = in_turn(sides, asked.rounds)
-    for clock in ("wall", "processor"):
+    for clock in ("wall", "CPU"):
         of = {side: [one[clock] for one in runs] for side, runs in found.items()}
         medians = ", ".join(f"{side} {median(seconds):.2f} s" for side, seconds in of.items())
         ratio = median_ratio(of[THIS], of[asked.revision])

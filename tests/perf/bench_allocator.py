@@ -1,4 +1,4 @@
-"""What the two policies of memory allocation do to a training (docs/explanation/measurement.md)."""
+"""The effect of the two memory allocation policies on a training (docs/explanation/measurement.md)."""
 
 from dataclasses import replace
 from functools import partial
@@ -27,12 +27,12 @@ METRIC = {name: METRICS[name].figure for name in ("step_time", "step_time_median
 
 pytestmark = [
     pytest.mark.benchmark(group="a step: memory allocation", timer=REPLAYED.now),
-    pytest.mark.usefixtures("processors"),
+    pytest.mark.usefixtures("locked_cpu"),
 ]
 
 
 def cpu_seconds(run: Run) -> float:
-    """Processor time of training, which neighbours stretch less than the clock's."""
+    """CPU time of training, which neighbours affect less than wall time."""
     phase = run.usage["train"]
     return phase.user_seconds + phase.system_seconds
 
@@ -75,10 +75,10 @@ def figures(pytestconfig, framework, progress, conclude):
 
 @pytest.mark.parametrize("policy", sorted(ALLOCATORS))
 def bench_allocator(benchmark, figures, framework, policy):
-    """Seconds of a step (its 10 % quantile): one round is a run of 60 steps of tartu-mnist-cnn by its own recipe.
+    """Seconds per step (10 % quantile): one round is a run of 60 steps of tartu-mnist-cnn with its own recipe.
 
-    All runs have the same seed and one policy of ``--dlbench-allocator`` each, 10 rounds in turn. Page faults a step,
-    the kernel's share of processor time and the load of other processes are in the conclusions and ``extra_info``.
+    All runs have the same seed and one policy of ``--dlbench-allocator`` each, 10 rounds interleaved. Page faults per
+    step, the kernel's share of CPU time and the load of other processes are in the conclusions and ``extra_info``.
     """
     replay(benchmark, figures[policy]["step_time"])
     medians = {key: median(values) for key, values in figures[policy].items()}

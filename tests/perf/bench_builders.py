@@ -1,8 +1,8 @@
-"""What a builder costs against the same network written by hand, as its framework's documentation would.
+"""The overhead of a builder over the same network written by hand, in the style of its framework's documentation.
 
-Every pair is two fresh processes in turn, in the framework's environment: bench/by_hand/<name>.py (<name>_lstm.py), and
-the worker with the builder. Nothing is sampled meanwhile: where all is pinned to one core, that would take from the
-worker alone; bench_sampling.py measures what it costs.
+A pair is two fresh processes, one after the other, in the framework's environment: bench/by_hand/<name>.py
+(<name>_lstm.py), and the worker with the builder. Nothing is sampled: with everything pinned to one core, sampling
+would slow the worker only; bench_sampling.py measures its overhead.
 """
 
 import json
@@ -50,12 +50,12 @@ TRAINED = {"mnist-cnn": (MODELS["tartu-mnist-cnn"], DATASETS["digits28"]), "lstm
 
 pytestmark = [
     pytest.mark.benchmark(group="a step: builder and hand-written program", timer=REPLAYED.now),
-    pytest.mark.usefixtures("processors"),
+    pytest.mark.usefixtures("locked_cpu"),
 ]
 
 
 def script(framework: Framework, model: Model) -> tuple[Path, str]:
-    """The hand-written program of a framework, and the variant of it that is asked for."""
+    """The hand-written program of a framework, and the requested variant of it."""
     name, _, variant = framework.builder.removeprefix("dlworker.frameworks.").partition(".")
     return BY_HAND / f"{name}{'_lstm.py' if model.family == 'rnn' else '.py'}", variant
 
@@ -66,13 +66,13 @@ def quick_step(seconds: Sequence[float]) -> float:
 
 
 def worker_in_cpu_seconds(python: Path) -> list[str]:
-    """What launch.command gives, for a worker that has another clock."""
+    """Like launch.command, for a worker whose clock is CPU time."""
     start = "import runpy; runpy.run_module('dlworker', run_name='__main__', alter_sys=True)"
     return [str(python), "-s", "-c", CPU_CLOCK + start]
 
 
 def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
-    """Seconds of a step without us."""
+    """Seconds per step of the hand-written program."""
     assert not isinstance(spec.place, Absent)
     program, variant = script(spec.framework, spec.network.model)
     asked = {
@@ -87,13 +87,13 @@ def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
         "variant": variant,
     }
     environment = launch.environment(spec.framework, spec.place, device="cpu", threads=spec.case.threads)
-    # A script's folder is the first of its path, which the programs take away.
+    # A script's folder comes first on its path; the programs remove it.
     start = "import runpy, sys; sys.path.insert(0, ''); sys.argv.pop(0); runpy.run_path(sys.argv[0], {}, '__main__')"
     clocked = ["-c", CPU_CLOCK + start] if in_cpu_seconds else []
     # -I: its folder is not on its path, where paddle.py would be found before Paddle.
     command = [str(spec.place.python), "-I", *clocked, str(program), json.dumps(asked)]
-    # On the processors of a worker, and in a session of its own as that is: Linux shares processors among sessions,
-    # whatever the nice of their processes.
+    # On the cores of a worker, and in its own session like a worker: Linux divides CPU time among sessions, whatever
+    # the nice values of their processes.
     with pinning.pinned(pinning.cores(spec.case.threads)):
         done = subprocess.run(
             command,
@@ -110,7 +110,7 @@ def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
 
 
 def through_the_worker(spec: RunSpec) -> float:
-    """Seconds of a step in a worker."""
+    """Seconds per step in a worker."""
     run = train_once(spec, 0)
     if run.training is None:
         raise DlbenchError(f"{spec.case.id}: {run.message}")
@@ -124,7 +124,7 @@ def network(request):
 
 @pytest.fixture(scope="module")
 def spec(pytestconfig, framework, network):
-    """A run of either side; skipped where the framework is not installed or lacks something."""
+    """A run of either side; skipped if the framework is not installed or lacks a feature."""
     threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
     settings = RunSettings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=900.0)
     model, data = TRAINED[network]
@@ -139,7 +139,7 @@ def spec(pytestconfig, framework, network):
 
 @pytest.fixture(scope="module")
 def seconds(pytestconfig, spec, tmp_path_factory, conclude):
-    """Seconds of a step, of every run of each side."""
+    """Seconds per step, of every run of each side."""
     folder, in_cpu_seconds = tmp_path_factory.mktemp("by-hand"), pytestconfig.getoption("cpu_seconds")
     examples = spec.data.dataset.train_examples
     np.save(folder / "order.npy", batches(examples=examples, batch_size=RECIPE.batch_size, steps=spec.steps, seed=1))
@@ -155,12 +155,12 @@ def seconds(pytestconfig, spec, tmp_path_factory, conclude):
 
 @pytest.mark.parametrize("side", ["by hand", "builder"])
 def bench_builders(benchmark, framework, network, seconds, side):
-    """Seconds of a step (the 10 % quantile after 10 of warm-up): one round is a fresh process of 60 steps.
+    """Seconds per step (10 % quantile after 10 steps of warm-up): one round is a fresh process of 60 steps.
 
-    Both sides train tartu-mnist-cnn on the digits with dropout, or a small LSTM on made-up tokens, with batches of 128
-    in float32; 15 pairs of either. The ratio in the conclusions is of throughputs: above 1 the builder is faster.
+    Both sides train tartu-mnist-cnn on the digits with dropout, or a small LSTM on synthetic tokens, with batches of
+    128 in float32; 15 pairs each. The ratio in the conclusions is of throughputs: above 1 the builder is faster.
 
-    With ``--cpu-seconds`` the clock of both is the CPU time of their process: where others use the same core, wall time
-    says little. For one thread only, and not for what a builder waits for.
+    With ``--cpu-seconds`` both measure the CPU time of their process: wall time means little if others use the same
+    core. It is valid for one thread only, and does not include the time that a builder waits.
     """
     replay(benchmark, seconds[side])

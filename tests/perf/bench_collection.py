@@ -1,4 +1,4 @@
-"""What collecting a large matrix costs: 10,000 cases against bare pytest collecting 10,000 parametrized empty tests."""
+"""The cost of collecting a large matrix: 10,000 cases, compared with 10,000 parametrized empty tests in bare pytest."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ def seconds(pytestconfig, tmp_path_factory, conclude):
         "dlbench": lambda: collecting.seconds(PYTEST, suite, os.environ),
         "bare": lambda: collecting.seconds([*PYTEST, "-p", "no:dlbench"], bare, os.environ),
     }
-    # Once for the bytecode.
+    # A first round to write the bytecode.
     in_turn(sides, 1)
     found = in_turn(sides, pytestconfig.getoption("rounds") or ROUNDS)
     conclude(f"collection, dlbench / bare pytest: {median_ratio(found['dlbench'], found['bare'])}")
@@ -32,7 +32,7 @@ def seconds(pytestconfig, tmp_path_factory, conclude):
 def bench_collection(benchmark, seconds, side):
     """Seconds of ``pytest --collect-only -q`` for 10,000 cases, in a fresh process with warm bytecode.
 
-    ``dlbench`` collects a matrix of 2 frameworks, 1,000 models, 5 data sets and a device; ``bare`` collects as many
-    empty tests without the plugin. Interleaved, 10 pairs.
+    ``dlbench`` collects a matrix of 2 frameworks, 1,000 models, 5 data sets and a device; ``bare`` collects the same
+    number of empty tests without the plugin. Interleaved, 10 pairs.
     """
     replay(benchmark, seconds[side])

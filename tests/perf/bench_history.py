@@ -1,4 +1,4 @@
-"""What a history of 100,000 records costs: append it, load all of it, filter one case, aggregate every case."""
+"""The cost of a history of 100,000 records: append them, load all, filter one case, aggregate every case."""
 
 from statistics import median
 from time import process_time
@@ -24,7 +24,7 @@ def sessions(request):
 
 @pytest.fixture(scope="module")
 def table(sessions):
-    """The rows of one session, three runs a case."""
+    """The rows of one session, with three runs per case."""
     runs = RECORDS // sessions
     cases = [records.case(f"training-pytorch-net{place}-digits28-cpu-quick") for place in range(runs // 3 + 1)]
     of = records.runs(steps=(0.01, 0.011, 0.012))
@@ -40,7 +40,7 @@ def append(folder, table, sessions):
 
 
 def query(history):
-    """One case of all, and the medians of every case and session."""
+    """Filter one case, and take the medians of every case and session."""
     found = history.read().rows
     one = found[found["case"] == found["case"].iloc[0]]
     medians = found.groupby(["case", "session"])[["step_time", "accuracy", "peak_rss"]].median()
@@ -67,7 +67,7 @@ def bench_load(benchmark, pytestconfig, history):
 def bench_query(benchmark, pytestconfig, history, conclude, sessions):
     """Seconds to load all records, filter one case and take the medians of every case and session.
 
-    The processor's share of them is in the conclusions and in ``extra_info``.
+    Their CPU time is in the conclusions and in ``extra_info``.
     """
     rounds, work = pytestconfig.getoption("rounds") or ROUNDS, []
 
@@ -82,5 +82,5 @@ def bench_query(benchmark, pytestconfig, history, conclude, sessions):
     benchmark.extra_info["processor_seconds"] = median(work[1:])
     conclude(
         f"history of {sessions} sessions: one case has {one} records, {medians} medians; "
-        f"{median(work[1:]):.2f} s of the query on the processor"
+        f"the query takes {median(work[1:]):.2f} s of CPU time"
     )

@@ -1,4 +1,4 @@
-"""What the driver costs the training loop: the same PyTorch code bare, and through the worker with sampling on."""
+"""The driver's overhead on the training loop: the same PyTorch code bare, and in the worker with sampling."""
 
 import json
 import subprocess
@@ -35,12 +35,12 @@ STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
 
 pytestmark = [
     pytest.mark.benchmark(group="a step: driver overhead", timer=REPLAYED.now),
-    pytest.mark.usefixtures("processors"),
+    pytest.mark.usefixtures("locked_cpu"),
 ]
 
 
 def bare(spec: RunSpec, folder: Path) -> list[float]:
-    """Seconds of every step, with nothing of ours around them."""
+    """Seconds of every step, without the driver."""
     data, place = spec.data, spec.place
     assert not isinstance(place, Absent)
     asked = {
@@ -117,10 +117,10 @@ def steps(pytestconfig, spec, folder, progress, conclude):
 
 @pytest.mark.parametrize("side", ["bare", "null", "worker"])
 def bench_overhead(benchmark, steps, side):
-    """Median seconds of a step: one round is a fresh process of 300 steps of LeNet in PyTorch, batch 32.
+    """Median seconds per step: one round is a fresh process of 300 steps of LeNet in PyTorch, batch 32.
 
-    ``bare`` is the builder's framework code in a loop of its own (bare.py), ``null`` the same again: what the machine
-    alone makes of no difference. ``worker`` is a run as in a session, sampled five times a second. 60 rounds in turn,
-    all cores; the conclusions have the ratios of sums, medians and 10 % quantiles.
+    ``bare`` is the builder's framework code in its own loop (bare.py), ``null`` the same again: the noise of the
+    machine. ``worker`` is a run as in a session, sampled five times a second. 60 rounds interleaved, all cores; the
+    conclusions have the ratios of sums, medians and 10 % quantiles.
     """
     replay(benchmark, steps[side])

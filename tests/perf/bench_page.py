@@ -17,18 +17,18 @@ from tests.perf.pairs import REPLAYED, replay
 CASES = 500
 FRAMEWORKS = 10
 ROUNDS = 9
-# What the page's main thread has worked for it, in seconds on a processor, by the name that the browser has for it.
+# Kinds of CPU time of the page's main thread, by the browser's names for them.
 WORK = {
-    "ScriptDuration": "processor, scripts",
-    "LayoutDuration": "processor, layout",
-    "RecalcStyleDuration": "processor, styles",
-    "TaskDuration": "processor, all",
+    "ScriptDuration": "CPU, scripts",
+    "LayoutDuration": "CPU, layout",
+    "RecalcStyleDuration": "CPU, styles",
+    "TaskDuration": "CPU, all",
 }
-MOMENTS = ("laid out", "loaded", "charts in sight drawn", *WORK.values(), "every other chart drawn")
+MOMENTS = ("laid out", "loaded", "visible charts drawn", *WORK.values(), "every other chart drawn")
 
 
 def write(path: Path, cases: int) -> None:
-    """A page of so many cases of three runs with 800 steps each, all of them compared."""
+    """Write a page of ``cases`` cases with three runs of 800 steps each, all of them compared."""
     compared = {"verdicts": (records.verdict(), records.verdict(metric="peak_rss")), "message": "text " * 100}
     found = [
         judged(f"framework-{number % FRAMEWORKS}", f"model-{number // FRAMEWORKS}", steps=800, result=compared)
@@ -38,20 +38,20 @@ def write(path: Path, cases: int) -> None:
 
 
 def opening(chromium: webdriver.Chrome, path: Path) -> Mapping[str, float]:
-    """Seconds since navigation began, and seconds of work, of one opening; then of drawing all other charts."""
+    """Seconds from navigation and CPU seconds of one opening, then seconds to draw all other charts."""
     chromium.execute_cdp_cmd("Performance.disable", {})
     chromium.get("about:blank")
-    # Its main thread's time on a processor: what neighbours on the machine do is not in it.
+    # The main thread's CPU time, which does not depend on other processes.
     chromium.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     chromium.get(path.as_uri())
     script = """
-        const done = arguments[0], look = () => {
+        const done = arguments[0], check = () => {
             const [mark] = performance.getEntriesByName("charts-drawn");
-            if (!mark) return requestAnimationFrame(look);
+            if (!mark) return requestAnimationFrame(check);
             const [navigation] = performance.getEntriesByType("navigation");
             done([navigation.domInteractive, navigation.loadEventEnd, mark.startTime]);
         };
-        look();
+        check();
     """
     read, loaded, drawn = (1e-3 * value for value in chromium.execute_async_script(script))
     metrics = {
@@ -64,7 +64,7 @@ def opening(chromium: webdriver.Chrome, path: Path) -> Mapping[str, float]:
     return {
         "laid out": read,
         "loaded": loaded,
-        "charts in sight drawn": drawn,
+        "visible charts drawn": drawn,
         **work,
         "every other chart drawn": monotonic() - began,
     }
@@ -72,7 +72,7 @@ def opening(chromium: webdriver.Chrome, path: Path) -> Mapping[str, float]:
 
 @pytest.fixture(scope="module")
 def openings(pytestconfig, tmp_path_factory, conclude):
-    """What every opening took, by moment."""
+    """Seconds of every opening, by moment."""
     if (found := browser.programs()) is None:
         pytest.skip("chromium and chromedriver are not installed")
     path = tmp_path_factory.mktemp("page") / "report.html"
@@ -80,23 +80,23 @@ def openings(pytestconfig, tmp_path_factory, conclude):
     conclude(f"page of {CASES} cases: {path.stat().st_size / 1e6:.1f} MB")
     with browser.chromium(*found) as chromium:
         each = [opening(chromium, path) for _ in range(pytestconfig.getoption("rounds") or ROUNDS)]
-        if complaints := chromium.get_log("browser"):
-            pytest.fail(f"the console complains: {complaints[0]['message']}")
+        if messages := chromium.get_log("browser"):
+            pytest.fail(f"the browser console has a message: {messages[0]['message']}")
     return {moment: [one[moment] for one in each] for moment in MOMENTS}
 
 
 @pytest.mark.benchmark(group=f"page of {CASES} cases, opened", timer=REPLAYED.now)
 @pytest.mark.parametrize("moment", MOMENTS)
 def bench_opening(benchmark, openings, moment):
-    """Seconds from navigation until each moment, by the browser's own marks; 9 openings of one page from the disk.
+    """Seconds from navigation to each moment, from the browser's own timings; 9 openings of one page from disk.
 
-    ``processor`` is the time of the page's main thread on a processor until the charts in sight are drawn; ``every
-    other chart drawn`` is counted from then on, with scrolling to each.
+    ``CPU`` is the CPU time of the page's main thread until the visible charts are drawn; ``every other chart drawn``
+    starts then, and includes scrolling to each.
     """
     replay(benchmark, openings[moment])
 
 
 @pytest.mark.benchmark(group=f"page of {CASES} cases, written")
 def bench_writing(benchmark, tmp_path):
-    """Seconds to make the cases and write their page, in this process; 3 rounds."""
+    """Seconds to create the cases and write their page, in this process; 3 rounds."""
     benchmark.pedantic(write, args=(tmp_path / "report.html", CASES), rounds=3)

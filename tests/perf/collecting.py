@@ -1,4 +1,4 @@
-"""A suite of 10,000 cases and its bare counterpart, and how long pytest takes to collect one of them."""
+"""A suite of 10,000 cases, its bare counterpart, and the time that pytest takes to collect either."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def test_training(dlbench, framework, model, dataset, device):
 
 
 def write(folder: Path) -> tuple[Path, Path]:
-    """The folder of the suite, and that of the bare tests."""
+    """Write both; returns the folders of the suite and of the bare tests."""
     suite, bare = folder / "suite", folder / "bare"
     for place, files in ((suite, {"conftest.py": SUITE, "test_suite.py": TEST}), (bare, {"test_bare.py": BARE})):
         place.mkdir(parents=True)
@@ -58,9 +58,9 @@ def write(folder: Path) -> tuple[Path, Path]:
 
 
 def seconds(pytest: Sequence[str], folder: Path, environment: Mapping[str, str]) -> float:
-    """Of one collection in a fresh process; ``pytest`` is the command with its plugins."""
+    """Seconds of one collection in a fresh process; ``pytest`` is the command with its plugins."""
     command = [*pytest, "--collect-only", "-q", "-p", "no:cacheprovider"]
-    # With bytecode on the disk, as everywhere but in some containers.
+    # With bytecode on disk, as everywhere except in some containers.
     kept = {name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = monotonic()
     done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)

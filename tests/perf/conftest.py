@@ -1,4 +1,4 @@
-"""Options of the performance benchmarks, and the ratios that they conclude with."""
+"""Options of the performance benchmarks, and the summary of their conclusions."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--threads", type=int, metavar="N", default=this_machine().cores, help="Threads [all cores].")
     group.addoption("--frameworks", metavar="NAMES", help="Frameworks, with commas [pytorch; builders: all].")
     group.addoption("--tokens", type=int, metavar="N", default=60, help="Length of the LSTM's sequences [60].")
-    group.addoption("--rate", type=int, metavar="N", help="Additional samplers [as many as a fifth of a core allows].")
+    group.addoption("--rate", type=int, metavar="N", help="Additional samplers [as many as 20%% of a core allows].")
     group.addoption("--cpu-seconds", action="store_true", help="builders: CPU time of the process, not wall time.")
 
 
@@ -35,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def progress(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Writes a line while benchmarks run, past the capture of output."""
+    """Writes a line while benchmarks run, bypassing output capture."""
     terminal = pytestconfig.pluginmanager.get_plugin("terminalreporter")
     capture = pytestconfig.pluginmanager.get_plugin("capturemanager")
 
@@ -48,13 +48,13 @@ def progress(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def conclude(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Keeps a line for the end of the session."""
+    """Adds a line to the summary at the end of the session."""
     return pytestconfig.stash.setdefault(CONCLUSIONS, []).append
 
 
 @pytest.fixture(scope="module")
-def processors(progress: Callable[[str], None]) -> Iterator[None]:
-    """No session of this machine measures at the same time."""
+def locked_cpu(progress: Callable[[str], None]) -> Iterator[None]:
+    """Locks the CPU: no session on this machine measures at the same time."""
     with devices.held("cpu", lambda: progress("waiting: another session measures on this machine")):
         yield
 

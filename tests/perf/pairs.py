@@ -1,4 +1,4 @@
-"""Sides that are run in turn, the ratio of two, and how pytest-benchmark gets what was measured so."""
+"""Runs several sides interleaved, compares two of them, and passes the measurements to pytest-benchmark."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def in_turn(sides: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
-    """What each side gives. A round has all of them once; rounds go through all orders, so that none is preferred."""
+    """The results of each side. A round runs each once; rounds cycle through all orders, so that none is favoured."""
     orders = list(permutations(sides))
     found: dict[str, list[T]] = {name: [] for name in sides}
     for number in range(rounds):
@@ -37,7 +37,7 @@ class Replayed:
         self.seconds = 0.0
 
     def now(self) -> float:
-        """Seconds that were replayed so far."""
+        """Seconds replayed so far."""
         return self.seconds
 
 
@@ -45,7 +45,7 @@ REPLAYED = Replayed()
 
 
 def replay(benchmark: BenchmarkFixture, seconds: Sequence[float]) -> None:
-    """One round for each of ``seconds``: pytest-benchmark, which runs one side after the other, cannot interleave.
+    """Replay one round for each of ``seconds``, because pytest-benchmark itself cannot interleave sides.
 
     For benchmarks that are marked ``benchmark(timer=REPLAYED.now)``.
     """

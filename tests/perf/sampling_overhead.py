@@ -1,7 +1,7 @@
-"""What sampling costs a training: seconds of one training with many additional observers and without, in pairs.
+"""The overhead of sampling on a training: seconds of one training with and without many additional samplers, in pairs.
 
-Two trainings differ by more than sampling costs, on a machine that others share; neighbouring seconds of one differ by
-less. And the cost of many observers stands out from what noise is left, in which that of the usual one would be lost.
+On a shared machine two trainings differ by more than the overhead; neighbouring seconds of one training differ less.
+The overhead of many samplers exceeds the remaining noise, in which that of the usual one would be lost.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,41 +23,41 @@ from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.observer import Observer
 
-# Children and proportional memory are read once a second: a block has one of all samples that there are.
+# Children and proportional memory are read once a second: a block of this length has every kind of sample.
 BLOCK_SECONDS = 1.0
-# So long is one training; it takes several where more pairs are asked for.
+# The length of one training; more pairs take several trainings.
 PAIRS_OF_TRAINING = 60
 PILOT_STEPS = 60
-# A training as every user has it, for the driver's share of a core.
+# A training with usual sampling, to measure the driver's share of a core.
 USUAL_SECONDS = 20.0
-# How many additional observers: no more of one core than this, or sampling would be another thing than it usually is.
+# Limits of additional samplers: with a larger share of one core, sampling would behave differently than usual.
 MOST_CORE_SHARE, MOST_RATE = 0.2, 20
-# Of a period of sampling, what the additional samples are spread over: the rest is for the driver, which must get to
-# read the worker's answer before the next sample is due.
+# The share of a sampling period that additional samples are spread over. In the rest the driver must be able to read
+# the worker's answer before the next sample is due.
 SPREAD = 0.9
-# Of the logarithm of one block's time over another's: what is assumed until it is measured.
+# The standard deviation of the log ratio of two blocks' times that is assumed until it is measured.
 PAIR_SD = 0.02
 ALPHA = 0.025
 
 BlockPair = tuple[float, float]
-"""Mean seconds of a step with additional samples, and without."""
+"""Mean seconds per step with additional samples, and without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Where a run was at one of its usual samples: time, the driver's processor time, additional samples so far."""
+    """The state at one of the usual samples: time, the driver's CPU time, additional samples so far."""
 
     seconds: float
-    processor_seconds: float
+    cpu_seconds: float
     samples: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What the driver did while steps were taken.
+    """The driver's load during the steps.
 
-    ``usual`` is its share of a core with the usual samples, ``added`` the share that additional samples took while
-    there were any, and ``samples`` how many of them there were for each usual one.
+    ``usual`` is its share of a core with the usual samples, ``added`` the share that additional samples took while they
+    were on, and ``samples`` the number of additional samples per usual sample.
     """
 
     usual: float
@@ -67,7 +67,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """A training on the driver's monotonic clock, and what the driver did meanwhile."""
+    """A training on the driver's monotonic clock, and the driver's load during it."""
 
     training: Training
     load: Load
@@ -75,11 +75,11 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the usual samples cost a training: a ratio of step times with its 95 % interval, and a share of one core.
+    """The overhead of usual sampling: a ratio of step times with its 95 % interval, and a share of one core.
 
-    It was measured with ``rate`` additional observers, and what these cost is divided by ``dose``: by how many samples
-    they took for each usual one, or by how many times the processor time, whichever is less. ``core_share`` is the
-    processor time of the whole driver over the time of a training with the usual samples.
+    It was measured with ``rate`` additional samplers, whose overhead is divided by ``dose``: the number of their
+    samples per usual sample, or their multiple of its CPU time, whichever is smaller. ``core_share`` is the CPU time of
+    the whole driver over the time of a training with the usual samples.
     """
 
     blocks: tuple[BlockPair, ...]
@@ -92,31 +92,31 @@ class Cost:
 
 
 class Dose:
-    """A sampler of a run: in every other second ``rate`` additional observers sample as often as the usual one.
+    """A sampler of a run: in every other second ``rate`` additional samplers sample as often as the usual one.
 
-    Their samples are spread over the usual period, for samples in a row find warm caches. There is no thread: the
-    driver sleeps in ``sample`` instead of where it usually does.
+    Their samples are spread over the usual period, because consecutive samples find warm caches. It uses no thread: the
+    driver sleeps in ``sample`` instead of in its usual place.
     """
 
     def __init__(self, pid: int, rate: int, period_seconds: float, moments: list[Moment]) -> None:
-        self._observers = [Observer(pid, monotonic(), device="cpu") for _ in range(rate)]
+        self._samplers = [Observer(pid, monotonic(), device="cpu") for _ in range(rate)]
         self._period_seconds, self._moments, self._samples = period_seconds, moments, 0
         self._began = 0.0
 
     def begin(self) -> None:
-        """Keep the moment, which ties the run's clock to the driver's."""
+        """Record the time, which relates the run's clock to the driver's."""
         self._began = monotonic()
 
     def sample(self) -> None:
-        """Called after each usual sample."""
+        """Take the additional samples; called after each usual one."""
         began = monotonic()
-        self._moments.append(Moment(seconds=began, processor_seconds=process_time(), samples=self._samples))
-        for number, observer in enumerate(self._observers):
-            due = began + SPREAD * self._period_seconds * number / len(self._observers)
+        self._moments.append(Moment(seconds=began, cpu_seconds=process_time(), samples=self._samples))
+        for number, sampler in enumerate(self._samplers):
+            due = began + SPREAD * self._period_seconds * number / len(self._samplers)
             sleep(max(0.0, due - monotonic()))
             if not (is_sampled(block(began)) and is_sampled(block(monotonic()))):
                 return
-            observer.sample()
+            sampler.sample()
             self._samples += 1
 
     def end(self) -> dict[str, float]:
@@ -125,32 +125,32 @@ class Dose:
 
 
 def block(seconds: float) -> int:
-    """The number of the block that a moment lies in."""
+    """The number of the block that contains a moment."""
     return int(seconds // BLOCK_SECONDS)
 
 
 def is_sampled(number: int) -> bool:
-    """Whether a block has additional samples: of four the first and the last, so that a drift counts for neither."""
+    """Whether a block has additional samples: the first and last of four, so that drift cancels."""
     pair, place = divmod(number, 2)
     return place == pair % 2
 
 
 def observed(spec: RunSpec, rate: int) -> Observed:
-    """Train with so many additional observers; a training that fails is an error."""
+    """Train with ``rate`` additional samplers; raises DlbenchError if the training fails."""
     moments: list[Moment] = []
     period = spec.sample_period_seconds
     hooks = RunHooks(samplers=(lambda pid: Dose(pid, rate, period, moments),))
     run = train_once(spec, 0, hooks)
     training = _trained(run)
     phase = run.usage["train"]
-    # The usual observer begins its phase just after this sampler.
+    # The usual sampler begins its phase just after this one.
     origin = phase.readings["began_monotonic_seconds"] - phase.began_seconds
     training = replace(training, began_seconds=origin + training.began_seconds)
     return Observed(training=training, load=load(moments, training, period))
 
 
 def load(moments: Sequence[Moment], training: Training, period_seconds: float) -> Load:
-    """What the driver did while steps were taken: all zero where it took no sample."""
+    """The driver's load during the steps; all zero if it took no sample."""
     steps = spans(training)
     inside = [moment for moment in moments if steps[0][0] <= moment.seconds <= steps[-1][1]]
     sampled, others = [], []
@@ -174,21 +174,21 @@ def sampling_cost(
     rate: int | None = None,
     observe: Callable[[RunSpec, int], Observed] = observed,
 ) -> Cost:
-    """Train as usual, then with ``rate`` additional observers until there are so many ``pairs`` of blocks.
+    """Train as usual, then with ``rate`` additional samplers until there are ``pairs`` pairs of blocks.
 
-    Without a ``rate`` it is as high as a fifth of one core allows, 20 at most. Raises DlbenchError where a training
-    fails, or where steps are too long for blocks of a second.
+    The default ``rate`` is as high as 20 % of one core allows, at most 20. Raises DlbenchError if a training fails, or
+    if steps are too long for blocks of a second.
     """
-    # For evaluations between steps the driver reads all counters, which is another cost.
+    # No evaluations between steps: the driver reads all counters for them, which is a different overhead.
     spec = replace(spec, evaluate_after=(), steps=PILOT_STEPS)
     step = median(observe(spec, 0).training.step_seconds)
     usual = observe(replace(spec, steps=_steps(USUAL_SECONDS, step)), 0).load.usual
     rate = rate or affordable_rate(usual)
-    progress(f"usual samples take {usual:.2%} of one core; {rate} times as many are added from here on")
+    progress(f"usual samples take {usual:.2%} of one core; from now on {rate} times as many are added")
     blocks: list[BlockPair] = []
     loads: list[Load] = []
     while len(blocks) < pairs:
-        # A few more than are wanted, for the warm-up and the pairs at both ends.
+        # A few more than needed, to allow for the warm-up and the incomplete pairs at both ends.
         seconds = 2 * BLOCK_SECONDS * (min(pairs - len(blocks), PAIRS_OF_TRAINING) + 3)
         found = observe(replace(spec, steps=_steps(seconds, step)), rate)
         if not (fresh := block_pairs(found.training)):
@@ -200,14 +200,14 @@ def sampling_cost(
 
 
 def affordable_rate(usual: float) -> int:
-    """How many observers may be added where one takes this share of a core."""
+    """How many samplers may be added if one takes this share of a core."""
     return MOST_RATE if usual * MOST_RATE <= MOST_CORE_SHARE else max(1, int(MOST_CORE_SHARE / usual))
 
 
 def block_pairs(training: Training) -> list[BlockPair]:
-    """The mean step with additional samples and that without, of each pair of blocks after the warm-up.
+    """The mean steps with and without additional samples, of each pair of blocks after the warm-up.
 
-    A step counts for the block that it lies in as a whole.
+    A step counts for a block if the block contains all of it.
     """
     means = dict(_block_means(training))
     pairs = (number for number in means if number % 2 == 0 and number + 1 in means)
@@ -216,8 +216,8 @@ def block_pairs(training: Training) -> list[BlockPair]:
 
 
 def cost(blocks: Sequence[BlockPair], loads: Sequence[Load], *, rate: int, usual: float) -> Cost:
-    """What the usual samples cost, whose driver takes a share of a core, from blocks with additional ones."""
-    # Samples that come often find warmer caches, and each is less of a burden than one that comes alone.
+    """The overhead of usual sampling, with the share ``usual`` of a core, from blocks with additional samples."""
+    # Frequent samples find warmer caches, so each of them costs less than a single one.
     samples, added = fmean(load.samples for load in loads), fmean(load.added for load in loads)
     dose = min(samples, added / usual) if usual and added else samples
     found = of_mean(np.array(_logarithms(blocks)), run_sd=PAIR_SD, is_robust=True, alpha=ALPHA)
@@ -231,7 +231,7 @@ def _logarithms(blocks: Sequence[BlockPair]) -> list[float]:
 
 def _core_share(intervals: Sequence[tuple[Moment, Moment]]) -> float:
     seconds = sum(two.seconds - one.seconds for one, two in intervals)
-    processor = sum(two.processor_seconds - one.processor_seconds for one, two in intervals)
+    processor = sum(two.cpu_seconds - one.cpu_seconds for one, two in intervals)
     return processor / seconds if intervals else 0.0
 
 
