@@ -90,7 +90,7 @@ class TestSamplingCost:
         assert cost.core_share == USUAL_SHARE
 
     @pytest.mark.parametrize(("share", "rate"), [(0.004, 20), (0.02, 10), (0.5, 1)])
-    def test_is_measured_with_as_many_observers_as_a_fifth_of_a_core_allows(self, tmp_path, share, rate):
+    def test_is_measured_with_as_many_samplers_as_20_percent_of_a_core_allows(self, tmp_path, share, rate):
         machine = Machine(0.0, usual_share=share)
         assert sampling_cost(spec("paced", tmp_path), 2, quiet, None, machine).rate == rate
         assert machine.rates == [0, 0, rate]
@@ -127,7 +127,7 @@ def test_of_four_seconds_the_first_and_the_last_have_additional_samples():
     assert [is_sampled(block(second + 0.5)) for second in range(8)] == [1, 0, 0, 1, 1, 0, 0, 1]
 
 
-def test_additional_observers_sample_in_no_other_block(tmp_path, monkeypatch):
+def test_additional_samplers_sample_in_no_other_block(tmp_path, monkeypatch):
     monkeypatch.setattr(sampling_overhead, "BLOCK_SECONDS", 0.25)
     moments = []
 
@@ -146,14 +146,14 @@ class TestLoad:
     TRAINING = replace(records.training([0.5] * 8), began_seconds=1.0)
 
     def moments(self, *found):
-        return [Moment(seconds=seconds, processor_seconds=share, samples=samples) for seconds, share, samples in found]
+        return [Moment(seconds=seconds, cpu_seconds=share, samples=samples) for seconds, share, samples in found]
 
     def test_is_of_the_driver_from_sample_to_sample_while_steps_are_taken(self):
         # Before the first step and after the last, other things are done.
         moments = self.moments((0.0, 0.0, 0), (1.0, 5.0, 0), (2.0, 5.1, 0), (4.0, 5.3, 0), (9.0, 50.0, 0))
         assert load(moments, self.TRAINING, 0.2).usual == pytest.approx(0.1)
 
-    def test_tells_additional_samples_from_usual_ones(self):
+    def test_distinguishes_additional_from_usual_samples(self):
         # Second 3 has additional samples, seconds 1 and 2 have none.
         moments = self.moments((1.0, 5.0, 0), (2.0, 5.1, 0), (3.0, 5.2, 0), (3.5, 5.4, 10), (4.0, 5.6, 20))
         found = load(moments, self.TRAINING, 0.2)
