@@ -9,9 +9,9 @@ from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS, Metrics, extended, read_all, shown_in, summarise
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
-from pytest_dlbench.judging.readings import steady_steps
 from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.tolerance import asked_for, given_tolerances, parse_tolerances
+from pytest_dlbench.judging.warm_up import steady_steps
 
 __all__ = [
     "GATE_FAILING",

@@ -5,15 +5,10 @@ from math import exp, isnan
 from statistics import median, quantiles
 
 from pytest_dlbench.judging.contention import contended
-from pytest_dlbench.judging.warm_up import warm_up
+from pytest_dlbench.judging.warm_up import steady_steps, warm_up
 from pytest_dlbench.records import Evaluation, Run, Training, Usage
 
 LARGEST_LOSS = 700.0
-
-
-def steady_steps(training: Training) -> Sequence[float]:
-    """Seconds of the steps after the warm-up; at least the last step."""
-    return training.step_seconds[warm_up(training.step_seconds).steps :]
 
 
 def quiet_steps(run: Run) -> Sequence[float]:
@@ -137,7 +132,7 @@ def peak_rss(run: Run) -> float:
 
 def leak(run: Run) -> float | None:
     """The relative growth of the resident set over the steps, 0 if it shrinks; None with too few samples."""
-    from pytest_dlbench.judging.leaks import growth  # noqa: PLC0415 - of NumPy
+    from pytest_dlbench.judging.growth import growth  # noqa: PLC0415 - of NumPy
 
     found = growth(run)
     return None if isnan(found) else max(0.0, found)

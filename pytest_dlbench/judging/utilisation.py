@@ -1,6 +1,6 @@
 """The share of a machine's arithmetic that a training used."""
 
-from pytest_dlbench.judging.readings import steady_steps
+from pytest_dlbench.judging.warm_up import steady_steps
 from pytest_dlbench.model import Network, Recipe
 from pytest_dlbench.model.traffic import step_bytes
 from pytest_dlbench.records import MachineSpeed, StepWork, Training

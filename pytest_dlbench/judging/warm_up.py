@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import quantiles
 
-from pytest_dlbench.records import WarmUp
+from pytest_dlbench.records import Training, WarmUp
 
 LEAST_STEPS = 10
 # Steps slower than the second half of the rest by this factor are warm-up: the default tolerance of step times.
@@ -41,3 +41,8 @@ def _is_steady(rest: Sequence[float]) -> bool | None:
 
 def _level(seconds: Sequence[float]) -> float:
     return quantiles(seconds, n=4, method="inclusive")[0]
+
+
+def steady_steps(training: Training) -> Sequence[float]:
+    """Seconds of the steps after the warm-up; at least the last step."""
+    return training.step_seconds[warm_up(training.step_seconds).steps :]

@@ -5,8 +5,9 @@ from math import isnan
 import numpy as np
 import pytest
 
+from pytest_dlbench.judging.growth import growth
 from pytest_dlbench.judging.intervals import Interval
-from pytest_dlbench.judging.leaks import growth, is_leaking, leak, verdict
+from pytest_dlbench.judging.leaks import is_leaking, leak, verdict
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, decide_all, difference, rules
 from pytest_dlbench.records import Timeline, VerdictOutcome
