@@ -12,12 +12,14 @@ pytestmark = pytest.mark.equivalence
 
 # By model and framework, with the reason; tests/equivalence/test_looser_bounds.py shows that it is the only one.
 LOOSER = {
-    # Rounding alone: in float64 all three are within 2e-16, in float32 the losses within 1.5e-5 (and within 4e-9 at the
-    # first step) and the evaluation within 2.9e-5.
+    # Rounding alone: in float64 all of TensorFlow's are within 2e-16, in float32 the losses within 1.5e-5 (and within
+    # 4e-9 at the first step) and the evaluation within 2.9e-5. TensorFlow 1's, too, on processors without AVX-512.
     "gatech-lenet": {
         "tensorflow": 3e-5,
         "tensorflow-xla": 3e-5,
         "keras-tensorflow": 3e-5,
+        "tensorflow1": 3e-5,
+        "keras2-tensorflow": 3e-5,
         "caffe2": 2e-3,
     },
     # If several values of a pooling window tie for the maximum, as in the empty margin of a digit, Caffe2 passes the
