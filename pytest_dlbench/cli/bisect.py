@@ -156,8 +156,8 @@ def _told(search: "Search") -> dict[str, Any]:
 
 def _lines(search: "Search") -> Iterator[str]:
     for place, comparison in sorted(search.found.items()):
-        told = explain.line(comparison.verdict) if comparison.verdict else _reason(comparison, explain.brief)
-        yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(told.split())}"
+        found = explain.line(comparison.verdict) if comparison.verdict else _reason(comparison, explain.brief)
+        yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(found.split())}"
     if search.is_bad:
         yield from _conclusion(search)
     elif len(search.names) - 1 in search.found:

@@ -17,7 +17,7 @@ def supports(framework: Framework) -> frozenset[str] | None:
 
 
 def source(module: str, folders: Iterable[Path]) -> Path | None:
-    """The file of a module, or of a package, that lies in one of several folders."""
+    """The file of a module, or of a package, in one of several folders."""
     places = [folder.joinpath(*module.split(".")) for folder in folders]
     files = (file for place in places for file in (place / "__init__.py", place.with_suffix(".py")))
     return next((file for file in files if file.is_file()), None)

@@ -20,7 +20,7 @@ def unfinished(run: Run, side: Side = "", framework: str = "") -> Unfinished:
 
 
 def invalid(sides: Mapping[Side, Sequence[Run]], repeats: int = 0) -> Invalid:
-    """The invalid ones of these runs, which stayed so in so many repetitions."""
+    """The invalid ones among these runs, which stayed invalid in ``repeats`` repetitions."""
     found = [
         InvalidRun(index=run.index, seed=run.seed, reasons=run.invalid, side=side)
         for side, runs in sides.items()

@@ -1,7 +1,7 @@
-"""What an outcome rests on, and what may mislead about its figures: data, of which ``reporting.explain`` makes text.
+"""The reasons of an outcome, and why its figures may mislead: data, which ``reporting.explain`` turns into text.
 
-What a result has already (verdicts, pairing, figures) is not repeated here. Structs rather than dataclasses, because
-msgspec keeps the ``kind`` that tells the members of a union apart in Structs only.
+Data that a result already has (verdicts, pairing, figures) is not repeated here. Structs rather than dataclasses, because
+msgspec supports the ``kind`` that distinguishes the members of a union in Structs only.
 """
 
 from collections.abc import Mapping
@@ -156,9 +156,9 @@ class TimeToTarget(Part, frozen=True, kw_only=True):
 
 
 class Paired(Tagged, frozen=True, kw_only=True):
-    """The verdicts are of pairs; the result's pairing says of how many.
+    """The verdicts are of paired runs; the result's pairing has their number.
 
-    ``stall`` says whether the usual step got worse, or better, than the quickest tenth did.
+    ``stall`` says whether the median step changed for the worse, or the better, more than the 10 % quantile did.
     """
 
     phases: tuple[PhaseChange, ...] = ()
@@ -181,7 +181,10 @@ class Unfinished(Tagged, frozen=True, kw_only=True):
 
 
 class Diverged(Tagged, frozen=True, kw_only=True):
-    """How many runs of either side diverged. ``chance``: of so many more by chance, None where there are no more."""
+    """How many runs of either side diverged.
+
+    ``chance`` is the probability of a difference at least as large by chance, None if the candidate has no more.
+    """
 
     baseline: int
     baseline_runs: int
@@ -268,9 +271,9 @@ class TightTolerance(Part, frozen=True, kw_only=True):
 class ToleranceTooTight(Tagged, frozen=True, kw_only=True):
     """Tolerances below the minimum detectable change.
 
-    ``pairs`` are how many at most would judge them, None for stored sessions. ``basis`` is the spread that says so:
-    that of stored sessions, of ``reference_runs`` consecutive runs, of ``dlbench calibrate``, or the least that is
-    believed of any machine.
+    ``pairs`` is the maximum number of pairs that would judge them, None for stored sessions. ``basis`` is the source of
+    the spread: stored sessions, ``reference_runs`` consecutive runs, ``dlbench calibrate``, or the smallest spread that
+    any machine is assumed to have.
     """
 
     metrics: tuple[TightTolerance, ...]
@@ -288,7 +291,7 @@ class InvalidRuns(Tagged, frozen=True, kw_only=True):
 
 
 class Neighbours(Tagged, frozen=True, kw_only=True):
-    """Other processes used so many CPUs, in the median, while these runs trained."""
+    """Other processes used ``cpus`` CPUs, in the median, while ``disturbed`` of the runs trained."""
 
     cpus: float
     disturbed: int
@@ -296,7 +299,7 @@ class Neighbours(Tagged, frozen=True, kw_only=True):
 
 
 class StepsExcluded(Tagged, frozen=True, kw_only=True):
-    """Steps that are in no step time, because other processes left no processor free."""
+    """Steps that are excluded from step times, because other processes left no processor free."""
 
     steps: int
     runs: int
