@@ -1,7 +1,7 @@
 """The reasons of an outcome, and why its figures may mislead: data, which ``reporting.explain`` turns into text.
 
-Data that a result already has (verdicts, pairing, figures) is not repeated here. Structs rather than dataclasses, because
-msgspec supports the ``kind`` that distinguishes the members of a union in Structs only.
+Data that a result already has (verdicts, pairing, figures) is not repeated here. Structs rather than dataclasses,
+because msgspec supports the ``kind`` that distinguishes the members of a union in Structs only.
 """
 
 from collections.abc import Mapping
