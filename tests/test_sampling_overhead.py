@@ -146,7 +146,7 @@ class TestLoad:
     TRAINING = replace(records.training([0.5] * 8), began_seconds=1.0)
 
     def moments(self, *found):
-        return [Moment(seconds=seconds, cpu_seconds=share, samples=samples) for seconds, share, samples in found]
+        return [Moment(seconds=seconds, processor_seconds=share, samples=samples) for seconds, share, samples in found]
 
     def test_is_of_the_driver_from_sample_to_sample_while_steps_are_taken(self):
         # Before the first step and after the last, other things are done.

@@ -12,7 +12,7 @@ ROOT = SCRIPT.parents[2]
 
 def test_it_runs_the_tests_of_a_real_gpu():
     paths = re.findall(r"tests/\S+\.py", SCRIPT.read_text())
-    # pytest skips a file not named like a test when given its folder; given the file, it collects it as here.
+    # pytest collects a file that does not match its patterns only if the file itself is named, as here.
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *paths]
     collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     for path in paths:
@@ -20,9 +20,9 @@ def test_it_runs_the_tests_of_a_real_gpu():
 
 
 def test_a_machine_without_a_gpu_is_refused_before_anything_runs(tmp_path):
-    no_card = tmp_path / "nvidia-smi"
-    no_card.write_text("#!/bin/sh\nexit 9\n")
-    no_card.chmod(0o755)
+    nvidia_smi = tmp_path / "nvidia-smi"
+    nvidia_smi.write_text("#!/bin/sh\nexit 9\n")
+    nvidia_smi.chmod(0o755)
     path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     answer = subprocess.run(["bash", SCRIPT], env=path, capture_output=True, text=True, check=False)
     assert answer.returncode == 1

@@ -11,7 +11,7 @@ plan = json.loads(sys.argv[1])
 pytorch.configure(plan["threads"])
 trainer = pytorch.Trainer(plan["network"], plan["recipe"], np.load(plan["weights"]), "cpu", plan["seed"])
 # Memory-mapped, as in the worker: freeing a large array before training moves glibc's threshold between heap and mapped
-# memory, which changes PyTorch's speed by a quarter.
+# memory, which changes PyTorch's speed by 25 %.
 trainer.load(*(np.load(plan[name], mmap_mode="r") for name in ("images", "labels", "order")))
 seconds = []
 for number in range(plan["steps"]):

@@ -66,7 +66,7 @@ def quick_step(seconds: Sequence[float]) -> float:
 
 
 def worker_in_cpu_seconds(python: Path) -> list[str]:
-    """The result of launch.command, because the worker needs another clock."""
+    """Like launch.command, for a worker whose clock is CPU time."""
     start = "import runpy; runpy.run_module('dlworker', run_name='__main__', alter_sys=True)"
     return [str(python), "-s", "-c", CPU_CLOCK + start]
 
@@ -124,7 +124,7 @@ def network(request):
 
 @pytest.fixture(scope="module")
 def spec(pytestconfig, framework, network):
-    """A run of either side; skipped where the framework is not installed or lacks something."""
+    """A run of either side; skipped if the framework is not installed or lacks a feature."""
     threads, steps = pytestconfig.getoption("threads"), pytestconfig.getoption("steps") or STEPS
     settings = RunSettings(machine=this_machine(), scale="full", threads=threads, seed=1, timeout_seconds=900.0)
     model, data = TRAINED[network]

@@ -117,7 +117,7 @@ def steps(pytestconfig, spec, folder, progress, conclude):
 
 @pytest.mark.parametrize("side", ["bare", "null", "worker"])
 def bench_overhead(benchmark, steps, side):
-    """Median seconds of a step: one round is a fresh process of 300 steps of LeNet in PyTorch, batch 32.
+    """Median seconds per step: one round is a fresh process of 300 steps of LeNet in PyTorch, batch 32.
 
     ``bare`` is the builder's framework code in a separate loop (bare.py), ``null`` the same again, which shows the
     machine's noise. ``worker`` is a run as in a session, sampled five times a second. 60 rounds interleaved, all cores;

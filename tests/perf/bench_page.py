@@ -88,7 +88,7 @@ def openings(pytestconfig, tmp_path_factory, conclude):
 @pytest.mark.benchmark(group=f"page of {CASES} cases, opened", timer=REPLAYED.now)
 @pytest.mark.parametrize("moment", MOMENTS)
 def bench_opening(benchmark, openings, moment):
-    """Seconds from navigation until each moment, by the browser's own marks; 9 openings of one page from the disk.
+    """Seconds from navigation until each moment, from the browser's own timings; 9 openings of one page from disk.
 
     ``processor`` is the time of the page's main thread on a processor until the charts in sight are drawn; ``every
     other chart drawn`` is counted from then on, with scrolling to each.

@@ -35,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def progress(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Writes a line while benchmarks run, past the capture of output."""
+    """Writes a line while benchmarks run, bypassing output capture."""
     terminal = pytestconfig.pluginmanager.get_plugin("terminalreporter")
     capture = pytestconfig.pluginmanager.get_plugin("capturemanager")
 
@@ -48,7 +48,7 @@ def progress(pytestconfig: pytest.Config) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def conclude(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Keeps a line for the end of the session."""
+    """Adds a line to the summary at the end of the session."""
     return pytestconfig.stash.setdefault(CONCLUSIONS, []).append
 
 

@@ -30,7 +30,7 @@ PAIRS_OF_TRAINING = 60
 PILOT_STEPS = 60
 # An ordinary training, for the driver's share of a core.
 USUAL_SECONDS = 20.0
-# Additional samplers may take no more of a core than this, or sampling would no longer be like usual.
+# Additional samplers may take no more of a core than this, or sampling would no longer behave as usual.
 MOST_CORE_SHARE, MOST_RATE = 0.2, 20
 # The part of a sampling period over which the additional samples are spread: in the rest the driver must read the
 # worker's answer before the next sample is due.

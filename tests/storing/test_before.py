@@ -1,7 +1,7 @@
-"""Files that were written before reasons were data (commit 7181c14): still read, and their texts shown as they are.
+"""Files written before reasons became data (commit 7181c14) can be read, and their texts are shown unchanged.
 
-They are of a suite of doubles: a session that was compared with baselines, one in pairs, and one with too few runs. Of
-the journals one run of each case is kept. Folders of the machine were taken out of the texts, and nothing else.
+They come from a suite of doubles: a session compared with baselines, one in pairs, and one with too few runs. The
+journals keep one run of each case. Only the machine's folders were removed from the texts.
 """
 
 import json
@@ -19,7 +19,7 @@ JOURNAL, DOCUMENT, BASELINE = (BEFORE / name for name in ("journal.jsonl", "docu
 
 
 def written():
-    """The results of both files as they are written there."""
+    """The results of both files, as stored."""
     lines = [json.loads(line) for line in JOURNAL.read_text().splitlines()]
     of_document = [case["result"] for case in json.loads(DOCUMENT.read_text())["cases"]]
     return [line["result"] for line in lines if line["result"]] + of_document
@@ -37,13 +37,13 @@ def test_every_case_is_read(results):
     ]
 
 
-def test_several_outcomes_are_among_them(results):
+def test_they_cover_several_outcomes(results):
     assert {"regressed", "suspect", "incomparable", "no_baseline", "inconclusive", "unsupported", "crashed"} <= {
         result.outcome.value for result in results
     }
 
 
-def test_their_texts_are_shown_as_they_are(results):
+def test_their_texts_are_shown_unchanged(results):
     shown = [(explain.message(result), explain.settled_by(result), cautions.warnings(result)) for result in results]
     assert shown == [(result["message"], result["settled_by"], tuple(result["warnings"])) for result in written()]
 
@@ -56,7 +56,7 @@ def test_their_texts_are_in_the_notes(results):
         assert text in notes
 
 
-def test_their_texts_are_kept_when_they_are_written_again(tmp_path):
+def test_writing_them_again_keeps_their_texts(tmp_path):
     path = tmp_path / "again.json"
     path.write_bytes(document.write(read([JOURNAL, DOCUMENT]).cases))
     again = [case.result.message for case in read_document(path).cases]
