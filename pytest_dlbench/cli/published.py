@@ -63,9 +63,8 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
     if is_json:
         _json([{"ours": cell, **asdict(one), "held": one.held, "flaws": one.flaws} for cell, one in found])
     else:
-        _print(
-            tables.beside(found) if found else ["no published cell has this model, device and two of these frameworks"]
-        )
+        none = ["no published cell has a model, two frameworks and a device of these"]
+        _print(tables.side_by_side(found) if found else none)
     return 0 if found else 1
 
 

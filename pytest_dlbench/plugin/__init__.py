@@ -1,1 +1,1 @@
-"""What pytest calls: hooks, the fixture, parametrization, markers and terminal output."""
+"""The pytest plugin: hooks, the fixture, parametrization, markers and terminal output."""

@@ -1,4 +1,4 @@
-"""What a session leaves for others: the files that were asked for, and what GitHub shows of it."""
+"""What a session writes: the requested files, and the summary and annotations that GitHub shows."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,13 +20,13 @@ from pytest_dlbench.storing.recorded import Found, read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A session that has ended, as the process that owns the terminal knows it; ``root`` is pytest's."""
+    """A finished session, as the process with the terminal knows it; ``root`` is pytest's root directory."""
 
     root: Path
     options: Options
     journals: Sequence[Path]
     results: Sequence[CaseResult]
-    left_out: Sequence[SkippedCell]
+    skipped: Sequence[SkippedCell]
     failures: Sequence[Failure]
     heading: str
     metrics: Metrics
@@ -34,21 +34,21 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """Lines that say where everything is, and what could not be written although it was asked for."""
+    """Lines that list the written files, and errors for requested files that could not be written."""
 
     lines: tuple[str, ...]
     errors: tuple[str, ...]
 
 
 def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
-    """Write what was asked for, and what the surroundings want; what fails keeps nothing else from being written."""
+    """Write the requested files, and GitHub's in its environment; one that fails does not stop the others."""
     lines: list[str] = []
     errors: list[str] = []
     for name, write in WRITERS.items():
         try:
             lines += write(ended, environment)
         except (DlbenchError, OSError) as error:
-            errors.append(f"{name} not written: {error}; the journal has it all")
+            errors.append(f"{name} not written: {error}; the journal has all results")
     if environment.get("GITHUB_ACTIONS") == "true":
         workspace = Path(environment.get("GITHUB_WORKSPACE", ended.root))
         lines += _annotations(ended.failures, ended.root, workspace)
@@ -59,7 +59,7 @@ def _document(ended: Ended, _: Mapping[str, str]) -> list[str]:
     if not (path := ended.options.json):
         return []
     found = _recorded(ended.journals)
-    write_whole(path, document.write(found.cases, ended.left_out))
+    write_whole(path, document.write(found.cases, ended.skipped))
     return [*(f"not in it: {damage}" for damage in found.damages), f"json: {path}"]
 
 
@@ -73,7 +73,7 @@ def _history(ended: Ended, _: Mapping[str, str]) -> list[str]:
 def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
     if not (path := ended.options.html):
         return []
-    # Late: Altair is slow to load, and needed for this alone.
+    # Late: Altair is slow to load, and only needed here.
     from pytest_dlbench.reporting.page import page  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
     if not (path := environment.get("GITHUB_STEP_SUMMARY")):
         return []
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write(markdown.summary(ended.results, ended.left_out, ended.heading, ended.metrics))
+        file.write(markdown.summary(ended.results, ended.skipped, ended.heading, ended.metrics))
     return [f"GitHub's summary: {path}"]
 
 
@@ -99,7 +99,7 @@ WRITERS: Mapping[str, Callable[[Ended, Mapping[str, str]], list[str]]] = {
 
 
 def _recorded(journals: Iterable[Path]) -> Found:
-    # Read back, not remembered: with pytest-xdist the runs were made in other processes.
+    # Read from the journals: with pytest-xdist the runs were made in other processes.
     return read(path for path in journals if path.exists())
 
 

@@ -1,4 +1,4 @@
-"""The hooks of --dlbench-plan: what was collected is shown as cases, and nothing is run."""
+"""The hooks of --dlbench-plan: collected items are shown as cases, and nothing is run."""
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from pytest_dlbench.reporting.dry_run import Row
     from pytest_dlbench.workflows.session import Session
 
-# Of a test that names no device.
-USUAL_DEVICE = "cpu"
+# For tests that do not use the device axis.
+DEFAULT_DEVICE = "cpu"
 
 
 class Planner:
-    """Registered where a plan is asked for; pytest itself only collects then."""
+    """Registered if a plan is requested; pytest itself then only collects."""
 
     def __init__(
         self, config: pytest.Config, options: Options, registry: Registry, session: "Callable[[], Session]"
@@ -41,14 +41,14 @@ class Planner:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection_finish(self) -> Generator[None, None, None]:
-        # pytest would print the tree of all items, in the place of which the plan stands.
+        # Otherwise pytest would print the tree of all items, which the plan replaces.
         self._config.option.collectonly = False
         try:
             return (yield)
         finally:
             self._config.option.collectonly = True
 
-    # Before the loop that runs nothing: the fixture of the recipe needs pytest as it is before tests.
+    # Before pytest's own loop, which runs nothing: the recipe fixture needs the state that pytest has before tests.
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         items = [item for item in session.items if "dlbench" in getattr(item, "fixturenames", ())]
@@ -58,16 +58,16 @@ class Planner:
         # Late, because of rich.
         from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415
 
-        settings, left_out = self._session().settings, self._config.stash[SKIPPED]
+        settings, skipped = self._session().settings, self._config.stash[SKIPPED]
         is_verbose = self._config.getoption("verbose") > 0
         terminalreporter.section("dlbench: the plan")
         terminalreporter.write_line(terminal.machine(settings.machine, self._options.threads, settings.scale))
-        for line in dry_run.table(self._rows, left_out, is_verbose=is_verbose):
+        for line in dry_run.table(self._rows, skipped, is_verbose=is_verbose):
             terminalreporter.write_line(line)
 
 
 def _rows(items: list[pytest.Item], options: Options, registry: Registry, session: "Session") -> "Iterable[Row]":
-    """A row for every item that is a case; items in which no cell is left are none."""
+    """A row for every item that is a case, which items without a cell are not."""
     from pytest_dlbench.planning.estimate import Estimator, read_past  # noqa: PLC0415 - see plugin.session_of
 
     estimator = Estimator(session.settings.machine, read_past(options.journals))
@@ -87,28 +87,28 @@ class _Outlook:
         self._states: dict[str, str] = {}
 
     def row(self, item: pytest.Item, following: pytest.Item | None) -> "Row":
-        """What is known of an item without running it."""
+        """What is known about an item without running it."""
         from pytest_dlbench.reporting.dry_run import RUNS, Row  # noqa: PLC0415
 
-        # A border: a suite's own marks and fixture may raise whatever they like, and the plan goes on.
+        # A suite's own marks and fixtures may raise anything; the plan must continue.
         try:
             if skip := evaluate_skip_marks(item):
-                return Row(case=item.name, state=f"left out: {skip.reason}")
+                return Row(case=item.name, state=f"skipped: {skip.reason}")
             if not {"framework", "model", "dataset"} <= _parameters(item).keys():
-                runs = f"{RUNS} (what it trains is known when it runs)"
+                runs = f"{RUNS} (its body decides what it trains)"
                 return Row(case=item.name, state=runs)
             return self._case(item, _recipe(item, following))
         except DlbenchError as error:
             return Row(case=item.name, state=f"fails: {_first_line(error)}")
         except pytest.skip.Exception as error:
-            return Row(case=item.name, state=f"left out: {_first_line(error)}")
+            return Row(case=item.name, state=f"skipped: {_first_line(error)}")
         except (Exception, pytest.fail.Exception) as error:
             return Row(case=item.name, state=f"fails: {type(error).__name__}: {_first_line(error)}")
 
     def _case(self, item: pytest.Item, recipe: Recipe | None) -> "Row":
         from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415
 
-        # Such a test trains once, by the recipe of its golden losses and not by this one.
+        # Equivalence tests train once, with the recipe of their golden losses.
         is_exact = item.get_closest_marker("equivalence") is None
         purpose = parametrize.purpose_of(item)
         outline = self._outline(item, recipe, purpose if is_exact else "equivalence", purpose)
@@ -129,7 +129,7 @@ class _Outlook:
         )
 
     def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str, purpose: Purpose) -> "Outline":
-        session, given = self._session, {"device": USUAL_DEVICE, **_parameters(item)}
+        session, given = self._session, {"device": DEFAULT_DEVICE, **_parameters(item)}
         point: Point = given.get("dlbench") or parametrize.points(item, self._options)[0]
         values = [self._registry.find(axis, given[axis], item.nodeid) for axis in AXES]
         return replace(session.settings, threads=point.threads, changes=point.changes).outline(
@@ -154,12 +154,12 @@ class _Outlook:
         return f"skipped: {absent}" if absent and state.startswith("runs") else state
 
     def _state_of(self, framework: Framework) -> str:
-        """Whether a framework runs here, or what brings it."""
+        """Whether a framework would run, or how to install it."""
         if self._session.settings.places.ready(framework):
             return "runs"
         if self._options.build:
             return "runs, once its environment is built"
-        return f"skipped: {framework.name} is not here: {parametrize.way_here(framework)}"
+        return f"skipped: {parametrize.not_installed(framework)}"
 
 
 def _parameters(item: pytest.Item) -> dict[str, Any]:
@@ -168,9 +168,9 @@ def _parameters(item: pytest.Item) -> dict[str, Any]:
 
 
 def _recipe(item: pytest.Item, following: pytest.Item | None) -> Recipe | None:
-    """The value of the fixture ``recipe`` for this item, evaluated with what it asks for and nothing else."""
-    # pytest evaluates fixtures of an item that is set up; setting it up would evaluate all of its fixtures. So it
-    # stands there as if it were, and is taken away like any other. Both are private in pytest, and the only way.
+    """The value of the fixture ``recipe`` for this item, evaluated with only the fixtures that it requests."""
+    # pytest evaluates fixtures only of an item that is set up, and setup would evaluate all of its fixtures. So the
+    # item is entered into the setup state by hand, and torn down like any other. pytest has no public way.
     state: Any = item.session._setupstate
     request = cast("Any", item)._request
     for node in item.listchain():
@@ -178,7 +178,7 @@ def _recipe(item: pytest.Item, following: pytest.Item | None) -> Recipe | None:
     try:
         return cast("Recipe | None", request.getfixturevalue("recipe"))
     finally:
-        # The value is there by then; what a fixture's end misses of a test that never ran is no matter.
+        # The value is known by now; fixtures may fail in teardown because their test never ran.
         with suppress(Exception):
             state.teardown_exact(following)
 

@@ -1,4 +1,4 @@
-"""What a test gets from the ``dlbench`` fixture."""
+"""What the ``dlbench`` fixture provides to a test."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from pytest_dlbench.workflows.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One metric in all runs of a case."""
+    """One metric over all runs of a case."""
 
     values: tuple[float, ...]
 
@@ -42,7 +42,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A trained and judged case, for whatever else a test wants to say about it."""
+    """A trained and judged case, for further assertions of a test."""
 
     record: Record
     verdict: CaseResult
@@ -50,17 +50,17 @@ class Result:
 
     @property
     def accuracy(self) -> Figure:
-        """Test accuracy after training, as a share of 1; of tokens, that of all which are not ignored."""
+        """Test accuracy after training, from 0 to 1; for sequences, over all tokens that are not ignored."""
         return self.figures["accuracy"]
 
     @property
     def top5_accuracy(self) -> Figure:
-        """The share of answers whose label is among the five likeliest; KeyError for no more than ten classes."""
+        """The share of examples whose label is among the five likeliest; KeyError for ten classes or fewer."""
         return self.figures["top5_accuracy"]
 
     @property
     def perplexity(self) -> Figure:
-        """exp(test loss) of a sequence; KeyError where labels are no tokens."""
+        """exp(test loss) of a language model; KeyError if labels are not tokens."""
         return self.figures["perplexity"]
 
     @property
@@ -70,12 +70,12 @@ class Result:
 
     @property
     def throughput(self) -> Figure:
-        """Samples a second, the first step or batch left out."""
+        """Samples per second, without the first step or batch."""
         return self.figures["throughput"]
 
     @property
     def latency(self) -> Figure:
-        """The 10 % quantile of the batches behind the first, in seconds; KeyError for a training."""
+        """The 10 % quantile of the batches after the first, in seconds; KeyError for training."""
         return self.figures["latency"]
 
     @property
@@ -97,13 +97,14 @@ class Dlbench:
         node: str,
         recipe: Recipe | None,
         tolerance: Mapping[str, float],
-        tell: Callable[[Record, CaseResult], None],
+        report: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
         skip: Callable[[str], None],
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
-        self._recipe, self._tolerance, self._tell, self._settle, self._skip = recipe, tolerance, tell, settle, skip
-        self._old_sides = {pair.new.name: pair.old for pair in sides}
+        self._recipe, self._tolerance = recipe, tolerance
+        self._report, self._settle, self._skip = report, settle, skip
+        self._baselines = {pair.new.name: pair.old for pair in sides}
 
     def train(
         self,
@@ -115,14 +116,14 @@ class Dlbench:
         recipe: Recipe | None = None,
         label: str = "training",
     ) -> Result:
-        """Train one case in as many fresh processes as --dlbench-runs says, compare it with its baseline, and gate.
+        """Train one case in --dlbench-runs fresh processes, compare it with its baseline, and gate.
 
-        A framework that is the new side of --dlbench-ab is run in pairs with the old side instead, until it is decided.
-        Fails or skips the test by the case's outcome. With --dlbench-budget a case has an equal share of the time that
-        is left, and is inconclusive where that does not decide it.
+        The candidate of --dlbench-ab runs in pairs with its baseline instead, until the case is decided. Fails or skips
+        the test according to the case's outcome. With --dlbench-budget, a case gets an equal share of the time left,
+        and is inconclusive if that is not enough.
 
-        ``recipe`` comes before the ``recipe`` fixture, and that before the model's own; --dlbench-set changes whichever
-        it is. ``label`` starts the case's id, and tells apart two ways to train the same cell.
+        ``recipe`` overrides the ``recipe`` fixture, which overrides the model's own; --dlbench-set changes any of them.
+        ``label`` begins the case's ID, and distinguishes two ways to train the same cell.
         """
 
         def spec_of(side: Framework | str) -> RunSpec:
@@ -140,10 +141,10 @@ class Dlbench:
         recipe: Recipe | None = None,
         label: str = "inference",
     ) -> Result:
-        """Apply a network to 1,000 examples, or as many as the scale has, batch by batch; else as ``train`` does.
+        """Apply a network to 1,000 examples, or as many as the scale has, batch by batch; otherwise like ``train``.
 
-        Weights are those that training begins with; of the recipe only the batch size, the precision and the
-        initialisation matter. Labels are not looked at: any data set will do whose inputs fit.
+        Weights are freshly initialised; only the recipe's batch size, precision and initialisation matter. Labels are
+        not used: any data set whose inputs fit will do.
         """
 
         def spec_of(side: Framework | str) -> RunSpec:
@@ -152,13 +153,13 @@ class Dlbench:
         return self._result(framework, spec_of)
 
     def _result(self, framework: Framework | str, spec_of: Callable[[Framework | str], RunSpec]) -> Result:
-        """A case run and judged, in pairs with its old side where the session has one."""
+        """Run and judge a case, in pairs if the session has a baseline framework for it."""
         spec = spec_of(framework)
-        if old_side := self._old_sides.get(spec.framework.name):
-            record, result = ab.train(self._session, spec_of(old_side), spec, self._node, self._tolerance)
+        if baseline := self._baselines.get(spec.framework.name):
+            record, result = ab.train(self._session, spec_of(baseline), spec, self._node, self._tolerance)
         else:
             record, result = benchmark.train(self._session, spec, self._node, self._tolerance)
-        self._tell(record, result)
+        self._report(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
         return Result(record=record, verdict=result, figures=figures)
@@ -177,11 +178,11 @@ class Dlbench:
         label: str = "run",
         is_timed: bool = True,
     ) -> Run:
-        """One run of ``steps`` steps in a fresh process, recorded in the journal and not judged.
+        """Make one run of ``steps`` steps in a fresh process, recorded in the journal but not judged.
 
-        Skips the test where the framework cannot be imported, or cannot build the model. ``steps`` and ``seed`` come
-        before the options'. With several ``evaluations`` the run fails if they do not give the same to the bit. One
-        that is not timed shares the processors with others of its kind, under ``pytest -n 2`` for instance.
+        Skips the test if the framework cannot be imported or cannot build the model. ``steps`` and ``seed`` override
+        the options. With several ``evaluations``, the run fails unless their results are identical to the bit. Runs
+        with ``is_timed=False`` may share the CPUs with each other, for example under ``pytest -n 2``.
         """
         spec = self._spec(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
         seed = spec.seed if seed is None else seed
@@ -203,14 +204,14 @@ class Dlbench:
         seed: int,
         bound: float = BOUND,
     ) -> Certificate:
-        """Train as many steps as there are golden losses, in a fresh process, and say how far it is from them.
+        """Train as many steps as there are golden losses, in a fresh process, and measure the deviation from them.
 
-        Equal is what differs by no more than ``bound``, relatively, in every loss, and by no more than five times of it
-        in the evaluation after them.
+        The framework is equal if no loss deviates by more than ``bound`` (relative), nor the evaluation after them by
+        more than five times ``bound``.
 
-        The certificate is kept if it is equal, so that later records of the same network and versions bear it; else an
-        earlier one is revoked. Skips the test where the framework is not here or cannot build the model, and fails it
-        where the run does not finish, evaluates differently the second time, or builds other shapes than inferred.
+        If equal, the certificate is kept and attached to later records of the same network and versions; otherwise an
+        earlier one is revoked. Skips the test if the framework is not installed or cannot build the model, and fails it
+        if the run does not finish, evaluates differently the second time, or builds shapes other than those inferred.
         """
         spec = self._spec(
             framework,
@@ -220,7 +221,7 @@ class Dlbench:
             recipe=recipe,
             label="equivalence",
             steps=len(golden.losses),
-            # Golden losses are of this recipe, whatever is set on the command line.
+            # Golden losses belong to this recipe, whatever the command line sets.
             settings=replace(self._settings, changes=()),
         )
         run, certificate = certify.certify(self._session, replace(spec, seed=seed), golden, bound)

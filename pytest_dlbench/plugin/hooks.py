@@ -1,4 +1,4 @@
-"""The hooks of the process that runs tests, and the fixtures. Only this and reporter.py print, fail or skip."""
+"""The hooks of the process that runs tests, and the fixtures."""
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     try:
-        # Before the options, which may name a metric of a hook.
+        # Before the options, which may name metrics of hooks.
         registry = KNOWN.measuring(_flat(config.hook.pytest_dlbench_record(config=config)))
         options.check_keys(_written_keys(config))
         asked = options.read(config.getoption, config.getini, config.rootpath, metrics=registry.metrics)
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[REGISTRY] = registry
     config.stash[parametrize.SKIPPED] = []
     config.stash[OPTIONS] = asked
-    # Whatever else is installed shall know it, too: pytest-xdist starts no workers then.
+    # So that other plugins know it too: pytest-xdist then starts no workers.
     config.option.collectonly |= asked.plan
     for name, meaning in parametrize.mark_lines(registry):
         config.addinivalue_line("markers", f"{name}: {meaning}")
@@ -65,9 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _written_keys(config: pytest.Config) -> Iterator[str]:
-    """Our keys in the ini file and in -o, also those that pytest does not know: getini gives only declared ones."""
+    """Our keys in the ini file and in -o, including unknown ones, which getini does not return."""
     text = config.inipath.read_text(encoding="utf-8") if config.inipath else ""
-    # At the start of a line, for what is indented continues a value.
+    # At the start of a line: an indented line continues a value.
     yield from re.findall(r'^"?(dlbench[-_][\w-]*)"?\s*[=:]', text, re.MULTILINE)
     yield from (text.partition("=")[0].strip() for text in config.getoption("override_ini") or ())
 
@@ -77,10 +77,9 @@ def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
 
 
 def session_of(config: pytest.Config) -> "Session":
-    """The benchmark session of a pytest session, opened by the first who asks."""
+    """The benchmark session of a pytest session, opened on first use."""
     if SESSION not in config.stash:
-        # Late: NumPy, psutil and the like are slow to load, and every pytest session with this plugin installed, and
-        # every collection, would wait for them.
+        # Late: every pytest session with this plugin installed, and every collection, would wait for NumPy and psutil.
         from pytest_dlbench.options import settings  # noqa: PLC0415
         from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
@@ -104,20 +103,18 @@ def session_of(config: pytest.Config) -> "Session":
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    # A worker of pytest-xdist reports to its controller, which may have no terminal either.
+    # Workers of pytest-xdist report to the controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
         reporter = Reporter(config, terminal, config.stash[OPTIONS], lambda: session_of(config))
         config.pluginmanager.register(reporter, REPORTER)
     if config.stash[OPTIONS].plan:
         if terminal is None:
-            raise pytest.UsageError(
-                "--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; leave out one"
-            )
+            raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; omit one")
         planner = Planner(config, config.stash[OPTIONS], config.stash[REGISTRY], lambda: session_of(config))
         config.pluginmanager.register(planner)
 
 
-# First, so that pytest finds the cells as if the test itself had parametrized them.
+# First, so that pytest sees the cells as if the test itself had parametrized them.
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "dlbench" not in metafunc.fixturenames:
@@ -125,14 +122,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     config = metafunc.config
     try:
         stash = config.stash
-        left_out = parametrize.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[SIDES])
+        skipped = parametrize.parametrize(metafunc, stash[REGISTRY], stash[OPTIONS], stash[SIDES])
         parametrize.parametrize_points(metafunc, config.stash[OPTIONS])
         if hasattr(config, "workerinput"):
-            # A usage error later would be a crash of the worker to pytest-xdist.
+            # To pytest-xdist, a usage error later would be a crash of the worker.
             markers.tolerances(metafunc.definition, stash[OPTIONS], stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.Collector.CollectError(str(error)) from error
-    config.stash[parametrize.SKIPPED].extend(left_out)
+    config.stash[parametrize.SKIPPED].extend(skipped)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -144,7 +141,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    # Here, for what is deselected has no share of the time.
+    # Here, because deselected items get no share of the time.
     stash = session.config.stash
     stash[PAIRED] = sum(parametrize.is_paired(item, stash[SIDES]) for item in session.items)
 
@@ -158,7 +155,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         from pytest_dlbench.reporting import explain  # noqa: PLC0415
 
         text = explain.error(error, item.config.stash[REGISTRY].metrics)
-    # Out here: as an exception of the handling of another one it would be told twice.
+    # Outside the handler: pytest would report the handled exception as well.
     pytest.fail(text, pytrace=False)
 
 
@@ -166,13 +163,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if "dlbench" in getattr(item, "fixturenames", ()):
-        # Plain data, so that a worker of pytest-xdist can send it.
-        told = _told(item) if RESULT in item.stash else {}
-        report.__dict__["dlbench"] = told
+        # Plain data, which a worker of pytest-xdist can send.
+        report.__dict__["dlbench"] = _reported(item) if RESULT in item.stash else {}
     return report
 
 
-def _told(item: pytest.Item) -> dict[str, Any]:
+def _reported(item: pytest.Item) -> dict[str, Any]:
     known = {name for name, _ in parametrize.mark_lines(item.config.stash[REGISTRY])}
     parent = item.parent.nodeid if item.parent else ""
     return {
@@ -184,7 +180,7 @@ def _told(item: pytest.Item) -> dict[str, Any]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    # In a worker of pytest-xdist: what the controller, which collects nothing, cannot know.
+    # In a worker of pytest-xdist: the controller, which collects nothing, needs these.
     stash = session.config.stash
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["dlbench_left_out"] = codec.builtins(stash[parametrize.SKIPPED])
@@ -194,13 +190,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def framework(request: pytest.FixtureRequest) -> Any:
-    """The framework of this cell. Override it with a parametrized fixture to say which are trained."""
+    """The framework of this cell. Override it with a parametrized fixture to choose the frameworks."""
     return parametrize.value(request)
 
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Any:
-    """The model of this cell, in the neutral vocabulary."""
+    """The model of this cell, in framework-neutral layers."""
     return parametrize.value(request)
 
 
@@ -218,20 +214,20 @@ def device(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def recipe() -> Recipe | None:
-    """The training settings of a suite; None takes each model's own."""
+    """The training recipe of a suite; None means each model's own."""
     return None
 
 
 @pytest.fixture
 def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
-    """Trains cells in fresh worker processes, records them, and gates."""
+    """Trains cells in fresh worker processes, records them, and gates on the result."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
-    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - a session that only collects needs no words
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - not needed to collect
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
 
-    def tell(record: Record, result: CaseResult) -> None:
+    def report(record: Record, result: CaseResult) -> None:
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
 
     def settle(record: Record, result: CaseResult) -> None:
@@ -250,7 +246,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         node=node.nodeid,
         recipe=recipe,
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
-        tell=tell,
+        report=report,
         settle=settle,
         skip=pytest.skip,
     )
@@ -262,7 +258,7 @@ def _settle(asked: Options, result: CaseResult, metrics: Metrics) -> None:
 
     warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result, metrics))
     text = f"{result.outcome}: {result.case.id}\n{explain.message(result, metrics)}{warnings}"
-    # What could not be saved must not look as if it had been.
+    # A case that could not be saved must not look as if it had been.
     is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
     fails = judging.fails(
         result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow, is_shadow=asked.shadow

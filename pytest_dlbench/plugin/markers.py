@@ -1,4 +1,4 @@
-"""The mark ``dlbench``: what a test, a class or a module tolerates of its own cases."""
+"""The mark ``dlbench``: the tolerances of a test, a class or a module."""
 
 from collections.abc import Mapping
 
@@ -13,9 +13,9 @@ RIGHT = '@pytest.mark.dlbench(tolerance={"step_time": "3%", "accuracy": "0.5pp"}
 
 
 def tolerances(node: pytest.Item, asked: Options, metrics: Metrics) -> Mapping[str, float]:
-    """By metric: the ini file's, then those of the marks of module, class and function, then the command line's.
+    """By metric: from the ini file, then the marks of module, class and function, then the command line.
 
-    What comes later wins, metric by metric. Raises OptionError that says where the mark stands.
+    Later ones win, metric by metric. Raises OptionError with the place of a malformed mark.
     """
     found = dict(asked.tolerance)
     for owner, mark in reversed(list(node.iter_markers_with_node("dlbench"))):
@@ -27,6 +27,6 @@ def _of_mark(mark: pytest.Mark, where: str, metrics: Metrics) -> Mapping[str, fl
     given = mark.kwargs.get("tolerance", {})
     is_right = isinstance(given, Mapping) and all(isinstance(amount, str) for amount in given.values())
     if mark.args or mark.kwargs.keys() != {"tolerance"} or not is_right:
-        told = ", ".join([*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())])
-        raise OptionError(f"{where}: expected {RIGHT}, got dlbench({told})")
+        arguments = ", ".join([*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())])
+        raise OptionError(f"{where}: expected {RIGHT}, got dlbench({arguments})")
     return given_tolerances([f"{name}:{amount}" for name, amount in given.items()], where, metrics)

@@ -1,4 +1,4 @@
-"""How the matrix gets into pytest: axes that a test asks for become one joint parametrization of fitting cells."""
+"""The matrix in pytest: the axes that a test uses become one joint parametrization with the fitting cells."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ OPTION_OF_AXIS = {"framework": "frameworks", "model": "models", "dataset": "data
 FIXED_MARKS = {
     "training": "trains a model",
     "equivalence": "checks that frameworks train the same network",
-    "cpu": "runs on the processor",
-    "gpu": "runs on a graphics processor",
+    "cpu": "runs on the CPU",
+    "gpu": "runs on a GPU",
     "multi_device": "runs on several devices at once",
     "cnn": "a convolutional network",
     "fcn": "a fully connected network",
@@ -36,19 +36,19 @@ FIXED_MARKS = {
     "detection": "an object detector",
     "inference": "only applies a model",
     "slow": "takes minutes",
-    "target_accuracy": "tells when a training reached this test accuracy, such as target_accuracy(0.97)",
+    "target_accuracy": "measures the time to this test accuracy, such as target_accuracy(0.97)",
     "legacy": "a framework that is no longer developed",
 }
 
 
 def check_names(asked: Options, registry: Registry) -> None:
-    """Refuse names on the command line that nobody knows; raises OptionError with the nearest one."""
+    """Raise OptionError, with the nearest known name, for unknown names on the command line."""
     for axis in OPTION_OF_AXIS:
         _chosen(axis, registry, asked)
 
 
 def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
-    """Every mark that a cell may bear, and what it means."""
+    """Every mark that a cell may have, and its meaning."""
     yield from FIXED_MARKS.items()
     seen = set(FIXED_MARKS)
     for axis, values in registry.values.items():
@@ -59,11 +59,11 @@ def mark_lines(registry: Registry) -> Iterator[tuple[str, str]]:
                     yield name, f"{axis} of {value.name}"
 
 
-def target_of(item: pytest.Item, usual: float | None) -> float | None:
-    """The accuracy that the mark of a test names, else the usual one; raises pytest.UsageError."""
+def target_of(item: pytest.Item, default: float | None) -> float | None:
+    """The target accuracy of a test's mark, else the default; raises pytest.UsageError."""
     mark = item.get_closest_marker("target_accuracy")
     if mark is None:
-        return usual
+        return default
     target = mark.args[0] if len(mark.args) == 1 else None
     if not isinstance(target, float | int) or not 0 < target <= 1:
         given = ", ".join(map(repr, mark.args))
@@ -74,9 +74,9 @@ def target_of(item: pytest.Item, usual: float | None) -> float | None:
 def parametrize(
     metafunc: pytest.Metafunc, registry: Registry, asked: Options, sides: Sequence[Sides] = ()
 ) -> list[SkippedCell]:
-    """Give a test its cells, as a mark that comes before the fixtures' own parameters; gives what was left out.
+    """Parametrize a test with its cells, overriding the fixtures' own parameters; returns the skipped cells.
 
-    If there are ``sides``, their candidates are the frameworks.
+    With ``sides``, the frameworks are their candidates.
     """
     taken_axes = _already_parametrized(metafunc)
     axes = [axis for axis in AXES if axis in metafunc.fixturenames and axis not in taken_axes]
@@ -92,29 +92,29 @@ def parametrize(
     if not asked.devices:
         devices = [device for device in values.get("device", ()) if isinstance(device, Device)]
         absent |= {device.name: f"no {device.name} on this machine" for device in devices if not device.is_available}
-    fitting, left_out = cells(values, absent, purpose_of(metafunc.definition))
+    fitting, skipped = cells(values, absent, purpose_of(metafunc.definition))
     decorators = _Decorators()
     parameters = [pytest.param(*cell.values, id=cell.id, marks=decorators.of(cell.values)) for cell in fitting]
     if not parameters:
-        parameters = [_nothing(axes, left_out)]
+        parameters = [_nothing(axes, skipped)]
     mark = pytest.mark.parametrize(",".join(axes), parameters, indirect=True)
-    # In front of a user's own parametrize marks: cells vary slowest, as axes do in the id.
+    # Before a user's own parametrize marks, so that cells vary slowest and come first in the ID.
     metafunc.definition.add_marker(mark, append=False)
-    return left_out
+    return skipped
 
 
 def purpose_of(node: pytest.Item) -> Purpose:
-    """What a test does with a network, by its marks."""
+    """Whether a test trains or applies a network, by its marks."""
     return "inference" if node.get_closest_marker("inference") else "training"
 
 
 def is_paired(item: pytest.Item, sides: Sequence[Sides]) -> bool:
-    """Whether a test runs its case in pairs, as far as its parameters say."""
+    """Whether a test runs its case in pairs, judging by its parameters."""
     if not sides or "dlbench" not in getattr(item, "fixturenames", ()) or item.get_closest_marker("equivalence"):
         return False
     given = getattr(item, "callspec", None)
     if given is None or "framework" not in given.params:
-        # Its body names the framework.
+        # The body of the test names the framework.
         return True
     framework = given.params["framework"]
     return getattr(framework, "name", framework) in {pair.new.name for pair in sides}
@@ -122,31 +122,31 @@ def is_paired(item: pytest.Item, sides: Sequence[Sides]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What a case is trained with beside its cell: changes of its recipe, and CPU threads."""
+    """What a case is trained with in addition to its cell: changes of its recipe, and CPU threads."""
 
     changes: tuple[Change, ...]
     threads: int
 
 
 def parametrize_points(metafunc: pytest.Metafunc, asked: Options) -> None:
-    """Settings and threads are axes where they have several values; they vary the quickest."""
+    """Make settings and threads with several values axes, which vary fastest."""
     found = points(metafunc.definition, asked)
     if len(found) > 1:
         ids = [_id(point, asked) for point in found]
-        # A mark behind all others, for what is parametrized at once would come before them.
+        # As the last mark, because metafunc.parametrize would put it before the others.
         metafunc.definition.add_marker(pytest.mark.parametrize("dlbench", found, indirect=True, ids=ids))
 
 
 def points(node: pytest.Item, asked: Options) -> list[Point]:
-    """Where a test is to be run on those axes: a single point where no axis has several values."""
-    # Golden losses are of one recipe, whatever else is swept.
+    """The points of a test on those axes; a single one if no axis has several values."""
+    # Golden losses belong to one recipe, which is not swept.
     is_fixed = node.get_closest_marker("equivalence") is not None
     combinations = [()] if is_fixed else sweep.points(asked.settings)
     return [Point(changes=changes, threads=count) for changes in combinations for count in asked.threads]
 
 
 def _id(point: Point, asked: Options) -> str:
-    """Only what varies: a single value changes no test's id, so that it can be selected as before."""
+    """Only axes with several values: a single value leaves the test's ID as it was."""
     parts = [change.id for change in point.changes if len(asked.settings[change.name]) > 1]
     return "-".join([*parts, f"threads{point.threads}"] if len(asked.threads) > 1 else parts)
 
@@ -158,10 +158,10 @@ def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:
 
 
 def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Options) -> Sequence[Value]:
-    """What the command line names, else the parameters of the suite's own fixture, else all that is known."""
+    """The values on the command line, else the parameters of the suite's own fixture, else all known ones."""
     if chosen := _chosen(axis, registry, asked):
         return _named_once(axis, chosen)
-    # Private in pytest, and the only way to see what a suite's fixture of this name is parametrized with.
+    # pytest has no public way to read the parameters of a suite's fixture.
     definitions = metafunc._arg2fixturedefs.get(axis, ())
     if definitions and definitions[-1].params is not None:
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
@@ -171,7 +171,7 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
 
 
 def _chosen(axis: str, registry: Registry, asked: Options) -> list[Value]:
-    """What the command line names; raises OptionError for names that nobody knows."""
+    """The values on the command line; raises OptionError for unknown names."""
     option = OPTION_OF_AXIS[axis]
     names, where = getattr(asked, option), f"--dlbench-{option}"
     if axis == "model":
@@ -180,9 +180,9 @@ def _chosen(axis: str, registry: Registry, asked: Options) -> list[Value]:
 
 
 def _node_ids(config: pytest.Config) -> Sequence[str]:
-    """Cases that are asked for by their ids, and by nothing else: whatever the fixture lists, they are found.
+    """Node IDs, if only those select tests: their models are added to the fixture's, so that the cases are found.
 
-    Those of --lf are where they failed, so that they are run again without the options of that session.
+    With --lf these are the failed cases, which then run again without the options of that session.
     """
     if config.getoption("lf", False) and hasattr(config, "cache"):
         assert config.cache
@@ -191,7 +191,7 @@ def _node_ids(config: pytest.Config) -> Sequence[str]:
 
 
 def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
-    """Why frameworks are not trained that nobody named on the command line: there is no Python here that has them."""
+    """Why frameworks that the command line does not name are skipped: unsupported, or not installed."""
     places = Places(store=EnvironmentStore(pythons=asked.pythons))
     reasons = {}
     for framework in frameworks:
@@ -199,19 +199,18 @@ def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
         if framework.unsupported:
             reasons[framework.name] = framework.unsupported
         elif not asked.build and not places.ready(framework):
-            reasons[framework.name] = f"{framework.name} is not here: {way_here(framework)}"
+            reasons[framework.name] = not_installed(framework)
     return reasons
 
 
-def way_here(framework: Framework) -> str:
-    """The command that brings a framework."""
-    if framework.environments:
-        return f"dlbench env build {framework.name}"
-    return f"pip install {' '.join(framework.needs)}"
+def not_installed(framework: Framework) -> str:
+    """A sentence with the command that installs a framework."""
+    build, install = f"dlbench env build {framework.name}", f"pip install {' '.join(framework.needs)}"
+    return f"{framework.name} is not installed: {build if framework.environments else install}"
 
 
 def _named_once(axis: str, values: Sequence[Value]) -> Sequence[Value]:
-    """Each value once; two values of one name would share ids and baselines."""
+    """Each value once; two values with one name would share IDs and baselines."""
     named: dict[str, Value] = {}
     for value in values:
         if named.setdefault(value.name, value) != value:
@@ -220,13 +219,13 @@ def _named_once(axis: str, values: Sequence[Value]) -> Sequence[Value]:
 
 
 def _plain(parameter: Any) -> Any:
-    """The value of a pytest.param; its own marks and id give way to those of the cell."""
+    """The value of a pytest.param; the cell's marks and ID replace its own."""
     values = getattr(parameter, "values", None)
     return values[0] if isinstance(values, tuple) else parameter
 
 
 class _Decorators:
-    """Marks of values; cells share their values' decorators, for there may be thousands of cells."""
+    """Marks of values, cached because there may be thousands of cells."""
 
     def __init__(self) -> None:
         self._known: dict[int, list[pytest.MarkDecorator]] = {}
@@ -240,14 +239,14 @@ class _Decorators:
         return self._known[id(value)]
 
 
-def _nothing(axes: Sequence[str], left_out: Sequence[SkippedCell]) -> Any:
-    reasons = "; ".join(sorted({cell.reason for cell in left_out})) or "an axis has no values"
+def _nothing(axes: Sequence[str], skipped: Sequence[SkippedCell]) -> Any:
+    reasons = "; ".join(sorted({cell.reason for cell in skipped})) or "an axis has no values"
     skip = pytest.mark.skip(reason=f"no cell of the matrix is left: {reasons}")
     return pytest.param(*[None] * len(axes), id="nothing-left", marks=skip)
 
 
 def value(request: pytest.FixtureRequest) -> Any:
-    """What the axis fixture of this test stands for."""
+    """The value of an axis fixture."""
     if not hasattr(request, "param"):
         raise pytest.UsageError(
             f"the fixture {request.fixturename!r} is an axis of dlbench; a test that uses it must also use 'dlbench'"

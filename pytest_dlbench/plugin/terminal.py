@@ -1,4 +1,4 @@
-"""The hooks of the process that owns the terminal: it gathers what cases became, wherever they ran, and prints it."""
+"""The hooks of the process that owns the terminal: it collects the results of all cases, and prints them."""
 
 import os
 import sys
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pytest_dlbench.plugin.artifacts import Ended, Published
     from pytest_dlbench.workflows.session import Session
 
-# What pytest-rerunfailures will repeat is a "rerun".
+# pytest-rerunfailures reports a test that it will repeat as "rerun".
 PYTESTS_OWN = ("passed", "failed", "skipped")
 NOTHING = "nothing was trained: no case could run"
 
 
 class Reporter:
-    """Registered once a session; ``progress`` is what running tells its steps to.
+    """Registered once per session; ``progress`` shows the steps of running cases.
 
-    Without a terminal reporter (``-p no:terminal``) it prints nothing but errors, and writes what was asked for.
+    Without a terminal reporter (``-p no:terminal``) it prints only errors, and writes the requested files.
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class Reporter:
     ) -> None:
         self._config, self._terminal, self._options, self._session = config, terminal_reporter, options, session
         self._cases = 0
-        # Read now: while a test's output is captured, standard output is no terminal.
+        # Read now: while pytest captures a test's output, standard output is not a terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
         self._results: list[CaseResult] = []
         self._repeated: list[CaseResult] = []
-        self._told: list[dict[str, Any]] = []
-        self._left_out: list[SkippedCell] = config.stash[SKIPPED]
+        self._reported: list[dict[str, Any]] = []
+        self._skipped: list[SkippedCell] = config.stash[SKIPPED]
         self._journals: set[str] = set()
         self._failures: list[Failure] = []
         self._pytest: pytest.Session | None = None
@@ -55,11 +55,11 @@ class Reporter:
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether lines go to a terminal that somebody looks at: what CI keeps of one are all its lines."""
+        """Whether lines go to an interactive terminal; the log of a CI job keeps every line."""
         return self._is_terminal and not os.environ.get("CI")
 
     def write(self, text: str) -> None:
-        """Write in the middle of a test, past pytest's capture."""
+        """Write during a test, bypassing pytest's capture."""
         if self._terminal is None:
             return
         capture = self._config.pluginmanager.get_plugin("capturemanager")
@@ -70,14 +70,14 @@ class Reporter:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._cases = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
 
-    # First, so that the live line is gone before pytest prints an outcome.
+    # First, to erase the progress line before pytest prints an outcome.
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = getattr(report, "dlbench", None)
-        if told is None:
+        reported = getattr(report, "dlbench", None)
+        if reported is None:
             return
         self._saw_benchmarks = True
-        result = codec.convert(told["result"], CaseResult, report.nodeid) if "result" in told else None
+        result = codec.convert(reported["result"], CaseResult, report.nodeid) if "result" in reported else None
         if isinstance(self.progress, Live):
             self.progress.clear()
             if result and report.when == "call":
@@ -89,27 +89,27 @@ class Reporter:
         if result and report.outcome not in PYTESTS_OWN:
             self._repeated.append(result)
         elif report.when == "call":
-            self._called(report, result, told)
+            self._called(report, result, reported)
 
-    def _called(self, report: pytest.TestReport, result: CaseResult | None, told: dict[str, Any]) -> None:
+    def _called(self, report: pytest.TestReport, result: CaseResult | None, reported: dict[str, Any]) -> None:
         self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped
         if result:
             self._results.append(result)
-            self._told.append(told)
+            self._reported.append(reported)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         output = getattr(node, "workeroutput", {})
         # Every worker of pytest-xdist collects the same matrix.
-        self._left_out = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "left out")
+        self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
 
-    # Around all others: pytest-xdist has heard its workers out then, and pytest has written its summary.
+    # Outermost: by then pytest-xdist's workers have finished, and pytest has written its summary.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         self._pytest = session
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
-            # A matrix with nothing left to run must not look like one that passed.
+            # A matrix with nothing to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         finished = yield
         if self._terminal is None and self._saw_benchmarks:
@@ -125,7 +125,7 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
             return
-        # With --tb=no the last line of dots is still open.
+        # With --tb=no the last line of dots has not ended.
         terminalreporter.ensure_newline()
         terminalreporter.section("dlbench")
         published = self._publish()
@@ -134,10 +134,10 @@ class Reporter:
         for error in published.errors:
             terminalreporter.write_line(f"ERROR: {error}", red=True)
         if not self._ran_some:
-            terminalreporter.write_line(f"ERROR: {NOTHING}, see why above", red=True)
+            terminalreporter.write_line(f"ERROR: {NOTHING}, see the reasons above", red=True)
 
     def _publish(self) -> "Published":
-        # Late, because of rich: every pytest session with this plugin installed would wait for it.
+        # Late: every pytest session with this plugin installed would wait for rich.
         from pytest_dlbench.plugin import artifacts  # noqa: PLC0415
 
         published = artifacts.publish(self._ended(), os.environ)
@@ -153,7 +153,7 @@ class Reporter:
             options=self._options,
             journals=[Path(path) for path in self._written()],
             results=self._results,
-            left_out=self._left_out,
+            skipped=self._skipped,
             failures=self._failures,
             heading=self._heading(),
             metrics=self._metrics,
@@ -175,15 +175,15 @@ class Reporter:
     def _lines(self) -> list[str]:
         from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
 
-        asked = self._options
-        layout = Layout(columns=asked.columns, group_by=asked.group_by, sort=asked.sort, metrics=self._metrics)
-        rows = [tables.row(result, told) for result, told in zip(self._results, self._told, strict=True)]
+        options = self._options
+        layout = Layout(columns=options.columns, group_by=options.group_by, sort=options.sort, metrics=self._metrics)
+        rows = [tables.row(result, reported) for result, reported in zip(self._results, self._reported, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]
-        lines += side_by_side.tables(self._results) if len(asked.threads) > 1 else []
+        lines += side_by_side.tables(self._results) if len(options.threads) > 1 else []
         lines += ranking.lines(self._results)
         lines += terminal.notes(self._results, self._metrics)
-        asks_why = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
-        lines += terminal.left_out(self._left_out, is_listed=bool(asks_why) or not self._ran_some)
+        lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
+        lines += terminal.skipped(self._skipped, is_listed=bool(lists_reasons) or not self._ran_some)
         return [*lines, *terminal.journals(self._written())]
 
 

@@ -1,1 +1,1 @@
-"""Records and verdicts become text; nothing here prints."""
+"""Turns records and verdicts into text; nothing here prints."""

@@ -1,4 +1,4 @@
-"""Failed tests as annotations: GitHub shows them on the lines of the tests."""
+"""Failed tests as annotations, which GitHub shows on the lines of the tests."""
 
 from dataclasses import dataclass
 

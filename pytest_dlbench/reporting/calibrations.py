@@ -1,4 +1,4 @@
-"""A calibration as people read it: what the gate can tell of a case on this machine."""
+"""A calibration as text: what the gate can detect for a case on this machine."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,11 +11,11 @@ CHANGED = (VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED)
 
 
 def lines(found: Calibration, tolerances: Mapping[str, float]) -> Iterator[str]:
-    """The case, what was called changed though nothing was, the tolerances that can be judged, and planted faults."""
+    """The case, its false alarms, the tolerances that can be resolved, and the planted faults."""
     alarms = [verdict.metric for verdict in found.verdicts if verdict.outcome in CHANGED]
     yield found.case.id
-    told = f"called changed: {', '.join(alarms)}" if alarms else "none called changed"
-    yield f"  against itself, {found.pairs} pairs, {len(found.spreads)} metrics: {told}"
+    summary = f"called changed: {', '.join(alarms)}" if alarms else "none called changed"
+    yield f"  against itself, {found.pairs} pairs, {len(found.spreads)} metrics: {summary}"
     yield f"  {'metric':<17}{'pairs differ by':>16}{'tolerance from':>16}{'yours':>8}{'false alarms *':>16}"
     for name, spread in found.spreads.items():
         yours = amount(name, tolerances[name]) if name in tolerances else "–"
@@ -29,12 +29,12 @@ def lines(found: Calibration, tolerances: Mapping[str, float]) -> Iterator[str]:
 
 
 def is_too_narrow(found: Calibration, name: str, tolerances: Mapping[str, float]) -> bool:
-    """Whether a tolerance is below what can be judged."""
+    """Whether a tolerance is below what can be resolved."""
     return name in tolerances and limit(METRICS[name], tolerances[name]) < limit(METRICS[name], found.smallest[name])
 
 
 def amount(metric: str, tolerance: float) -> str:
-    """A tolerance as it is typed, to a tenth, rounded up."""
+    """A tolerance as it is typed, rounded up to one decimal."""
     is_points = METRICS[metric].kind == "points"
     tenths = -int(-10 * (tolerance if is_points else 100 * tolerance) // 1)
     return f"{tenths / 10:g}{'pp' if is_points else '%'}"
@@ -51,5 +51,5 @@ def _fault(fault: Fault) -> str:
     if fault.verdict is None:
         return f"{fault.outcome:<14}{fault.pairs:>5}  {fault.reason}"
     verdict = fault.verdict
-    told = f"{verdict.metric}, {figures.change(verdict)} at a tolerance of {figures.tolerance(verdict)}"
-    return f"{fault.outcome:<14}{fault.pairs:>5}  {told}"
+    shown = f"{verdict.metric}, {figures.change(verdict)} at a tolerance of {figures.tolerance(verdict)}"
+    return f"{fault.outcome:<14}{fault.pairs:>5}  {shown}"

@@ -1,4 +1,4 @@
-"""Why the figures of a case may mislead, one sentence each."""
+"""Why the figures of a case may mislead, one sentence per reason."""
 
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
@@ -10,24 +10,24 @@ from pytest_dlbench.reporting import figures
 
 
 def warnings(result: CaseResult, metrics: Metrics = METRICS) -> tuple[str, ...]:
-    """All of a case; those of a file that is older than the data as they are written there."""
+    """All warnings of a case; files from before cautions were data have them as text."""
     return tuple(sentences(result.cautions, metrics)) if result.cautions else result.warnings
 
 
 def sentences(cautions: Sequence[of.Caution], metrics: Metrics = METRICS) -> Iterator[str]:
-    """One for each, and one for each metric whose tolerance is too tight."""
+    """One sentence per caution, and one per metric whose tolerance is too tight."""
     for caution in cautions:
         yield from _sentences(caution, metrics)
 
 
 def judges(reason: of.ToleranceTooTight) -> str:
-    """What would judge a tolerance."""
+    """What cannot resolve a tolerance."""
     return "the stored sessions" if reason.pairs is None else f"{reason.pairs} pairs"
 
 
 @singledispatch
 def _sentences(caution: object, _: Metrics) -> Iterator[str]:
-    raise TypeError(f"there are no words for {type(caution).__name__}")
+    raise TypeError(f"no sentence for {type(caution).__name__}")
 
 
 @_sentences.register
@@ -39,54 +39,54 @@ def _invalid_runs(caution: of.InvalidRuns, _: Metrics) -> Iterator[str]:
 def _neighbours(caution: of.Neighbours, _: Metrics) -> Iterator[str]:
     yield (
         f"other processes on this machine used {caution.cpus:.1f} CPUs while {caution.disturbed} of {caution.runs} runs"
-        " trained: they influenced the times"
+        " trained: they affected the times"
     )
 
 
 @_sentences.register
 def _steps_excluded(caution: of.StepsExcluded, _: Metrics) -> Iterator[str]:
     yield (
-        f"{caution.steps} steps of {caution.runs} runs are excluded from the step times: other processes left the"
-        " machine no processor free"
+        f"{caution.steps} steps of {caution.runs} runs are excluded from the step times: other processes left no"
+        " processor free"
     )
 
 
 @_sentences.register
 def _uneven_compilation(caution: of.UnevenCompilation, _: Metrics) -> Iterator[str]:
     yield (
-        f"{caution.cold} of {caution.runs} runs compiled what the others found compiled: their first steps cannot be"
-        " compared with each other"
+        f"{caution.cold} of {caution.runs} runs compiled what the others found in the cache: their first steps are not"
+        " comparable"
     )
 
 
 @_sentences.register
 def _never_steady(caution: of.NeverSteady, _: Metrics) -> Iterator[str]:
     yield (
-        f"{caution.unsteady} of {caution.runs} runs never became steady: their steps were still getting faster or"
-        " slower"
+        f"{caution.unsteady} of {caution.runs} runs never reached a steady state: their steps were still getting faster"
+        " or slower"
     )
 
 
 @_sentences.register
 def _page_faults(caution: of.PageFaults, _: Metrics) -> Iterator[str]:
-    yield (f"{caution.per_step:,.0f} page faults per step: much of what is measured is getting memory from the kernel")
+    yield f"{caution.per_step:,.0f} page faults per step: much of the measured time is the kernel's, allocating memory"
 
 
 @_sentences.register
 def _survivors(caution: of.Survivors, _: Metrics) -> Iterator[str]:
-    yield f"workers left processes running, which were ended: {', '.join(caution.names)}"
+    yield f"workers left processes running, which were terminated: {', '.join(caution.names)}"
 
 
 @_sentences.register
 def _target_missed(caution: of.TargetMissed, _: Metrics) -> Iterator[str]:
     trained = f"{caution.seconds:.3g} s, or {caution.epochs:.3g} epochs"
     missed = f"{caution.missed} of {caution.runs} runs did not reach an accuracy of {100 * caution.target:g} %"
-    yield f"{missed}: their time to it is longer than the {trained}, that they were trained"
+    yield f"{missed}: their time to it is longer than {trained}, after which training ended"
 
 
 @_sentences.register
 def _too_tight(caution: of.ToleranceTooTight, metrics: Metrics) -> Iterator[str]:
-    """Tolerances that nobody asked for: these metrics may stay inconclusive."""
+    """Default tolerances: these metrics may stay inconclusive."""
     for one in caution.metrics:
         least = figures.enough(one.metric, one.smallest, metrics)
-        yield f"{one.metric}: {judges(caution)} on this machine resolve no less than {least}, more than its tolerance"
+        yield f"{one.metric}: {judges(caution)} on this machine resolve no change below {least}, above its tolerance"

@@ -1,4 +1,4 @@
-"""Commands that are suggested, as somebody would type them into a shell."""
+"""Suggested commands, quoted for a shell."""
 
 import shlex
 
@@ -7,26 +7,26 @@ from pytest_dlbench.records import Case
 from pytest_dlbench.records.reasons import InPairs, MoveReference, Repeat
 from pytest_dlbench.reporting import figures
 
-# What says which cells, or stands for one side only: pairs name all of it themselves.
+# Options that select cells or apply to one side: the command for pairs sets them itself.
 OF_ONE_SIDE = ("--dlbench-frameworks", "--dlbench-ab", "--dlbench-runs", "--dlbench-baselines", "--dlbench-build")
 DEFAULT_BASELINES = "baselines"
 
 
 def again(repeat: Repeat) -> str:
-    """Runs the same case again."""
+    """The command that runs the same case again."""
     return shlex.join(["pytest", repeat.node, *repeat.flags])
 
 
 def accept(repeat: Repeat, reason: str = "why the new figure is right") -> str:
-    """Runs the same case again, and makes its figures the baseline."""
+    """The command that runs the same case again and makes its figures the baseline."""
     return f'{again(repeat)} --dlbench-save --dlbench-reason "{reason}"'
 
 
 def in_pairs(case: Case, repeat: Repeat, pairs: InPairs, metrics: Metrics) -> str:
-    """Runs the case in pairs: the version of its baseline, and the one of now."""
+    """The command that runs the case in pairs: the baseline's version and the current one."""
     cells = {"models": case.model, "datasets": case.dataset, "devices": case.device}
     flags = [f"--dlbench-{axis}={value}" for axis, value in cells.items()]
-    # Requirements files may pin further frameworks.
+    # Requirements files may pin other frameworks too.
     flags += [] if pairs.versions else [f"--dlbench-frameworks={pairs.framework}"]
     amounts = {name: figures.amount(name, value, metrics) for name, value in pairs.tolerances.items()}
     flags += [f"--dlbench-tolerance={name}:{amount}" for name, amount in amounts.items()]
@@ -37,6 +37,6 @@ def in_pairs(case: Case, repeat: Repeat, pairs: InPairs, metrics: Metrics) -> st
 
 
 def move_reference(case: Case, move: MoveReference) -> str:
-    """Makes the newest session the reference session."""
+    """The command that makes the newest session the reference session."""
     elsewhere = [] if move.baselines == DEFAULT_BASELINES else ["--baselines", move.baselines]
     return shlex.join(["dlbench", "baseline", "anchor", case.id, "--last", *elsewhere])

@@ -1,4 +1,4 @@
-"""What would run, as a table: one row a case, and the sum."""
+"""What would run, as a table: one row per case, and the total."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ RUNS = "runs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One case as far as it is known; ``runs`` is 0 where it would not run, ``seconds`` are those of all its runs.
+    """One case, as far as it is known without running it.
 
-    ``state`` is RUNS, or says why not.
+    ``runs`` is 0 if it would not run, ``seconds`` is the time of all its runs. ``state`` begins with RUNS, or says why
+    the case would not run.
     """
 
     case: str
@@ -28,13 +29,13 @@ class Row:
     is_measured: bool = False
 
 
-def table(rows: Sequence[Row], left_out: Iterable[SkippedCell], *, is_verbose: bool) -> list[str]:
-    """The rows, what is left out (each cell where it is verbose, else counted by reason), and the sum."""
-    left = list(left_out)
-    shown = [*rows, *(Row(case=cell.id, state=f"left out: {cell.reason}") for cell in left if is_verbose)]
+def table(rows: Sequence[Row], skipped: Iterable[SkippedCell], *, is_verbose: bool) -> list[str]:
+    """The rows, the skipped cells (each one if verbose, else counted by reason), and the total."""
+    cells = list(skipped)
+    shown = [*rows, *(Row(case=cell.id, state=f"skipped: {cell.reason}") for cell in cells if is_verbose)]
     lines = ["", *_grid(shown), ""] if shown else []
-    lines += [] if is_verbose else terminal.left_out(left, is_listed=True)
-    return [*lines, _sum(rows)]
+    lines += [] if is_verbose else terminal.skipped(cells, is_listed=True)
+    return [*lines, _total(rows)]
 
 
 def _grid(rows: Iterable[Row]) -> list[str]:
@@ -63,22 +64,22 @@ def _count(number: int | None) -> str:
 
 
 def _time(seconds: float, *, is_measured: bool) -> str:
-    """An estimate is marked."""
+    """Estimates are marked with ~."""
     return f"{'' if is_measured else '~'}{figures.duration(seconds)}"
 
 
-def _sum(rows: Sequence[Row]) -> str:
+def _total(rows: Sequence[Row]) -> str:
     running = [row for row in rows if row.state.startswith(RUNS)]
     timed = [row for row in running if row.seconds is not None]
     measured = sum(row.is_measured for row in timed)
     seconds = sum(row.seconds or 0.0 for row in timed)
-    parts = [f"{measured} by the journals"] if measured else []
+    parts = [f"{measured} from the journals"] if measured else []
     parts += [f"{len(timed) - measured} estimated"] if measured < len(timed) else []
     parts += [f"{len(running) - len(timed)} of unknown length"] if len(timed) < len(running) else []
     if not running:
-        return "in all: nothing would run"
-    told = (_many(len(running), "case"), _many(sum(row.runs for row in running), "run"))
-    return f"in all: {', '.join(told)}, {_time(seconds, is_measured=measured == len(running))} ({', '.join(parts)})"
+        return "total: nothing to run"
+    counts = (_many(len(running), "case"), _many(sum(row.runs for row in running), "run"))
+    return f"total: {', '.join(counts)}, {_time(seconds, is_measured=measured == len(running))} ({', '.join(parts)})"
 
 
 def _many(number: int, what: str) -> str:

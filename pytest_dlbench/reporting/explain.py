@@ -1,6 +1,6 @@
-"""Why a case is what it is, and what to do: paragraphs made from reasons, and the plain text that a test fails with.
+"""Why a case has its outcome, and what to do about it: reasons as paragraphs, and as the text that a test fails with.
 
-The terminal and JUnit show the text; GitHub's summary and the page have the paragraphs in their own markup.
+The terminal and JUnit show the text; GitHub's summary and the page put the paragraphs into their own markup.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,24 +15,22 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, OperatorTime, Pairin
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import cautions, commands, figures
 
-WAY_OUT = (
-    "five or more sessions in the baseline (--dlbench-save) show how much sessions vary, --dlbench-runs N narrows what"
-    " runs vary by; --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
+REMEDY = (
+    "five or more sessions in the baseline (--dlbench-save) show how much sessions vary, --dlbench-runs N averages out"
+    " the variation of runs; --dlbench-ab needs no baseline; or widen --dlbench-tolerance"
 )
-WAY_OUT_OF_PAIRS = (
-    "--dlbench-max-runs N and a longer --dlbench-budget allow more pairs; --dlbench-tolerance can be wider"
-)
-SURE_WAY_OUT = (
-    "sessions of this machine vary by too much: --dlbench-ab needs no baseline; --dlbench-tolerance can be wider"
+REMEDY_FOR_PAIRS = "--dlbench-max-runs N and a longer --dlbench-budget allow more pairs; or widen --dlbench-tolerance"
+REMEDY_IF_SESSIONS_VARY = (
+    "sessions of this machine vary too much: --dlbench-ab needs no baseline; or widen --dlbench-tolerance"
 )
 CHANGED = {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """A sentence, or the heading of a list; with a ``command``, what that is for.
+    """A sentence, or the heading of a list; with a ``command``, the purpose of that.
 
-    ``quoted`` are lines that somebody else wrote, such as a traceback, ``log`` those that a worker printed.
+    ``quoted`` are lines of another source, such as a traceback, ``log`` those that a worker printed.
     """
 
     text: str
@@ -44,20 +42,20 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a reason is about: a case, if it is one that speaks of the verdicts of its case, and the known metrics."""
+    """What a reason is about: the known metrics and, if the reason refers to verdicts, the case."""
 
     case: CaseResult | None = None
     metrics: Metrics = field(default_factory=lambda: METRICS)
 
     @property
     def result(self) -> CaseResult:
-        """The case; there must be one."""
+        """The case, which must be known."""
         assert self.case is not None
         return self.case
 
 
 def paragraphs(result: CaseResult, metrics: Metrics = METRICS) -> tuple[Paragraph, ...]:
-    """Everything that there is to say about a case; of a file that is older than reasons, what is written there."""
+    """All reasons of a case; files from before reasons were data have a message instead."""
     if not result.reasons:
         return (_quoted(result.message),) if result.message else ()
     subject = Subject(case=result, metrics=metrics)
@@ -70,19 +68,19 @@ def message(result: CaseResult, metrics: Metrics = METRICS) -> str:
 
 
 def kinds(result: CaseResult) -> str:
-    """Which reasons there are, by the names that they have in JSON: ``saved compared``."""
+    """The kinds of reasons by their names in JSON: ``saved compared``."""
     return " ".join(str(type(reason).__struct_config__.tag) for reason in result.reasons)
 
 
 def settled_by(result: CaseResult, metrics: Metrics = METRICS) -> str:
-    """The command that would settle what is suspect; empty where nothing is."""
+    """The command that would settle a suspicion; empty without one."""
     compared = (reason for reason in result.reasons if isinstance(reason, of.Compared))
     found = (commands.in_pairs(result.case, one.again, one.pairs, metrics) for one in compared if one.pairs)
     return next(found, result.settled_by)
 
 
 def rendered(result: CaseResult, metrics: Metrics = METRICS) -> CaseResult:
-    """The case with its texts alongside the data, for readers that make no sentences of their own."""
+    """The case with its texts alongside the data, for readers that do not render reasons themselves."""
     return replace(
         result,
         message=message(result, metrics),
@@ -92,19 +90,19 @@ def rendered(result: CaseResult, metrics: Metrics = METRICS) -> CaseResult:
 
 
 def text(reason: of.Reason | of.NotPlanted) -> str:
-    """A reason on its own, as plain text; not one that speaks of the verdicts of its case."""
+    """A reason on its own, as plain text; it must not refer to the verdicts of a case."""
     return _text(_explained(reason, Subject()))
 
 
 def brief(reason: of.Reason | of.NotPlanted) -> str:
-    """The same in one line: what it begins with, and the last line of somebody else's, which often says why."""
+    """The same in one line: its beginning, and the last quoted line, which often says why."""
     first, *others = _explained(reason, Subject())
     quoted = [line.strip() for one in (first, *others) for line in (*one.quoted, *one.log) if line.strip()]
     return " ".join([first.text, *(["; ".join(first.items)] if first.items else []), *quoted[-1:]])
 
 
 def error(raised: DlbenchError, metrics: Metrics = METRICS) -> str:
-    """What a user reads of an error, which may carry a reason."""
+    """The text of an error, which may carry a reason."""
     match raised:
         case of.ToleranceTooTightError():
             return too_tight(raised.case, raised.reason, metrics)
@@ -115,7 +113,8 @@ def error(raised: DlbenchError, metrics: Metrics = METRICS) -> str:
             return f"{differently};\n  give them labels: dlbench.train(..., label='big-batch')"
         case of.OtherGoldenError(case=case, differences=differences):
             lines = [f"  {difference(one)}" for one in differences]
-            return "\n".join([f"{case}: the golden losses are of something else:", *lines, "  make new golden losses"])
+            heading = f"{case}: the golden losses were made under different conditions:"
+            return "\n".join([heading, *lines, "  make new golden losses"])
         case _:
             return str(raised)
 
@@ -132,14 +131,14 @@ def _lines(paragraph: Paragraph) -> Iterator[str]:
 
 
 def _quoted(message: str, before: str = "") -> Paragraph:
-    """Words of somebody else, which may be several lines."""
+    """Text of another source, which may have several lines."""
     first, *others = message.split("\n")
     return Paragraph(text=f"{before}{first}", quoted=tuple(others))
 
 
 @singledispatch
 def _explained(reason: object, _: Subject) -> Iterator[Paragraph]:
-    raise TypeError(f"there are no words for {type(reason).__name__}")
+    raise TypeError(f"no text for {type(reason).__name__}")
 
 
 # Compared with a baseline
@@ -154,7 +153,7 @@ def _saved(reason: of.Saved, _: Subject) -> Iterator[Paragraph]:
 @_explained.register
 def _no_baseline(reason: of.NoBaseline, _: Subject) -> Iterator[Paragraph]:
     elsewhere = (
-        f" for {reason.machine}, only for {', '.join(reason.others)}: figures of other machines say nothing here"
+        f" for {reason.machine}, only for {', '.join(reason.others)}: figures of other machines cannot be compared"
     )
     yield Paragraph(text=f"no baseline{elsewhere if reason.others else ''}")
     yield Paragraph(text="to save one", command=commands.accept(reason.again, "first baseline"))
@@ -171,7 +170,7 @@ def _incomparable(reason: of.Incomparable, _: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _compared(reason: of.Compared, subject: Subject) -> Iterator[Paragraph]:
-    """Every metric against its baseline and reference session, what changed in between, and what to do."""
+    """Every metric against its baseline and reference session, what changed since then, and what to do."""
     result, metrics = subject.result, subject.metrics
     verdicts = [verdict for verdict in result.verdicts if not _is_absolute(verdict, metrics)]
     earlier = f" and {sessions(reason.sessions - 1)} before it" if reason.sessions > 1 else ""
@@ -214,22 +213,22 @@ def _undecided(verdicts: Sequence[Verdict], runs: int) -> Paragraph:
     names = ", ".join(verdict.metric for verdict in undecided)
     stored = max(verdict.sessions for verdict in undecided)
     known = f"{sessions(stored)} then" if stored else "the runs then"
-    # Sessions that are known to vary by much are not brought together by more of them.
-    way_out = SURE_WAY_OUT if stored >= KNOWN_SESSIONS else WAY_OUT
+    # More sessions do not help if sessions are known to vary a lot.
+    remedy = REMEDY_IF_SESSIONS_VARY if stored >= KNOWN_SESSIONS else REMEDY
     text = f"inconclusive ({names}): {known} and {runs} runs now cannot resolve the tolerance"
-    return Paragraph(text=text, items=(way_out,))
+    return Paragraph(text=text, items=(remedy,))
 
 
 def _suspected(verdicts: Sequence[Verdict]) -> str:
-    """Why it is no more than a suspicion."""
+    """Why it is only a suspicion."""
     few = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.SUSPECT]
     if few:
         names, known = ", ".join(verdict.metric for verdict in few), sessions(few[0].sessions)
         return (
-            f"suspect ({names}): {known} cannot show how much sessions of this machine vary anyway;"
+            f"suspect ({names}): {known} cannot show how much sessions of this machine vary;"
             f" {KNOWN_SESSIONS} or more do (--dlbench-save)"
         )
-    return "suspect: the newest sessions alone do not show it, the reference session or the drift does"
+    return "suspect: not visible against the newest sessions, only against the reference session or as drift"
 
 
 @_explained.register
@@ -238,7 +237,7 @@ def _leaking(_: of.Leaking, subject: Subject) -> Iterator[Paragraph]:
         if verdict.metric == "leak":
             yield Paragraph(
                 text=line(verdict, subject.metrics),
-                items=("the resident set grows with the steps, whatever the baseline shows",),
+                items=("resident memory grows with the steps, whatever the baseline shows",),
             )
 
 
@@ -247,13 +246,13 @@ def _leaking(_: of.Leaking, subject: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
-    """Every metric, which phases of a run changed, and how the two sides differ."""
+    """Every metric, the phases of a run that changed, and how the two sides differ."""
     result = subject.result
     pairing = result.pairing
     assert pairing is not None
     passes = f"{pairing.screened} pairs"
     if pairing.confirmed:
-        passes += f", and {pairing.confirmed} fresh ones to confirm what those did not clear"
+        passes += f", and {pairing.confirmed} fresh ones to confirm what those flagged"
     heading = f"compared with {pairing.old.framework} in {passes}{_spread(pairing)}:"
     lines = (
         *_verdicts(result.verdicts, subject.metrics),
@@ -261,7 +260,7 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
         *_open(pairing, result.verdicts),
     )
     yield Paragraph(text=heading, items=lines)
-    yield Paragraph(text="what takes a different time:", items=tuple(map(_phase, reason.phases)) or ("nothing",))
+    yield Paragraph(text="phases that take longer or shorter:", items=tuple(map(_phase, reason.phases)) or ("nothing",))
     differences = tuple(map(difference, reason.versions)) or ("nothing",)
     yield Paragraph(text="what differs between baseline and candidate:", items=differences)
     yield Paragraph(text="to run it again", command=commands.again(reason.again))
@@ -275,7 +274,7 @@ def _spread(pairing: Pairing) -> str:
 
 
 def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What is reported and not judged."""
+    """What is reported but not judged."""
     if reason.stall:
         yield _stall(reason.stall, {verdict.metric: verdict.outcome for verdict in verdicts})
     if reason.time_to_target:
@@ -289,10 +288,10 @@ def _open(pairing: Pairing, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _stall(kind: str, found: Mapping[str, VerdictOutcome]) -> str:
-    both = f"the usual step {found['step_time_median']}, the fastest tenth {found['step_time']}"
+    both = f"the median step {found['step_time_median']}, the 10 % quantile {found['step_time']}"
     if kind == "worse":
-        return f"a stall: {both}; something now delays some of the steps"
-    return f"less of a stall: {both}; fewer of the steps are delayed"
+        return f"a stall: {both}; something now delays some steps"
+    return f"less of a stall: {both}; fewer steps are delayed"
 
 
 def _time_to_target(times: of.TimeToTarget) -> str:
@@ -363,7 +362,7 @@ def _no_dropout(reason: of.NoDropout, _: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _unfinished(reason: of.Unfinished, _: Subject) -> Iterator[Paragraph]:
-    """With the worker's last words."""
+    """With the worker's last output."""
     if reason.side:
         framework = f", {reason.framework}," if reason.framework else ""
         yield Paragraph(text=f"the {reason.side}{framework} did not finish ({reason.outcome}):")
@@ -382,7 +381,7 @@ def _diverged(reason: of.Diverged, _: Subject) -> Iterator[Paragraph]:
         f" {reason.candidate} of {reason.candidate_runs} of the candidate"
     )
     if reason.chance is not None:
-        counts += f": the probability of so many more, or of even more, by chance is {100 * reason.chance:.2g}%"
+        counts += f": the probability of at least this many more by chance is {100 * reason.chance:.2g}%"
     yield Paragraph(text=counts)
 
 
@@ -394,36 +393,36 @@ def _invalid(reason: of.Invalid, _: Subject) -> Iterator[Paragraph]:
         for run in reason.runs
         for problem in run.reasons
     )
-    yield Paragraph(text=f"invalid{repeated}; not compared, and not saved:", items=lines)
-    allowed = "--dlbench-allow invalid (of dlbench's commands: --allow invalid) keeps such runs, marked"
-    yield Paragraph(text=f"dlbench doctor says what to do about the machine; {allowed}")
+    yield Paragraph(text=f"invalid{repeated}; neither compared nor saved:", items=lines)
+    allowed = "--dlbench-allow invalid (in dlbench's commands: --allow invalid) keeps such runs, marked"
+    yield Paragraph(text=f"dlbench doctor says how to quiet the machine; {allowed}")
 
 
 def too_tight(case: str, reason: of.ToleranceTooTight, metrics: Metrics = METRICS) -> str:
-    """Tolerances that cannot be judged, and the smallest that can."""
+    """Tolerances that cannot be resolved, and the smallest that can."""
     lines = [f"{case}: tolerance too tight: {cautions.judges(reason)} cannot resolve it:"]
     for one in reason.metrics:
         asked, least = figures.amount(one.metric, one.asked, metrics), figures.enough(one.metric, one.smallest, metrics)
         smallest = f"the minimum detectable change is {least} (90 % power), {_basis(reason)}"
-        lines.append(f"  {one.metric}: {asked} is asked for, {smallest}")
+        lines.append(f"  {one.metric}: {asked} was requested, {smallest}")
     enough = {one.metric: figures.enough(one.metric, one.smallest, metrics) for one in reason.metrics}
     wider = [f"--dlbench-tolerance={name}:{amount}" for name, amount in enough.items()]
-    return "\n".join([*lines, f"  a tolerance that can be judged: {' '.join(wider)}"])
+    return "\n".join([*lines, f"  tolerances that can be resolved: {' '.join(wider)}"])
 
 
 def _basis(reason: of.ToleranceTooTight) -> str:
     match reason.basis:
         case "sessions":
-            return "as sessions and runs vary here; --dlbench-ab or more runs may resolve less"
+            return "given how sessions and runs vary here; --dlbench-ab or more runs may resolve less"
         case "runs":
-            return f"as {reason.reference_runs} consecutive runs vary here"
+            return f"given how {reason.reference_runs} consecutive runs vary here"
         case "calibration":
-            return "as runs varied in dlbench calibrate"
+            return "given how runs varied in dlbench calibrate"
         case "any":
             return "on any machine"
 
 
-# Lines that stand in other texts, too
+# Lines that other texts use
 
 
 def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
@@ -445,7 +444,7 @@ def sessions(count: int) -> str:
 
 
 def deciding(result: CaseResult, metrics: Metrics = METRICS) -> list[str]:
-    """What made the outcome of a case, a line each; nothing where it was not compared."""
+    """The metrics that decided the outcome of a case, a line each; none if it was not compared."""
     decisive = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
     found = list(_verdicts(decisive, metrics))
     if result.outcome is CaseOutcome.SUSPECT:
@@ -461,7 +460,7 @@ def added_up(since_reference: Sequence[Verdict], metrics: Metrics = METRICS) -> 
 
 def drifted(drifting: Mapping[str, int], metrics: Metrics = METRICS) -> list[str]:
     """Metrics that drifted, a line each."""
-    advice = "too little to be seen in one; see dlbench history"
+    advice = "too little per session to notice; see dlbench history"
     return [
         f"{metric} has drifted {_worse(metric, metrics)} for {sessions(count)}, {advice}"
         for metric, count in drifting.items()
@@ -470,5 +469,5 @@ def drifted(drifting: Mapping[str, int], metrics: Metrics = METRICS) -> list[str
 
 def _worse(metric: str, metrics: Metrics) -> str:
     if metric not in metrics:
-        return "to the worse"
+        return "for the worse"
     return "up" if metrics[metric].better == "lower" else "down"

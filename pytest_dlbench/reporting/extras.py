@@ -1,15 +1,15 @@
-"""What an extra of the distribution brings: asked for before hours of work, not behind them."""
+"""Whether the packages of an extra are installed, checked before hours of work instead of after them."""
 
 from importlib.util import find_spec
 
 from pytest_dlbench.errors import OptionError
 
-# Modules and the packages that they come in.
+# Modules and their packages.
 REPORT = {"altair": "altair", "jinja2": "jinja2", "vl_convert": "vl-convert-python"}
 
 
 def require_report(asked: str) -> None:
-    """Raise OptionError, saying what to install, where a report could not be written; ``asked`` is what asked."""
+    """Raise OptionError with what to install if reports cannot be written; ``asked`` is the option or command."""
     if missing := [package for module, package in REPORT.items() if find_spec(module) is None]:
-        told = " and ".join(missing)
-        raise OptionError(f'{asked}: needs {told}, not installed here: pip install "pytest-dlbench[report]"')
+        packages = " and ".join(missing)
+        raise OptionError(f'{asked} needs {packages}: pip install "pytest-dlbench[report]"')

@@ -1,4 +1,4 @@
-"""Figures as people read them: three digits, a unit."""
+"""Figures as text: three significant digits and a unit."""
 
 import math
 
@@ -7,26 +7,26 @@ from pytest_dlbench.records import Verdict
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, never in powers of ten."""
+    """A number with this many significant digits, without an exponent."""
     if not value or not math.isfinite(value):
         return f"{value:.0f}"
-    # Rounded before it is measured: 9.996 has one digit before the point, 10.0 has two.
+    # Rounded before its digits are counted: 9.996 has one before the point, 10.0 has two.
     rounded = float(f"{value:.{digits - 1}e}")
     places = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{value:,.{max(0, places)}f}"
 
 
 def seconds(value: float) -> str:
-    """A time in the unit that suits it."""
+    """A time in µs, ms or s."""
     for limit, unit, factor in ((1e-3, "µs", 1e6), (1.0, "ms", 1e3)):
-        # As it will be shown: 0.99996 ms is 1.00 ms, and not 1,000 µs.
+        # Compared as it will be shown: 0.99996 ms is 1.00 ms, not 1,000 µs.
         if float(f"{abs(value):.2e}") < limit:
             return f"{significant(value * factor)} {unit}"
     return f"{significant(value)} s"
 
 
 def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
-    """A metric's value with its unit; of a metric that a hook brought elsewhere the unit is not known."""
+    """A metric's value with its unit, which is unknown for metrics of hooks that are not installed."""
     match metrics[metric].unit if metric in metrics else "":
         case "s":
             return seconds(value)
@@ -39,7 +39,7 @@ def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
 
 
 def cell(metric: str, value: float, metrics: Metrics = METRICS) -> str:
-    """The same below the metric's heading: without the unit where that has it."""
+    """The same for a table cell: without the unit if the heading has it."""
     form = metrics[metric].cell if metric in metrics else ""
     return format(value, form) if form else figure(metric, value, metrics)
 
@@ -73,7 +73,7 @@ def tolerance(verdict: Verdict, metrics: Metrics = METRICS) -> str:
 
 
 def amount(metric: str, tolerance: float, metrics: Metrics = METRICS) -> str:
-    """The same of a metric that is not judged yet."""
+    """The same for a metric without a verdict."""
     match _kind(metric, metrics):
         case "points":
             return f"{tolerance:g}pp"
@@ -88,18 +88,18 @@ def enough(metric: str, value: float, metrics: Metrics = METRICS) -> str:
     scale, unit = {"points": (1, "pp"), "ratio": (100, "%")}.get(_kind(metric, metrics), (1, ""))
     shown = scale * value
     step = 10.0 ** (math.floor(math.log10(shown)) - 1)
-    # What has two digits already stays as it is, in spite of binary fractions.
+    # A value with two digits must not be rounded up because of binary fractions.
     rounded = step * math.ceil(shown / step - 1e-6)
     return f"{rounded:.12g}{unit}"
 
 
 def _kind(metric: str, metrics: Metrics) -> str:
-    """How changes of a metric are measured; empty for one of a hook that is not installed here."""
+    """How changes of a metric are measured; empty for metrics of hooks that are not installed."""
     return metrics[metric].kind if metric in metrics else ""
 
 
 def count(value: int) -> str:
-    """A number of things in thousands (K), millions (M) or milliards (G): ``2.29 M``; exact below a thousand."""
+    """A count in thousands (K), millions (M) or billions (G): ``2.29 M``; exact below a thousand."""
     for limit, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
         if value >= limit:
             return f"{significant(value / limit)} {unit}"
@@ -107,7 +107,7 @@ def count(value: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something takes that people wait for, to the second."""
+    """A waiting time, to the second; from an hour on, to the minute."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -6,7 +6,7 @@ from pytest_dlbench.reporting import explain
 
 
 def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str, object]]:
-    """Name and value of each: the case, the outcome and its reasons, every figure, and all that a comparison found."""
+    """Names and values: the case, the outcome and its reasons, every figure, and every verdict."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
     found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]

@@ -1,4 +1,4 @@
-"""The last line of a session: what became of its cases, and how much of the budget of false alarms that took."""
+"""The last line of a session: the outcomes of its cases, and how much of the false-alarm budget is used."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseOutcome, CaseResult
 
-# What a reader must see first.
+# In the order of the counts.
 WORST_FIRST = (
     CaseOutcome.REGRESSED,
     *(outcome for outcome in CaseOutcome if outcome not in (CaseOutcome.REGRESSED, CaseOutcome.PASSED)),
@@ -26,22 +26,22 @@ def line(
     repeated: Sequence[CaseResult] = (),
     metrics: Metrics = METRICS,
 ) -> str:
-    """The counts, and what may be a false alarm: ``budget`` is the share of sessions that --dlbench-false-alarms has.
+    """The counts, and the false-alarm rate: ``budget`` is the share of sessions that --dlbench-false-alarms allows.
 
-    Pairs spend of it what their confirmations may err with. What was compared with a stored baseline is judged each by
-    itself, and is counted apart. What another attempt ``repeated`` is not counted; it was judged all the same.
+    The confirmations of paired runs share the budget. Metrics compared with a stored baseline are judged one by one,
+    and counted separately. ``repeated`` are attempts that a rerun replaced: they are judged, but not counted as cases.
     """
-    from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - of NumPy
+    from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - imports NumPy
 
     judged = (*results, *repeated)
     spent = sum(result.pairing.alpha for result in judged if result.pairing)
     spending = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
-    if stored := sum(_held(result, metrics) for result in judged if not result.pairing):
+    if stored := sum(_compared(result, metrics) for result in judged if not result.pairing):
         spending += f", {stored} metrics compared with baselines (α ≤ {_percent(ALPHA)} each)"
     return f"dlbench: {counts(results)}; {spending}"
 
 
-def _held(result: CaseResult, metrics: Metrics) -> int:
+def _compared(result: CaseResult, metrics: Metrics) -> int:
     return sum(not metrics[verdict.metric].is_absolute for verdict in result.verdicts)
 
 

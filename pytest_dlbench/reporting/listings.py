@@ -15,7 +15,7 @@ from pytest_dlbench.storing import Damage, Entry
 
 
 def models(networks: Iterable[Network]) -> list[str]:
-    """One row a model."""
+    """One row per model."""
     grid = terminal.grid("model", "sources", right=("input", "parameters", "multiply-adds", "network"))
     for network in networks:
         model = network.model
@@ -25,7 +25,7 @@ def models(networks: Iterable[Network]) -> list[str]:
 
 
 def layers(network: Network) -> list[str]:
-    """One row a layer, and the totals."""
+    """One row per layer, and the totals."""
     grid = terminal.grid("layer", "definition", right=("output", "parameters", "multiply-adds"))
     for placed in network.layers:
         parameters = sum(prod(parameter.shape) for parameter in placed.inferred.parameters)
@@ -38,7 +38,7 @@ def layers(network: Network) -> list[str]:
 def environments(
     rows: Iterable[tuple[Environment, Sequence[str], Built | str]], others: Mapping[str, Built | None]
 ) -> list[str]:
-    """One row a declared environment, and what else lies in their folder."""
+    """One row per declared environment, and whatever else is in their folder."""
     grid = terminal.grid("environment", "frameworks", "state", right=("Python", "size"))
     for environment, frameworks, state in rows:
         size = f"{state.bytes / 2**20:,.0f} MiB" if isinstance(state, Built) else ""
@@ -51,7 +51,7 @@ def environments(
 
 
 def datasets(rows: Iterable[tuple[Dataset, str]], others: Iterable[tuple[Source, str]]) -> list[str]:
-    """One row a data set, and one for files that nothing trains on yet."""
+    """One row per data set, and one for files that no data set uses yet."""
     grid = terminal.grid("data set", "state", "labels", right=("shape", "classes", "vocabulary", "train", "test"))
     for dataset, state in rows:
         vocabulary = f"{dataset.vocabulary:,}" if dataset.vocabulary else ""
@@ -64,7 +64,7 @@ def datasets(rows: Iterable[tuple[Dataset, str]], others: Iterable[tuple[Source,
 
 
 def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
-    """The judged cases as the session showed them, runs whose case was not judged, and what could not be read."""
+    """The judged cases as the session showed them, the runs of cases that were not judged, and damaged lines."""
     results, damages = [], []
     open_runs: dict[str, list[Run]] = {}
     for entry in entries:

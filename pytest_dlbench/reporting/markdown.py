@@ -1,4 +1,4 @@
-"""A session as Markdown, with the verdict first: what GitHub shows under a job."""
+"""A session as Markdown, the verdict first: the summary that GitHub shows for a job."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,29 +6,29 @@ from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.records import CaseOutcome, CaseResult, SkippedCell
 from pytest_dlbench.reporting import explain, figures, last_line, terminal
 
-# GitHub refuses a summary of more than 1 MiB, whole.
+# GitHub drops a summary of more than 1 MiB entirely.
 MOST_ROWS = 500
 
 
 def summary(
-    results: Sequence[CaseResult], left_out: Iterable[SkippedCell], heading: str, metrics: Metrics = METRICS
+    results: Sequence[CaseResult], skipped: Iterable[SkippedCell], heading: str, metrics: Metrics = METRICS
 ) -> str:
-    """The step summary. ``heading`` says where and how it was measured."""
+    """The job summary. ``heading`` says where and how the session measured."""
     lines = [f"## dlbench: {last_line.counts(results)}", "", _text(heading), ""]
     lines += _findings(results, metrics)
     lines += _table(results, metrics)
-    lines += [f"- {_text(line)}" for line in terminal.left_out(left_out, is_listed=True)]
+    lines += [f"- {_text(line)}" for line in terminal.skipped(skipped, is_listed=True)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
-    """Regressions with the metrics that make them, then whatever else did not end well, with its reason."""
+    """Regressions with the metrics that regressed, then every other case that did not pass, with its reason."""
     lines: list[str] = []
     for outcome in last_line.WORST_FIRST:
         for result in results:
             if result.outcome is outcome and outcome is not CaseOutcome.PASSED:
                 lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result, metrics), ""]
-    # A thousand missing baselines have one reason.
+    # Thousands of cases may have the same reason, such as a missing baseline.
     return lines if len(lines) <= MOST_ROWS else [*lines[:MOST_ROWS], "", "… and more: see the log", ""]
 
 
@@ -41,7 +41,7 @@ def _reasons(result: CaseResult, metrics: Metrics) -> list[str]:
 
 
 def _code(text: str) -> str:
-    """A command that can be copied as it is: as many backticks as it does not have."""
+    """A command as code, fenced by more backticks than it contains."""
     fence = "`"
     while fence in text:
         fence += "`"
@@ -67,6 +67,6 @@ def _row(result: CaseResult, columns: Sequence[Metric]) -> Sequence[str]:
 
 
 def _text(text: str) -> str:
-    """Text that Markdown and HTML leave as it is."""
+    """Text escaped for Markdown and HTML."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{letter}" if letter in r"\`*_[]|~#" else letter for letter in escaped)

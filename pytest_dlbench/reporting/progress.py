@@ -1,4 +1,4 @@
-"""The live line: where a session stands, run by run and phase by phase. Nothing is written while a worker measures."""
+"""The progress line: a session's state, run by run and phase by phase. Nothing is written while a worker measures."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from pytest_dlbench import judging
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Run, RunOutcome
 from pytest_dlbench.reporting import figures
 
-# Where every line stays, a phase is told after such a silence only: what watches over a job may take it for dead.
+# Without a terminal, a phase is printed only after this much silence: CI may take a silent job for dead.
 SILENCE_SECONDS = 300.0
-# Of the name of a case, before anything else of a line is cut.
+# Characters of a case's name that are kept, before the rest of the line is cut.
 SHORTEST_NAME = 24
 
 
@@ -21,22 +21,22 @@ class Screen(Protocol):
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether it is a terminal, where a line can be written over."""
+        """Whether a line can be overwritten, as on a terminal."""
         ...
 
     @property
     def columns(self) -> int:
-        """How long a line may be there."""
+        """The longest line."""
         ...
 
     def write(self, text: str) -> None:
-        """Write from the start of a line, at once."""
+        """Write from the start of a line, and flush."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """The run that is under way; ``side`` says which one of a pair it is."""
+    """The run in progress; ``side`` says which one of a pair it is."""
 
     case: Case
     index: int
@@ -45,14 +45,14 @@ class Running:
 
     @property
     def place(self) -> str:
-        """Which run it is, or which pair."""
+        """The number of the run, or of the pair."""
         if self.side:
             return f"pair {self.index // 2 + 1} of {self.runs // 2}"
         return f"run {self.index + 1} of {self.runs}"
 
 
 class Live:
-    """One rewritten line on a terminal, one plain line a finished run elsewhere."""
+    """One line that is overwritten on a terminal; elsewhere one plain line per finished run."""
 
     def __init__(self, screen: Screen, cases: Callable[[], int]) -> None:
         self._screen, self._cases = screen, cases
@@ -66,16 +66,16 @@ class Live:
         self._rate = ""
 
     def building(self, name: str, doing: str) -> None:
-        """An environment is being built, or waited for."""
+        """Show that an environment is being built, or waited for."""
         self._show(f"environment {name}: {doing}")
 
     def waiting(self, case: Case, device: str) -> None:
-        """Another session measures on this device."""
-        self._show(f"{case.id}: waiting, another session measures on {device}")
+        """Show that another session is measuring on this device."""
+        self._show(f"{case.id}: waiting, another session is measuring on {device}")
 
     def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
         """Show what is running."""
-        # From the first run on: collection and the preparation of data are no part of a run.
+        # From the first run on: collection and preparing data do not count.
         self._began = self._began or monotonic()
         self._spoke = self._spoke or self._began
         self._running = Running(case=case, index=index, runs=runs, side=side)
@@ -83,39 +83,39 @@ class Live:
             self._show(self._line(self._running))
 
     def phase_began(self, phase: str) -> None:
-        """Show what the run does now; where every line stays, only if none was written for minutes."""
+        """Show what the run is doing; without a terminal, only after minutes of silence."""
         if self._running and (self._screen.is_rewritable or monotonic() - self._spoke > SILENCE_SECONDS):
             self._show(self._line(self._running, phase))
 
     def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
-        """Show what came of it."""
+        """Show the result of a run."""
         self._done_runs += 1
         found = judging.summarise([run]) if run.outcome is RunOutcome.FINISHED else {}
         self._rate = f", last {figures.figure('throughput', found['throughput'])}" if found else ""
         if not self._screen.is_rewritable:
             running = Running(case=case, index=index, runs=runs, side=side)
-            told = f"{case.id} ({side})" if side else case.id
-            self._show(f"{self._position(running)} {told}: {_summary(run)}{self._left(running, 1)}")
+            name = f"{case.id} ({side})" if side else case.id
+            self._show(f"{self._position(running)} {name}: {_summary(run)}{self._left(running, 1)}")
 
     def case_judged(self, outcome: CaseOutcome) -> None:
-        """Count what became of a case, for the lines of those that follow."""
+        """Count the outcome of a case, which later lines show."""
         self._outcomes[outcome] += 1
 
     def case_finished(self, result: CaseResult) -> None:
-        """Show a case that another process of this session has run."""
+        """Show a case that another process of this session ran."""
         self._finished += 1
         shown = figures.figure("throughput", result.figures["throughput"]) if result.figures else "nothing measured"
-        # pytest-xdist leaves its dots without an end of line.
+        # pytest-xdist does not end its line of dots.
         self._screen.write(f"\ncase {self._finished}: {result.case.id}: {result.outcome}, {shown}\n")
 
     def clear(self) -> None:
-        """Take the line away, for pytest's own output."""
+        """Erase the line, to make room for pytest's own output."""
         if self._is_shown:
             self._screen.write("\r\x1b[2K")
             self._is_shown = False
 
     def _line(self, running: Running, phase: str = "") -> str:
-        """All that is known of a run that is under way, the name of its case shortened where it would be too long."""
+        """Everything known about the run in progress; the name of its case is shortened if the line is too long."""
         position, name = self._position(running), running.case.id
         side, doing = f" ({running.side})" if running.side else "", f", {phase}" if phase else ""
         known = f"{side}{doing}{self._rate}{self._left(running)}{self._so_far()}"
@@ -128,18 +128,18 @@ class Live:
         return f"case {number} of {max(number, self._cases())}, {running.place}:"
 
     def _left(self, running: Running, done: int = 0) -> str:
-        """The time that is left, from the beginning of the run or with it ``done``."""
+        """The time left, from the start of the run, or with it ``done``."""
         if not self._done_runs or self._began is None:
             return ""
         cases_left = max(0, self._cases() - self._seen[running.case.id])
-        # Pairs go on behind the screening where something is to be confirmed.
+        # After screening, pairs continue if something is to be confirmed.
         runs_left = max(0, running.runs - running.index - done) + running.runs * cases_left
         seconds = (monotonic() - self._began) / self._done_runs * runs_left
         return f", about {figures.duration(seconds)} left" if runs_left else ""
 
     def _so_far(self) -> str:
-        told = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.items())
-        return f", so far {told}" if told else ""
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.items())
+        return f", so far {counts}" if counts else ""
 
     def _show(self, line: str) -> None:
         self._spoke = monotonic()
@@ -151,7 +151,7 @@ class Live:
 
 
 def _shortened(name: str, room: int) -> str:
-    """A name that fits, as far as it stays one."""
+    """A name cut to fit, but never below SHORTEST_NAME."""
     most = max(room, SHORTEST_NAME)
     return name if len(name) <= most else f"{name[: most - 1]}…"
 

@@ -1,4 +1,4 @@
-"""Which framework is faster, said only where the figures support it, with what makes the comparison less than fair."""
+"""Which framework is faster, stated only if the figures support it, with what makes the comparison unfair."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from pytest_dlbench.judging.frameworks import FrameworkRatio, Ranking, compare_f
 from pytest_dlbench.records import CaseOutcome, CaseResult
 
 METRIC = "step_time_median"
-# In points; what the gate tolerates of one framework it tolerates between two.
+# In percentage points, the gate's tolerance for accuracy.
 ACCURACY_POINTS = 1.0
-# Of more there are too many pairs to read: 24 have 276.
+# More frameworks have too many pairs to read: 24 have 276.
 MOST_FRAMEWORKS = 4
-# Of these the figures are not the framework's, or not all there.
+# Outcomes whose figures are not the framework's, or incomplete.
 NOT_RANKED = (CaseOutcome.INVALID, CaseOutcome.DIVERGED)
 
 Cells = Mapping[tuple[str, str], CaseResult]
@@ -21,14 +21,14 @@ Cells = Mapping[tuple[str, str], CaseResult]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """Frameworks that were run under the same conditions."""
+    """Frameworks that ran under the same conditions."""
 
     conditions: str
     cells: Mapping[str, Cells]
 
 
 def lines(results: Iterable[CaseResult]) -> list[str]:
-    """A line for each pair of frameworks that shares data sets, with the differences of a pair that is ranked below."""
+    """A line per pair of frameworks that share data sets; if a pair is ranked, what differs between them follows."""
     return [line for field in _fields(results) for line in _compared(field)]
 
 
@@ -50,22 +50,22 @@ def _compared(field: Field) -> Iterator[str]:
         return
     yield f"frameworks on {field.conditions}: time of a step, geometric means over data sets"
     if alone := sum(ratio.datasets == 1 for ratio in shared):
-        yield f"  not ranked: {alone} pair{'s' * (alone > 1)} with 1 data set in common, which says nothing of others"
+        yield f"  not ranked: {alone} pair{'s' * (alone > 1)} with 1 data set in common, too few to generalize"
     several = [ratio for ratio in shared if ratio.datasets > 1]
-    told = several if len(times) <= MOST_FRAMEWORKS else _of_neighbours(several, times)
-    for ratio in told:
+    shown = several if len(times) <= MOST_FRAMEWORKS else _adjacent(several, times)
+    for ratio in shown:
         yield f"  {_claim(ratio)}"
         if _is_claimed(ratio):
             pair = (field.cells[ratio.framework], field.cells[ratio.other])
             yield from (f"    {line}" for line in _differences((ratio.framework, ratio.other), pair))
-    if len(told) < len(several):
-        yield f"  left out: {len(several) - len(told)} pairs of frameworks that are no neighbours"
+    if len(shown) < len(several):
+        yield f"  not shown: {len(several) - len(shown)} pairs of frameworks that are not adjacent in speed"
     if ranking := rank(times):
         yield f"  {_ranks(ranking)}"
 
 
-def _of_neighbours(ratios: Sequence[FrameworkRatio], times: Mapping[str, Mapping[str, float]]) -> list[FrameworkRatio]:
-    """Those of frameworks that follow each other when they are sorted by their times."""
+def _adjacent(ratios: Sequence[FrameworkRatio], times: Mapping[str, Mapping[str, float]]) -> list[FrameworkRatio]:
+    """The pairs of frameworks that are adjacent when sorted by their times."""
     known = [name for name, of in times.items() if of]
     place = {name: number for number, name in enumerate(sorted(known, key=lambda n: geometric_mean(times[n].values())))}
     near = [ratio for ratio in ratios if abs(place[ratio.framework] - place[ratio.other]) == 1]
@@ -73,7 +73,7 @@ def _of_neighbours(ratios: Sequence[FrameworkRatio], times: Mapping[str, Mapping
 
 
 def _times(cells: Mapping[str, Cells]) -> dict[str, dict[str, float]]:
-    """By framework and data set, over the models that all frameworks trained on it: a data set counts once."""
+    """Step times by framework and data set, over the models that all frameworks trained on it: data sets count once."""
     datasets = sorted({dataset for found in cells.values() for _, dataset in found})
     times: dict[str, dict[str, float]] = {framework: {} for framework in cells}
     for dataset in datasets:
@@ -94,13 +94,13 @@ def _claim(ratio: FrameworkRatio) -> str:
     interval = f"[{ratio.lower:.3g}, {ratio.upper:.3g}]"
     figures = f"ratio {ratio.ratio:.3g} {interval} over {ratio.datasets} data sets, p {ratio.p_value:.2g}"
     if not _is_claimed(ratio):
-        return f"{ratio.framework} and {ratio.other} are not told apart: {figures}"
+        return f"{ratio.framework} and {ratio.other} cannot be distinguished: {figures}"
     faster, slower = (ratio.framework, ratio.other) if ratio.ratio < 1 else (ratio.other, ratio.framework)
     return f"{faster} is faster than {slower}: {ratio.framework} / {ratio.other} has the {figures} (Holm)"
 
 
 def _differences(names: Sequence[str], pair: Sequence[Cells]) -> Iterator[str]:
-    """What is not the same on the two sides, beside their time."""
+    """What differs between the two frameworks, apart from the time."""
     shared = sorted(pair[0].keys() & pair[1].keys())
     for name, cells in zip(names, pair, strict=True):
         bare = [cell for cell in shared if not cells[cell].certificate]
@@ -127,6 +127,6 @@ def _ranks(ranking: Ranking) -> str:
     ordered = sorted(ranking.mean_ranks.items(), key=lambda item: item[1])
     ranks = ", ".join(f"{name} {mean:.2f}" for name, mean in ordered)
     return (
-        f"mean ranks over {ranking.datasets} data sets: {ranks}; Friedman p {ranking.p_value:.2g}, less than"
-        f" {ranking.critical_difference:.2f} apart are not told apart (Nemenyi)"
+        f"mean ranks over {ranking.datasets} data sets: {ranks}; Friedman p {ranking.p_value:.2g}, differences"
+        f" below {ranking.critical_difference:.2f} are not significant (Nemenyi)"
     )

@@ -1,4 +1,4 @@
-"""Frameworks side by side: one row a framework for each model, data set and device that they all trained."""
+"""Frameworks side by side: one row per framework, for each model, data set and device."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ COLUMNS = shown_in("side_by_side", METRICS)
 
 
 def tables(results: Iterable[CaseResult]) -> list[str]:
-    """Text tables with a heading each, the quickest framework first."""
+    """Text tables with a heading each, the fastest framework first."""
     lines = []
     for title, headings, rows in _grouped(results):
         grid = terminal.grid(headings[0], right=headings[1:])
@@ -33,7 +33,7 @@ def markdown(results: Iterable[CaseResult]) -> list[str]:
 
 
 def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
-    # By names; points of a sweep stay in the order in which they were trained.
+    # Sorted by name; points of a sweep stay in the order in which they were trained.
     groups: dict[tuple[str, ...], list[CaseResult]] = {}
     for result in sorted((result for result in results if _is_trained(result)), key=_cell):
         groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
@@ -72,7 +72,7 @@ def _rows(group: Sequence[CaseResult], threads: Sequence[int], columns: Sequence
 
 
 def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int], columns: Sequence[Metric]) -> Row:
-    """Speeds at each number of threads; the other figures at the largest."""
+    """Throughput at each number of threads; the other figures at the largest."""
     result = by_threads[max(by_threads)]
     speeds = [f"{by_threads[count].figures['throughput']:,.0f}" if count in by_threads else "–" for count in threads]
     names = [metric.name for metric in columns]

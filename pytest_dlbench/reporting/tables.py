@@ -1,4 +1,4 @@
-"""The tables at the end of a session: one a test function, grouped and sorted as was asked, the best marked."""
+"""The tables at the end of a session: one per test function, grouped and sorted as asked, the best marked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from pytest_dlbench.reporting.columns import Layout, heading
 
 BEST = "*"
 RULE = (
-    f"{BEST} the best framework of its model, data set, device and settings: the 95 % interval of its runs overlaps no"
-    f" other's ({FEWEST_RUNS} runs or more each); where nothing is marked, the runs cannot tell"
+    f"{BEST} the best framework for its model, data set, device and settings: the 95 % interval of its runs overlaps no"
+    f" other ({FEWEST_RUNS} runs or more each); where nothing is marked, the runs do not decide"
 )
 
 
@@ -28,17 +28,17 @@ class Row:
     values: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
-def row(result: CaseResult, told: Mapping[str, Any]) -> Row:
-    """A row from what a test's report tells beside its result: plain data, wherever the test ran."""
-    runs = told["runs"]
-    # A figure that some runs lack, such as the time to an accuracy that they did not reach, is no figure of the others.
+def row(result: CaseResult, reported: Mapping[str, Any]) -> Row:
+    """A row from the data that a test's report carries: plain, because the test may have run in another process."""
+    runs = reported["runs"]
+    # Only metrics that every run has: some runs may not reach the target accuracy, for example.
     common = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
     values = {name: [run[name] for run in runs] for name in common}
-    return Row(result=result, test=told["test"], marks=tuple(told["marks"]), values=values)
+    return Row(result=result, test=reported["test"], marks=tuple(reported["marks"]), values=values)
 
 
 def tables(rows: Sequence[Row], layout: Layout) -> list[str]:
-    """All tables with a title where there are several, and the rule under them where something is marked."""
+    """All tables, with titles if there are several, and the meaning of the mark if one is marked."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.test, *_labels(row, layout)), []).append(row)
@@ -54,7 +54,7 @@ def _labels(row: Row, layout: Layout) -> Iterator[str]:
     case = row.result.case
     for axis in layout.group_by:
         if axis == "mark":
-            # What names the framework or the device says nothing that the row does not.
+            # The row already has the framework and the device.
             yield " ".join(mark for mark in sorted(row.marks) if mark not in (case.framework, case.device))
         else:
             yield f"{axis} {getattr(case, axis)}"
@@ -72,7 +72,7 @@ def _table(rows: Sequence[Row], layout: Layout, marked: frozenset[tuple[str, str
 
 
 def _rank(row: Row, layout: Layout) -> tuple[bool, float, str]:
-    """Best first; cases without the figure last. Without a wish they stay in the order of the tests."""
+    """Best first, cases without the figure last; by default in the order of the tests."""
     sort = layout.sort
     if sort in ("", "name"):
         return (False, 0.0, row.result.case.id if sort else "")
@@ -95,7 +95,7 @@ def _cell(result: CaseResult, column: str, metrics: Metrics, is_best: bool) -> s
 
 
 def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
-    """Case and column of every best figure: among cases that differ by nothing but the framework."""
+    """Case and column of every best figure, among cases that differ only in the framework."""
     rivals: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         case = row.result.case

@@ -1,4 +1,4 @@
-"""A small suite of its own, trained by a NumPy double: real processes, real data, a second a case."""
+"""A small suite that a NumPy double trains: real processes, real data, a second per case."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,14 +49,14 @@ def test_training(dlbench, framework, model, dataset, device):
 """
 
 
-# By option: the plugin that has it.
+# The plugin of each option.
 PLUGINS = {"-n": "xdist", "--reruns": "rerunfailures"}
 
 
 @pytest.fixture(autouse=True)
 def few_plugins(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inner sessions load this plugin, and others only where a test names them: they start in half of the time."""
-    # After pytester, which removes the options of the session around.
+    """Inner sessions load only this plugin and those that a test names, which halves their startup."""
+    # After pytester, which removes the options of the outer session.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p dlbench")
 
@@ -78,7 +78,7 @@ class Suite:
         rate: float = 0.1,
         test: str = TEST,
     ) -> None:
-        """Write, or write again, the suite: one framework named numpy, and ``more``."""
+        """Write or rewrite the suite: one framework named numpy, and ``more``."""
         frameworks = {"numpy": builder, **(more or {})}
         conftest = CONFTEST.format(
             folder=str(BUILDERS), frameworks=frameworks, names=list(frameworks), models=list(models), rate=rate
@@ -87,13 +87,13 @@ class Suite:
         self.pytester.makepyfile(test_suite=test)
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest on it, at scale smoke, with the plugins of its arguments."""
+        """Run pytest on the suite at scale smoke, with the plugins that the arguments need."""
         plugins = {name for option, name in PLUGINS.items() if any(one.startswith(option) for one in arguments)}
         loaded = (text for name in plugins for text in ("-p", name))
         return self.pytester.runpytest_subprocess("--dlbench-scale=smoke", *loaded, *arguments)
 
     def save(self, *arguments: str) -> pytest.RunResult:
-        """Save baselines; that must work."""
+        """Save baselines, which must succeed."""
         result = self.run("--dlbench-save", "--dlbench-reason=first", *arguments)
         assert result.ret == 0, result.stdout.str()
         return result
@@ -113,9 +113,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def suite(pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    # Device locks are in this folder: tests do not wait for other sessions on this machine.
     monkeypatch.setenv("TMPDIR", str(cache))
-    # What is staged to fail here is no failure of the job that these tests run in.
+    # Staged failures must not become annotations of the job that runs these tests.
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     return Suite(pytester)

@@ -10,16 +10,16 @@ AXES = ("--dlbench-models=two-convolutions", "--dlbench-scale=smoke")
 TEST = """
 def test_training(dlbench, framework, model, dataset, device):
     result = dlbench.train(framework, model, dataset, device)
-    # Guessing has 10 %; 20 steps have reached 48 %.
+    # Chance is 10 %; 20 steps reached 48 %.
     assert result.accuracy.mean > 0.2
 """
 
 
 @pytest.fixture
 def repository(pytester, cache, monkeypatch):
-    """An empty one, with nothing but the code of the page and a test."""
+    """A repository with only the code of the page and a test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # The locks of devices are there: a session of somebody else on this machine is not waited for.
+    # Device locks are in this folder: tests do not wait for other sessions on this machine.
     monkeypatch.setenv("TMPDIR", str(cache))
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     pytester.makeconftest(code)

@@ -1,4 +1,4 @@
-"""The example of docs/how-to/add-a-framework.md, as somebody would paste it: it trains, and learns."""
+"""The example of docs/how-to/add-a-framework.md, pasted unchanged: it trains, and learns."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_it(dlbench):
 
 
 def example(suite):
-    """The builder's text and the folder for it; the suite names it, and has one test."""
+    """A function that writes the builder, and a suite with one test that names it."""
     builder, name, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     suite.pytester.makeconftest(name + MODEL)
     suite.pytester.makepyfile(test_suite=TEST)
@@ -39,7 +39,7 @@ def test_the_example_of_a_framework_trains(suite):
     result.stdout.fnmatch_lines(["mine-softmax-digits-cpu *"])
 
 
-def test_the_example_may_be_a_folder_that_supports_what_its_tables_have(suite):
+def test_the_example_may_be_a_folder_that_supports_the_layers_of_its_tables(suite):
     builder, folder = example(suite)
     (folder / "mine").mkdir()
     (folder / "mine" / "layers.py").write_text("LAYERS = {'flatten': None, 'dense': None}")

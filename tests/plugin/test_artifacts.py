@@ -1,4 +1,4 @@
-"""What a session leaves for others."""
+"""The files that a session writes."""
 
 import json
 
@@ -14,7 +14,7 @@ def document(path):
     return content
 
 
-def test_a_session_is_written_as_json_that_keeps_to_the_schema(suite):
+def test_a_session_is_written_as_json_that_conforms_to_the_schema(suite):
     result = suite.run("--dlbench-json=session.json")
     result.stdout.fnmatch_lines([f"json: {suite.path / 'session.json'}"])
     (case,) = document(suite.path / "session.json")["cases"]
@@ -23,14 +23,14 @@ def test_a_session_is_written_as_json_that_keeps_to_the_schema(suite):
     assert case["record"]["recipe"]["batch_size"] == 32
 
 
-def test_with_xdist_the_file_holds_the_cases_of_all_workers(suite):
+def test_with_xdist_the_file_has_the_cases_of_all_workers(suite):
     suite.write(models=("softmax", "two-layers"))
     suite.run("-n2", "--dlbench-json=session.json", "--dlbench-runs=1")
     cases = document(suite.path / "session.json")["cases"]
     assert {case["record"]["case"]["model"] for case in cases} == {"softmax", "two-layers"}
 
 
-def test_a_session_is_added_to_the_history_with_a_row_for_each_run(suite):
+def test_a_session_is_added_to_the_history_with_one_row_per_run(suite):
     result = suite.run("--dlbench-history=history")
     result.stdout.fnmatch_lines([f"history: {suite.path / 'history'}/machine_class=*/date=*/*.parquet"])
     rows = History(address=str(suite.path / "history")).read().rows
@@ -38,17 +38,17 @@ def test_a_session_is_added_to_the_history_with_a_row_for_each_run(suite):
     assert set(rows["case_outcome"]) == {"no_baseline"}
 
 
-def test_a_file_that_cannot_be_written_fails_the_session_and_no_other_file(suite):
+def test_a_file_that_cannot_be_written_fails_the_session_but_no_other_file(suite):
     (suite.path / "taken").write_text("a file, no folder")
     result = suite.run("--dlbench-runs=1", "--dlbench-json=taken/session.json", "--dlbench-history=history")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["history: *", "ERROR: json not written: *; the journal has it all"])
+    result.stdout.fnmatch_lines(["history: *", "ERROR: json not written: *; the journal has all results"])
 
 
 FAILING = "def test_it(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n    assert False, 'not good'\n"
 
 
-def test_on_github_the_summary_and_the_annotation_of_a_failed_test_are_told(suite, monkeypatch):
+def test_on_github_the_summary_and_annotations_of_failed_tests_are_written(suite, monkeypatch):
     suite.write(test=FAILING)
     summary = suite.path / "summary.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -60,7 +60,7 @@ def test_on_github_the_summary_and_the_annotation_of_a_failed_test_are_told(suit
     assert summary.read_text().startswith("## dlbench: 1 no_baseline\n")
 
 
-def test_elsewhere_than_on_github_nothing_of_it_is_told(suite):
+def test_outside_github_no_annotation_is_printed(suite):
     suite.write(test="def test_it(dlbench):\n    assert False\n")
     suite.run().stdout.no_fnmatch_line("*::error*")
 
@@ -71,11 +71,11 @@ def test_without_a_terminal_everything_is_written_and_nothing_printed(suite):
     assert len(document(suite.path / "session.json")["cases"]) == 1
 
 
-def test_without_a_terminal_what_could_not_be_written_is_told_and_fails(suite):
+def test_without_a_terminal_a_file_that_cannot_be_written_is_an_error(suite):
     (suite.path / "taken").write_text("a file, no folder")
     result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "--dlbench-json=taken/session.json")
     assert result.ret == 1
-    result.stderr.fnmatch_lines(["dlbench: json not written: *; the journal has it all"])
+    result.stderr.fnmatch_lines(["dlbench: json not written: *; the journal has all results"])
 
 
 def test_without_a_terminal_the_cases_of_all_workers_of_xdist_are_written(suite):
@@ -92,7 +92,7 @@ def test_without_a_terminal_a_failure_in_a_worker_of_xdist_is_an_exit_status(sui
     assert (result.ret, result.outlines, result.errlines) == (1, [], [])
 
 
-def test_without_a_terminal_a_matrix_with_nothing_left_is_told_as_an_error(suite):
+def test_without_a_terminal_a_matrix_with_nothing_to_run_is_an_error(suite):
     result = suite.run("-p", "no:terminal", "--dlbench-models=gatech-lenet")
     assert (result.ret, result.outlines) == (4, [])
     assert result.errlines == ["dlbench: nothing was trained: no case could run"]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pytest_dlbench.storing import Entry, read_journal
 
 
-def test_two_workers_never_measure_at_once_and_everything_is_gathered(suite):
+def test_two_workers_never_measure_at_once_and_all_results_are_collected(suite):
     suite.write(models=("softmax", "two-layers"), more={"other": "clocked"})
     result = suite.run("-n2", "--dlbench-runs=2", "--junitxml=junit.xml")
     result.assert_outcomes(passed=4)
@@ -17,12 +17,12 @@ def test_two_workers_never_measure_at_once_and_everything_is_gathered(suite):
     runs = [entry.run for path in journals for entry in read_journal(path) if isinstance(entry, Entry) and entry.run]
     assert len(runs) == 8
     spans = sorted((datetime.fromisoformat(run.began).timestamp(), run.wall_seconds) for run in runs)
-    # `began` is a little before the worker starts, and is written with milliseconds.
+    # `began` is slightly before the worker starts, and is stored in milliseconds.
     assert all(began + seconds <= later + 0.002 for (began, seconds), (later, _) in pairwise(spans))
     assert (suite.path / "junit.xml").read_text().count("dlbench_outcome") == 4
 
 
-def test_a_failure_in_a_worker_is_a_failure_here(suite):
+def test_a_failure_in_a_worker_fails_the_session(suite):
     suite.save()
     suite.write(builder="slowed")
     result = suite.run("-n2", "--dlbench-tolerance=step_time:40%", "--dlbench-compare")
@@ -30,15 +30,15 @@ def test_a_failure_in_a_worker_is_a_failure_here(suite):
     result.stdout.fnmatch_lines(["suspect: training-numpy-softmax-digits-cpu-smoke", "*step_time *suspect*"])
 
 
-def test_nothing_left_to_run_is_an_error_there_too(suite):
+def test_nothing_to_run_is_an_error_with_xdist_too(suite):
     result = suite.run("-n2", "--dlbench-models=gatech-lenet")
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["left out: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
+    result.stdout.fnmatch_lines(["skipped: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
 
 
 def test_workers_share_the_budget_of_false_alarms(suite):
     suite.write(more={"slow": "slowed"})
     wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
     result = suite.run("-n2", "--dlbench-ab=numpy,slow", "--dlbench-budget=1h", *wide)
-    # Two metrics of one case, a half and a sixth of the 0.5 % that its worker has.
+    # Two metrics of one case: half and a sixth of the 0.5 % that its worker has.
     assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.33% of 1% used"

@@ -1,4 +1,4 @@
-"""Frameworks that are elsewhere, not built, broken, or without a Python: as a suite sees them."""
+"""Frameworks in other environments: built, not built, broken, or without a Python."""
 
 import sys
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.environments.conftest import HERE
 
-# One framework that is here, and others whose environments are not.
+# One framework that is installed, and others whose environments are not.
 CONFTEST = """
 from pathlib import Path
 import pytest
@@ -38,25 +38,25 @@ def suite(suite, monkeypatch):
     return suite
 
 
-def test_what_is_not_here_is_left_out_with_what_brings_it(suite):
+def test_frameworks_that_are_not_installed_are_skipped_with_the_command_that_installs_them(suite):
     result = suite.run("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         [
-            "left out: 1 × Torch7 has no package*",
-            "left out: 1 × broken is not here: dlbench env build broken",
-            "left out: 1 × old is not here: dlbench env build old",
+            "skipped: 1 × Torch7 has no package*",
+            "skipped: 1 × broken is not installed: dlbench env build broken",
+            "skipped: 1 × old is not installed: dlbench env build old",
         ]
     )
 
 
-def test_what_was_named_and_is_not_built_is_skipped_with_both_ways_to_build_it(suite):
+def test_a_named_framework_that_is_not_built_is_skipped_with_both_ways_to_build_it(suite):
     result = suite.run("--dlbench-frameworks=numpy,broken", "-rs")
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(["*dlbench env build broken", "*to build environments on demand: --dlbench-build"])
 
 
-def test_a_gate_fails_on_what_is_not_built(suite):
+def test_a_gate_fails_on_a_framework_that_is_not_built(suite):
     suite.save("--dlbench-frameworks=numpy")
     result = suite.run("--dlbench-frameworks=numpy,broken", "--dlbench-compare", "--dlbench-tolerance=step_time:90%")
     assert result.ret == 1
@@ -76,7 +76,7 @@ def test_a_missing_python_is_a_skip_that_says_which_and_three_ways_to_get_it(sui
     )
 
 
-def test_an_environment_that_cannot_be_built_fails_its_cases_and_others_go_on(suite):
+def test_an_environment_that_cannot_be_built_fails_only_its_cases(suite):
     result = suite.run("--dlbench-frameworks=broken,numpy", "--dlbench-build")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
@@ -90,25 +90,25 @@ def test_an_environment_that_cannot_be_built_fails_its_cases_and_others_go_on(su
     )
 
 
-def test_what_is_gone_is_unsupported_with_the_reason(suite):
+def test_a_framework_without_packages_is_unsupported_with_the_reason(suite):
     result = suite.run("--dlbench-frameworks=torch7,numpy", "-rs")
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(["*unsupported: *torch7-softmax*", "*Torch7 has no package in today's registries*"])
 
 
-def test_a_framework_is_trained_in_a_python_that_is_named(suite):
+def test_a_framework_is_trained_in_the_named_python(suite):
     result = suite.run(f"--dlbench-frameworks=second@{sys.executable}")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["second@*-softmax-digits-cpu *no_baseline"])
 
 
-def test_a_chosen_python_that_is_none_is_refused(suite):
+def test_a_chosen_python_that_is_not_a_python_is_an_error(suite):
     result = suite.run("--dlbench-frameworks=broken", "--dlbench-build", f"--dlbench-python=broken={__file__}")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*--dlbench-python broken: *test_environments.py' is not a Python that can create*"])
 
 
-def test_numbers_of_threads_are_an_axis_and_the_end_shows_frameworks_side_by_side(suite):
+def test_numbers_of_threads_are_an_axis_with_a_table_of_frameworks_side_by_side(suite):
     result = suite.run("--dlbench-frameworks=numpy,second", "--dlbench-threads=1,2", "--dlbench-runs=1")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(

@@ -1,4 +1,4 @@
-"""Save, compare, and what fails."""
+"""Saving baselines, comparing with them, and failing."""
 
 import json
 import shlex
@@ -10,11 +10,11 @@ from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import Baseline, Calibration, codec
 from pytest_dlbench.storing.calibrations import CalibrationStore
 
-# One stored session is enough to tell twice the time, and too little for 5 %. Steps are on a clock of their own.
+# One stored session is enough to detect twice the time, but not 5 %. Step times are simulated.
 WIDE = "--dlbench-tolerance=step_time:40%"
 
 
-def test_without_a_baseline_the_case_passes_and_says_so(suite):
+def test_without_a_baseline_a_case_passes_and_says_so(suite):
     result = suite.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *no_baseline", "no_baseline: 1 × *--dlbench-save*"])
@@ -29,7 +29,7 @@ def test_a_saved_baseline_is_one_sorted_file_with_its_reason(suite):
     assert list(content) == sorted(content)
 
 
-def test_saving_again_adds_a_session_and_keeps_the_anchor(suite):
+def test_saving_again_adds_a_session_and_keeps_the_reference_session(suite):
     suite.save()
     suite.save()
     content = json.loads(suite.baseline().read_text())
@@ -37,7 +37,7 @@ def test_saving_again_adds_a_session_and_keeps_the_anchor(suite):
     assert content["anchor"] == first["id"]
 
 
-def test_the_same_again_does_not_fail(suite):
+def test_an_unchanged_case_does_not_fail(suite):
     suite.save()
     result = suite.run(WIDE)
     assert result.ret == 0
@@ -46,7 +46,7 @@ def test_the_same_again_does_not_fail(suite):
 
 
 def calibrated(suite, spread):
-    """As dlbench calibrate would have found pairs of the saved case to differ."""
+    """Store a calibration of the saved case."""
     saved = codec.decode(suite.baseline().read_bytes(), Baseline, "the baseline")
     found = Calibration(
         case=saved.case,
@@ -64,14 +64,14 @@ def calibrated(suite, spread):
     CalibrationStore(folder=suite.path / "baselines").write(found)
 
 
-def test_a_tolerance_that_cannot_be_kept_is_refused_before_anything_is_run(suite):
+def test_a_tolerance_that_cannot_be_resolved_is_an_error_before_anything_runs(suite):
     suite.save()
     stored = suite.run("--dlbench-tolerance=step_time:0.1%")
     assert stored.ret == 1
     stored.stdout.fnmatch_lines(
         [
             "training-numpy-softmax-digits-cpu-smoke: tolerance too tight: the stored sessions cannot resolve it:",
-            "  step_time: 0.1% is asked for, the minimum detectable change is 1.7% (90 % power), as sessions and *",
+            "  step_time: 0.1% was requested, the minimum detectable change is 1.7% (90 % power), given how *",
         ]
     )
     calibrated(suite, 0.5)
@@ -87,11 +87,13 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_before_anything_is_run(suite
     assert len(list(suite.path.glob(".dlbench/*.jsonl"))) == 1
 
 
-def test_in_the_shadow_it_is_told_and_not_refused(suite):
+def test_in_a_report_only_gate_a_tight_tolerance_is_a_warning(suite):
     suite.save()
     result = suite.run("--dlbench-tolerance=step_time:0.1%", "--dlbench-runs=1", "--dlbench-shadow")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["warning: *step_time: the stored sessions on this machine resolve no less than 1.7%*"])
+    result.stdout.fnmatch_lines(
+        ["warning: *step_time: the stored sessions on this machine resolve no change below 1.7%*"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ SLOWER = "step_time *suspect *ms → *ms, ratio [12].* tolerance 40%"
 PAIRS = "pytest test_suite.py::test_training --dlbench-models=softmax --dlbench-datasets=digits * --dlbench-ab=*"
 
 
-def test_a_slower_worker_than_one_session_is_a_notice_with_the_command_that_settles_it(suite):
+def test_a_worker_slower_than_one_session_is_suspect_with_the_command_that_settles_it(suite):
     suite.save()
     suite.write(builder="slowed")
     result = suite.run(WIDE)
@@ -133,7 +135,7 @@ def test_a_slower_worker_than_one_session_is_a_notice_with_the_command_that_sett
     )
 
 
-def test_a_slower_worker_than_one_session_fails_the_gate_unless_that_is_allowed(suite):
+def test_a_worker_slower_than_one_session_fails_the_gate_unless_allowed(suite):
     suite.save()
     suite.write(builder="slowed")
     result = suite.run(WIDE, "--dlbench-compare")
@@ -145,14 +147,14 @@ def test_a_slower_worker_than_one_session_fails_the_gate_unless_that_is_allowed(
 
 
 def with_sessions(path, count):
-    """The only session of a baseline so many times."""
+    """Repeat the only session of a baseline."""
     content = json.loads(path.read_text())
     (session,) = content["sessions"]
     more = [session | {"id": f"{session['id']}-{number}"} for number in range(2, count + 1)]
     path.write_text(json.dumps(content | {"sessions": [session, *more]}))
 
 
-def test_a_slower_worker_than_five_sessions_fails_its_test(suite):
+def test_a_worker_slower_than_five_sessions_fails_its_test(suite):
     suite.save()
     with_sessions(suite.baseline(), 5)
     suite.write(builder="slowed")
@@ -161,7 +163,7 @@ def test_a_slower_worker_than_five_sessions_fails_its_test(suite):
     result.stdout.fnmatch_lines(["regressed: *", "*step_time *regressed *", "since the reference session of *(first):"])
 
 
-def test_an_edited_recipe_that_unlearns_fails_and_is_named(suite):
+def test_an_edited_recipe_that_learns_less_fails_and_is_named(suite):
     suite.save()
     suite.write(rate=0.0001)
     result = suite.run(WIDE)
@@ -170,8 +172,8 @@ def test_an_edited_recipe_that_unlearns_fails_and_is_named(suite):
 
 
 def accept_command(result):
-    """The command that a failure tells to accept the new figures with, as a shell reads it."""
-    # In CI pytest's short summary says it all once more.
+    """The command in a failure that accepts the new figures, split as by a shell."""
+    # In CI, pytest's short summary repeats it.
     (line,) = {line for line in result.stdout.lines if line.startswith("to accept the new figures: ")}
     program, *arguments = shlex.split(line.removeprefix("to accept the new figures: "))
     assert program == "pytest"
@@ -188,7 +190,7 @@ def test_the_command_of_the_message_accepts_the_new_figures(suite):
     relaxed.stdout.no_fnmatch_line("  numpy-softmax-digits-cpu: step_time *suspect *")
 
 
-def test_what_was_accepted_is_no_longer_suspect_once_it_is_the_anchor(suite):
+def test_an_accepted_change_is_no_longer_suspect_once_it_is_the_reference_session(suite):
     suite.save()
     suite.write(builder="slowed")
     suite.save()
@@ -196,7 +198,7 @@ def test_what_was_accepted_is_no_longer_suspect_once_it_is_the_anchor(suite):
     suite.run(WIDE).stdout.no_fnmatch_line("*since the reference session: *")
 
 
-def test_the_command_of_the_message_repeats_the_flags_that_decide_what_the_case_is(suite):
+def test_the_command_of_the_message_repeats_the_options_that_identify_the_case(suite):
     suite.save("--dlbench-baselines=figures")
     suite.write(builder="slowed")
     arguments = accept_command(suite.run(WIDE, "--dlbench-baselines=figures", "--dlbench-compare"))
@@ -212,7 +214,7 @@ def test_fewer_runs_than_a_comparison_needs_are_inconclusive(suite):
     )
 
 
-def test_an_improvement_is_a_notice_and_fails_only_when_strict(suite):
+def test_an_improvement_is_reported_and_fails_only_when_strict(suite):
     suite.save()
     suite.write(builder="hurried")
     relaxed = suite.run(WIDE)
@@ -221,7 +223,7 @@ def test_an_improvement_is_a_notice_and_fails_only_when_strict(suite):
     assert suite.run(WIDE, "--dlbench-strict").ret == 1
 
 
-def test_the_gate_fails_where_there_is_no_baseline_unless_allowed(suite):
+def test_the_gate_fails_without_a_baseline_unless_allowed(suite):
     assert suite.run("--dlbench-compare").ret == 1
     assert suite.run("--dlbench-compare", "--dlbench-allow=no_baseline").ret == 0
 
@@ -262,18 +264,20 @@ def test_a_damaged_baseline_is_named_and_the_other_cases_are_judged(suite):
     result.stdout.no_fnmatch_line("numpy-two-layers-digits-cpu *incomparable")
 
 
-def test_nothing_is_saved_of_a_case_that_did_not_finish(suite):
+def test_an_unfinished_case_is_not_saved(suite):
     suite.write(builder="diverges")
     assert suite.run("--dlbench-save", "--dlbench-reason=x").ret == 1
     assert not list(suite.path.glob("baselines/**/*.json"))
 
 
-def test_divergences_are_counted_against_the_stored_runs(suite):
+def test_divergences_are_compared_with_the_stored_runs(suite):
     suite.save()
     suite.write(builder="diverges")
     result = suite.run()
     assert result.ret == 1
-    counted = "0 of 3 runs of the baseline diverged, 5 of 5 of the candidate: the probability of so many more, *"
+    counted = (
+        "0 of 3 runs of the baseline diverged, 5 of 5 of the candidate: the probability of at least this many more *"
+    )
     result.stdout.fnmatch_lines(["diverged: training-numpy-softmax-*", "run 1 (seed 1): *", counted])
 
 
@@ -292,7 +296,7 @@ def test_two_ways_to_train_one_cell_must_have_labels(suite):
 
 def test_a_worker_that_leaks_fails_its_test_without_any_baseline(suite):
     suite.write(builder="leaks")
-    # Smoke has too few steps to tell.
+    # Scale smoke has too few steps to detect it.
     result = suite.run(
         "--dlbench-scale=quick", "--dlbench-columns=leak,verdict", "--dlbench-allow=invalid", "--junitxml=junit.xml"
     )
@@ -301,7 +305,7 @@ def test_a_worker_that_leaks_fails_its_test_without_any_baseline(suite):
         [
             "regressed: training-numpy-softmax-digits-cpu-quick",
             "leak *regressed *0.00 % → *%, +*pp [[]+*, +*[]], tolerance 2pp",
-            "  the resident set grows with the steps, whatever the baseline shows",
+            "  resident memory grows with the steps, whatever the baseline shows",
             "no baseline",
             "case *leak *verdict",
             "numpy-softmax-digits-cpu * % *regressed",

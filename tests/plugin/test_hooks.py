@@ -1,4 +1,4 @@
-"""The example of docs/how-to/add-a-sampler.md: somebody else's sampler joins the record, the table and the gate."""
+"""The example of docs/how-to/add-a-sampler.md: a third-party sampler joins the record, the table and the gate."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-sampler.md"
-# A meter that always shows 36 watts: as good as the file of a real one.
+# A meter that always shows 36 watts, in place of the file of a real one.
 METER = """
 from time import monotonic
 
@@ -28,8 +28,8 @@ def example():
 
 @pytest.fixture
 def metered(suite, example):
-    """The suite with the example in its conftest; a function that sets how much the meter shows."""
-    # A wattmeter sees time as it passes.
+    """The suite with the example in its conftest, and a function that sets the meter."""
+    # The wattmeter needs real time.
     suite.write(builder="paced")
     conftest = suite.path / "conftest.py"
     before = conftest.read_text()
@@ -59,8 +59,8 @@ def test_a_samplers_figure_is_in_the_record_and_in_the_table(metered):
 def test_a_samplers_figure_is_in_the_document_and_in_junit(metered):
     suite = metered(1)
     assert suite.run("--dlbench-runs=1", "--dlbench-json=all.json", "--junitxml=all.xml").ret == 0
-    told = json.loads((suite.path / "all.json").read_text())
-    assert "plug_energy" in json.dumps(told)
+    document = json.loads((suite.path / "all.json").read_text())
+    assert "plug_energy" in json.dumps(document)
     assert 'name="dlbench_plug_energy"' in (suite.path / "all.xml").read_text()
 
 
@@ -72,7 +72,7 @@ def test_a_metric_with_a_tolerance_is_judged(metered):
     result.stdout.fnmatch_lines(["suspect: training-numpy-softmax-digits-cpu-smoke", "*plug_energy *suspect *200%"])
 
 
-def test_a_name_that_is_taken_is_a_usage_error(metered):
+def test_a_metric_name_that_is_taken_is_a_usage_error(metered):
     suite = metered(1)
     conftest = suite.path / "conftest.py"
     conftest.write_text(conftest.read_text().replace('name="plug_energy"', 'name="accuracy"'))
@@ -81,7 +81,7 @@ def test_a_name_that_is_taken_is_a_usage_error(metered):
     result.stderr.fnmatch_lines(["*there is a metric 'accuracy' already*"])
 
 
-def test_a_metric_of_a_hook_is_in_exports_of_later_processes_without_the_hook(metered):
+def test_a_metric_of_a_hook_is_exported_later_without_the_hook(metered):
     suite = metered(1)
     suite.run("--dlbench-runs=1", "--dlbench-json=session.json")
     (suite.path / "conftest.py").unlink()

@@ -3,7 +3,7 @@
 from pytest_dlbench.reporting.page.gathering import gather
 
 
-def test_a_session_leaves_its_page(suite):
+def test_a_session_writes_its_page(suite):
     result = suite.run("--dlbench-html=out/report.html")
     result.stdout.fnmatch_lines(["report: *report.html"])
     (journal,) = (suite.path / ".dlbench").glob("*.jsonl")
@@ -11,17 +11,17 @@ def test_a_session_leaves_its_page(suite):
     assert case.label in (suite.path / "out" / "report.html").read_text()
 
 
-def test_a_page_that_cannot_be_written_fails_the_session_and_costs_no_other_line(suite):
+def test_a_page_that_cannot_be_written_fails_the_session_and_loses_no_other_line(suite):
     (suite.path / "taken").write_text("a file, not a folder")
     result = suite.run("--dlbench-html=taken/report.html")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["journal: *", "ERROR: report not written: *the journal has it all"])
+    result.stdout.fnmatch_lines(["journal: *", "ERROR: report not written: *the journal has all results"])
 
 
-def test_without_the_extra_nothing_is_run_and_what_to_install_is_told(suite):
+def test_without_the_extra_nothing_runs_and_the_error_says_what_to_install(suite):
     suite.pytester.makepyfile(
         hidden="from pytest_dlbench.reporting import extras\nextras.REPORT['a_module_that_nobody_has'] = 'altair'"
     )
     result = suite.run("-p", "hidden", "--dlbench-html=report.html")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--dlbench-html: needs altair, not installed here: pip install*"])
+    result.stderr.fnmatch_lines(["*--dlbench-html needs altair: pip install*"])

@@ -1,8 +1,8 @@
-"""Runs that the machine spoiled: here every run is one."""
+"""Invalid runs: in these tests every run is one."""
 
 import pytest
 
-# The thresholds are such that no machine is good enough, and always for the same reason.
+# Thresholds that no machine meets, so that runs are always invalid for the same reason.
 SPOILED = """
 
 from pytest_dlbench.judging import invalid
@@ -35,7 +35,7 @@ def test_fail_a_gate_and_a_save(spoiled):
     assert not (spoiled.path / "baselines").exists()
 
 
-def test_are_kept_and_marked_where_that_is_allowed(spoiled):
+def test_are_kept_and_marked_if_allowed(spoiled):
     spoiled.save("--dlbench-allow=invalid")
     result = spoiled.run("--dlbench-allow=invalid", "--dlbench-tolerance=step_time:400%")
     assert result.ret == 0

@@ -1,4 +1,4 @@
-"""Tolerances of a test, in the ini file, in marks and on the command line."""
+"""Tolerances in the ini file, in marks and on the command line."""
 
 import pytest
 
@@ -18,7 +18,7 @@ FUNCTION = '@pytest.mark.dlbench(tolerance={"peak_rss": "22%"})'
 
 
 def shown(pytester, *arguments):
-    """Tolerances by metric, as the tests of the module have them."""
+    """Tolerances by metric of the tests of a module."""
     pytester.makeconftest("""
 import pytest
 from pytest_dlbench.plugin import markers
@@ -57,7 +57,7 @@ def test_the_nearest_mark_wins_metric_by_metric_and_the_command_line_over_all(py
         ('"3%"', "expected @pytest.mark.dlbench(tolerance={*, got dlbench('3%')"),
     ],
 )
-def test_a_wrong_mark_is_a_usage_error_that_says_where_it_stands(pytester, mark, line):
+def test_a_malformed_mark_is_a_usage_error_that_names_its_test(pytester, mark, line):
     pytester.makepyfile(test_it=TEST.format(module="", function=f"@pytest.mark.dlbench({mark})"))
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -74,7 +74,7 @@ def test_a_mark_decides_what_regressed(suite):
     result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *passed"])
 
 
-def test_a_wrong_mark_is_told_by_workers_of_xdist_too(pytester):
+def test_a_malformed_mark_is_reported_by_workers_of_xdist_too(pytester):
     pytester.makepyfile(test_it=TEST.format(module="", function='@pytest.mark.dlbench(tolerance={"step_time": "3pp"})'))
     result = pytester.runpytest_subprocess("-p", "xdist", "-n1")
     assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.INTERNAL_ERROR)

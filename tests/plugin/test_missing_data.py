@@ -1,4 +1,4 @@
-"""Data sets that are not here: skipped with what brings them, left out where nobody named them."""
+"""Data sets that are not available: their cases are skipped with the command that fetches them."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def bare(suite, tmp_path, monkeypatch):
     return suite
 
 
-def test_a_data_set_that_was_named_is_skipped_with_what_brings_it(bare):
+def test_cases_of_a_named_data_set_are_skipped_with_the_command_that_fetches_it(bare):
     result = bare.run("--dlbench-datasets=mnist,digits28", "-rs")
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(
@@ -32,13 +32,13 @@ def test_a_data_set_that_was_named_is_skipped_with_what_brings_it(bare):
     )
 
 
-def test_a_gate_fails_on_data_that_are_gone(bare):
+def test_a_gate_fails_on_missing_data(bare):
     assert bare.run("--dlbench-datasets=mnist,digits28", "--dlbench-compare").ret == 1
 
 
-def test_a_data_set_that_nobody_named_is_left_out_with_what_brings_it(bare):
+def test_cells_of_an_unnamed_data_set_are_skipped_with_the_command_that_fetches_it(bare):
     result = bare.run("-v")
-    result.stdout.fnmatch_lines(["left out: 1 × mnist is not available: dlbench data fetch mnist"])
+    result.stdout.fnmatch_lines(["skipped: 1 × mnist is not available: dlbench data fetch mnist"])
 
 
 def test_data_that_cannot_be_prepared_fail_their_case_with_the_reason_once(bare):
@@ -51,10 +51,10 @@ def test_data_that_cannot_be_prepared_fail_their_case_with_the_reason_once(bare)
     assert failures.count("begins with") == failures.count("to get mnist again: dlbench data fetch mnist --again") == 1
 
 
-def test_one_run_on_data_that_are_not_here_is_skipped(bare):
+def test_a_single_run_on_missing_data_is_skipped(bare):
     bare.write(test="def test_one(dlbench):\n    dlbench.run('numpy', 'gatech-lenet', 'mnist')\n")
     bare.run().assert_outcomes(skipped=1)
 
 
-def test_synthetic_data_stand_for_them_only_where_they_are_named(bare):
+def test_synthetic_data_are_used_only_if_named(bare):
     bare.run("--dlbench-datasets=synthetic").assert_outcomes(passed=1)

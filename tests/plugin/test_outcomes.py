@@ -1,4 +1,4 @@
-"""Runs that do not finish: an outcome with a name, never a stack trace of ours, never a lost result."""
+"""Unfinished runs: a named outcome, never a traceback of the plugin, never a lost result."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from pytest_dlbench.storing import Entry, read_journal
         ("skips_steps", "broken_protocol: training-numpy-*"),
     ],
 )
-def test_each_ending_has_its_name(suite, builder, line):
+def test_each_way_to_fail_has_an_outcome(suite, builder, line):
     suite.write(builder=builder)
     result = suite.run()
     assert result.ret == 1
@@ -24,7 +24,7 @@ def test_each_ending_has_its_name(suite, builder, line):
     result.stdout.no_fnmatch_line("*pytest_dlbench/*: in *")
 
 
-def test_a_run_that_takes_too_long_is_ended(suite):
+def test_a_run_that_takes_too_long_is_terminated(suite):
     suite.write(builder="sleeps")
     result = suite.run("--dlbench-timeout=1.5")
     assert result.ret == 1
@@ -40,21 +40,21 @@ def test_a_framework_that_cannot_be_imported_is_skipped_with_what_is_missing(sui
     )
 
 
-def test_what_a_builder_does_not_know_is_skipped_as_unsupported(suite):
+def test_a_layer_that_a_builder_lacks_is_skipped_as_unsupported(suite):
     suite.write(models=("softmax", "unknown-to-the-double"))
     result = suite.run("-rs")
     result.assert_outcomes(passed=1, skipped=1)
     result.stdout.fnmatch_lines(["unsupported: numpy-unknown-to-the-double-*", "*the builder of numpy has no conv2d"])
 
 
-def test_a_matrix_in_which_nothing_could_run_is_an_error(suite):
+def test_a_matrix_in_which_no_case_can_run_is_an_error(suite):
     suite.write(builder="lacks_its_framework")
     result = suite.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["ERROR: nothing was trained*"])
 
 
-def test_a_gate_fails_on_a_framework_that_is_gone(suite):
+def test_a_gate_fails_on_a_missing_framework(suite):
     suite.write(builder="lacks_its_framework")
     assert suite.run("--dlbench-compare").ret == 1
 
@@ -73,7 +73,7 @@ def test_a_failing_case_loses_no_result_of_the_others(suite):
     assert [str(entry.result.outcome) for entry in entries if entry.result] == ["no_baseline", "crashed"]
 
 
-def test_a_test_can_say_more_about_a_result(suite):
+def test_a_test_can_assert_more_about_a_result(suite):
     suite.write(
         test="""
 def test_more(dlbench):
@@ -88,25 +88,25 @@ def test_more(dlbench):
     suite.run().assert_outcomes(passed=1)
 
 
-def test_others_may_hook_into_a_finished_case(suite):
+def test_a_hook_receives_finished_cases(suite):
     hook = """
 def pytest_dlbench_case_finished(config, record, result):
-    (config.rootpath / "told.txt").write_text(f"{result.case.id} {result.outcome} {len(record.runs)}")
+    (config.rootpath / "hooked.txt").write_text(f"{result.case.id} {result.outcome} {len(record.runs)}")
 """
     conftest = suite.path / "conftest.py"
     conftest.write_text(conftest.read_text() + hook)
     assert suite.run().ret == 0
-    assert (suite.path / "told.txt").read_text() == "training-numpy-softmax-digits-cpu-smoke no_baseline 3"
+    assert (suite.path / "hooked.txt").read_text() == "training-numpy-softmax-digits-cpu-smoke no_baseline 3"
 
 
 def test_another_number_of_threads_is_another_case(suite):
-    # One more than there are cores, which is the usual number: that is another one on every machine.
+    # One more than the number of cores, which is the default on every machine.
     threads = usable_cores() + 1
     suite.run(f"--dlbench-threads={threads}", "--dlbench-save", "--dlbench-reason=x")
     assert suite.baseline(f"training-numpy-softmax-digits-cpu-smoke-threads{threads}").is_file()
 
 
-def test_one_run_can_be_had_without_a_verdict(suite):
+def test_a_single_run_has_no_verdict(suite):
     suite.write(
         test="""
 def test_one(dlbench):
@@ -119,19 +119,19 @@ def test_one(dlbench):
     suite.run().assert_outcomes(passed=1)
 
 
-def test_one_run_of_what_a_builder_does_not_know_is_skipped(suite):
+def test_a_single_run_of_a_layer_that_a_builder_lacks_is_skipped(suite):
     suite.write(test="def test_one(dlbench):\n    dlbench.run('numpy', 'unknown-to-the-double', 'digits')\n")
     suite.run().assert_outcomes(skipped=1)
 
 
-def test_a_case_that_is_run_again_is_counted_once(suite):
+def test_a_case_that_is_rerun_is_counted_once(suite):
     suite.write(builder="crashes")
     result = suite.run("--reruns=1", "--dlbench-runs=1")
     result.stdout.fnmatch_lines(["*1 failed, 1 rerun in *"])
     assert result.outlines[-1] == "dlbench: 1 crashed; false alarms: 0% of 1% used"
 
 
-def test_a_gate_in_the_shadow_lets_pass_what_could_not_run_beside_what_could(suite):
+def test_a_report_only_gate_passes_cases_that_could_not_run(suite):
     suite.write(more={"absent": "lacks_its_framework"})
     gate = ("--dlbench-compare", "--dlbench-runs=1")
     suite.run(*gate).assert_outcomes(failed=2)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-# So wide that three pairs decide; the steps of doubles are on a clock of their own, and their memory is not.
+# Wide enough for three pairs to decide: doubles simulate their step times, but not their memory.
 WIDE = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
 
 
@@ -15,14 +15,14 @@ def result_of(suite):
     return result, [line["run"] for line in lines if line.get("run")]
 
 
-def test_two_sides_that_are_alike_pass(suite):
+def test_two_equal_sides_pass(suite):
     suite.write(more={"same": "clocked"})
     result = suite.run("--dlbench-ab=numpy,same", *WIDE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["same-softmax-digits-cpu *"])
-    told, _ = result_of(suite)
-    assert told["pairing"]["old"]["framework"] == "numpy"
-    assert {verdict["metric"] for verdict in told["verdicts"]} == {
+    reported, _ = result_of(suite)
+    assert reported["pairing"]["old"]["framework"] == "numpy"
+    assert {verdict["metric"] for verdict in reported["verdicts"]} == {
         "step_time",
         "step_time_median",
         "accuracy",
@@ -33,23 +33,23 @@ def test_two_sides_that_are_alike_pass(suite):
 def test_both_sides_of_a_pair_have_the_same_seed_and_are_in_the_journal(suite):
     suite.write(more={"same": "clocked"})
     suite.run("--dlbench-ab=numpy,same", *WIDE)
-    told, runs = result_of(suite)
-    pairs = told["pairing"]["screened"] + told["pairing"]["confirmed"]
+    reported, runs = result_of(suite)
+    pairs = reported["pairing"]["screened"] + reported["pairing"]["confirmed"]
     assert [run["seed"] for run in runs] == [seed for index in range(pairs) for seed in (index + 1, index + 1)]
     first = [run["case"] for run in runs[::2]]
-    assert [case.startswith("training-same") for case in first] == told["pairing"]["new_first"]
+    assert [case.startswith("training-same") for case in first] == reported["pairing"]["new_first"]
 
 
-def test_a_slower_side_is_found_confirmed_and_fails_its_test(suite):
+def test_a_slower_candidate_is_detected_confirmed_and_fails_its_test(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=numpy,slow", *WIDE)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
             "regressed: training-slow-softmax-digits-cpu-smoke",
-            "compared with numpy in * pairs, and * fresh ones to confirm what those did not clear:",
+            "compared with numpy in * pairs, and * fresh ones to confirm what those flagged:",
             "*step_time *regressed *ms → *ms, ratio *, tolerance 40%",
-            "what takes a different time:",
+            "phases that take longer or shorter:",
             "*step *ms → *ms, *longer",
             "what differs between baseline and candidate:",
             "to run it again: pytest 'test_suite.py::test_training*' --dlbench-ab=numpy,slow*",
@@ -57,20 +57,20 @@ def test_a_slower_side_is_found_confirmed_and_fails_its_test(suite):
     )
 
 
-def test_the_other_way_round_it_is_an_improvement(suite):
+def test_a_faster_candidate_is_an_improvement(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=slow,numpy", *WIDE)
     assert result.ret == 0
-    told, _ = result_of(suite)
-    assert told["outcome"] == "improved"
+    reported, _ = result_of(suite)
+    assert reported["outcome"] == "improved"
 
 
-def test_a_shadow_gate_tells_and_fails_nothing(suite):
+def test_a_report_only_gate_reports_and_fails_nothing(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=numpy,slow", "--dlbench-shadow", *WIDE)
     assert result.ret == 0
-    told, _ = result_of(suite)
-    assert told["outcome"] == "regressed"
+    reported, _ = result_of(suite)
+    assert reported["outcome"] == "regressed"
 
 
 def test_a_side_that_crashes_is_named(suite):
@@ -80,7 +80,7 @@ def test_a_side_that_crashes_is_named(suite):
     result.stdout.fnmatch_lines(["crashed: training-bad-*", "the candidate, bad, did not finish (crashed):"])
 
 
-# Steps are staged to be 4.5 % slower: at a tolerance of 5 % the pairs of the first analysis do not decide that.
+# Steps are staged 4.5 % slower: at a tolerance of 5 %, the first pairs do not decide that.
 UNDECIDED = """
 from math import exp
 from pytest_dlbench.judging import METRICS
@@ -100,7 +100,7 @@ change("peak_rss", "tolerance", None)
 """
 
 
-def test_a_case_that_its_share_of_the_time_does_not_decide_has_three_pairs_and_says_so(suite):
+def test_a_case_that_its_share_of_the_time_does_not_decide_is_inconclusive_after_three_pairs(suite):
     suite.write(more={"same": "numpy_softmax"})
     conftest = suite.path / "conftest.py"
     conftest.write_text(conftest.read_text() + UNDECIDED)
@@ -108,12 +108,12 @@ def test_a_case_that_its_share_of_the_time_does_not_decide_has_three_pairs_and_s
     result = suite.run(*arguments)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["inconclusive: training-same-softmax-*", "  step_time: budget spent"])
-    told, runs = result_of(suite)
-    assert told["outcome"] == "inconclusive"
+    reported, runs = result_of(suite)
+    assert reported["outcome"] == "inconclusive"
     assert len(runs) == 6
 
 
-def test_only_tests_that_run_in_pairs_share_the_time(suite):
+def test_only_tests_that_run_in_pairs_share_the_budget(suite):
     suite.write(more={"same": "clocked", "other": "clocked"}, test=COUNTED)
     result = suite.run("--dlbench-ab=numpy,same", "-k", "not deselected")
     result.assert_outcomes(passed=3, deselected=1)
@@ -153,7 +153,7 @@ def test_deselected(dlbench, framework, model, dataset, device):
         (["--dlbench-ab=old.txt,empty.txt"], "ERROR: --dlbench-ab: no framework is pinned in both *"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(suite, arguments, line):
+def test_sides_that_cannot_be_compared_are_a_usage_error(suite, arguments, line):
     suite.write(more={"same": "clocked"})
     (suite.path / "old.txt").write_text("torch==2.12.0\n")
     (suite.path / "empty.txt").write_text("# nothing\n")
@@ -162,10 +162,10 @@ def test_what_cannot_be_compared_is_refused(suite, arguments, line):
     result.stderr.fnmatch_lines([line])
 
 
-def test_the_last_line_tells_the_outcomes_and_the_budget_used(suite):
+def test_the_last_line_has_the_outcomes_and_the_budget_used(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=numpy,slow", "-q", *WIDE)
-    # A half of 1 % for the first metric, a sixth for the second.
+    # Half of 1 % for the first metric, a sixth for the second.
     assert result.outlines[-1] == "dlbench: 1 regressed; false alarms: 0.67% of 1% used"
 
 
@@ -176,6 +176,6 @@ def test_divergences_are_counted_on_both_sides(suite):
     result.stdout.fnmatch_lines(
         [
             "diverged: training-bad-*",
-            "0 of 5 runs of the baseline diverged, 5 of 5 of the candidate: the probability of so many more, *",
+            "0 of 5 runs of the baseline diverged, 5 of 5 of the candidate: the probability of at least this many *",
         ]
     )

@@ -10,7 +10,7 @@ def lines_of(suite):
     return [json.loads(line) for line in journal.read_text().splitlines()]
 
 
-def test_a_regression_tells_the_operators_that_changed_most(suite):
+def test_a_regression_lists_the_operators_that_changed_most(suite):
     suite.write(builder="profiled_before", more={"slow": "profiled"})
     result = suite.run("--dlbench-ab=numpy,slow", "--dlbench-profile", *WIDE)
     assert result.ret == 1
@@ -24,11 +24,11 @@ def test_a_regression_tells_the_operators_that_changed_most(suite):
     )
     *others, last = lines_of(suite)
     assert [one["name"] for one in last["result"]["operators"]] == ["wait", "copy"]
-    # Profiled runs are not among those that were measured.
+    # Profiled runs are not among the measured ones.
     assert not any(line["run"].get("operator_seconds") for line in others if line.get("run"))
 
 
-def test_a_builder_without_a_profiler_is_told(suite):
+def test_a_builder_without_a_profiler_is_reported(suite):
     suite.write(more={"slow": "slowed"})
     result = suite.run("--dlbench-ab=numpy,slow", "--dlbench-profile", *WIDE)
     assert result.ret == 1

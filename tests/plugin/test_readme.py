@@ -1,4 +1,4 @@
-"""The README's example runs, and its outputs read like the tool's: ``python -m docs.readme_outputs`` renews them."""
+"""The README's example runs, and shows the real outputs, which ``python -m docs.readme_outputs`` updates."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from docs import readme_outputs
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-benchmarks.md"
-# What a line says, whatever it measured.
+# The wording of a line, without its figures.
 VALUES = re.compile(r"[-+]?\d[\d.,]*(?:e-?\d+)?\s?(?:[GM]iB|ms|s|pp|%)?|–")
 
 
@@ -21,7 +21,7 @@ def columns(text):
 
 def test_the_readme_has_the_output_of_a_run_that_passes(pytester):
     pytester.makepyfile(test_training=readme_outputs.example())
-    # The machine may be busy, and one run is enough to see the words.
+    # The machine may be busy, and one run is enough for the wording.
     result = pytester.runpytest_subprocess(
         *readme_outputs.RUNS["passes"], "--dlbench-runs=1", "--dlbench-allow=invalid", "-q"
     )
@@ -30,14 +30,14 @@ def test_the_readme_has_the_output_of_a_run_that_passes(pytester):
     assert columns(shown) == columns(printed)
     assert "pytorch-gatech-lenet-digits28-cpu" in shown
     said = {wording(line) for line in printed.splitlines()}
-    told = [wording(line) for line in shown.splitlines() if re.match(r"no_baseline: |scale |dlbench: ", line)]
-    assert told
-    assert set(told) <= said
+    found = [wording(line) for line in shown.splitlines() if re.match(r"no_baseline: |scale |dlbench: ", line)]
+    assert found
+    assert set(found) <= said
 
 
 def test_the_readme_has_the_output_of_a_run_that_regresses(suite):
     suite.write(more={"slow": "slowed"})
-    # As in test_pairs: so wide that three pairs decide.
+    # As in test_pairs: wide enough for three pairs to decide.
     wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
     result = suite.run("--dlbench-ab=numpy,slow", *wide)
     assert result.ret == 1

@@ -1,4 +1,4 @@
-"""What is printed, and where."""
+"""What a session prints, and where."""
 
 import os
 
@@ -6,7 +6,7 @@ import pexpect
 import pytest
 
 
-def test_elsewhere_than_on_a_terminal_every_run_is_a_line(suite):
+def test_without_a_terminal_every_run_is_a_line(suite):
     result = suite.run()
     result.stdout.fnmatch_lines(
         [
@@ -21,27 +21,27 @@ def test_elsewhere_than_on_a_terminal_every_run_is_a_line(suite):
     )
 
 
-def test_quiet_prints_no_line_a_run(suite):
+def test_quiet_prints_no_line_per_run(suite):
     result = suite.run("-q")
     result.stdout.no_fnmatch_line("*run 1 of 3*")
     result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *"])
 
 
-def test_nothing_lands_in_the_captured_output_of_a_test(suite):
+def test_the_captured_output_of_a_test_has_no_progress(suite):
     suite.write(test="def test_it(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n    assert False\n")
     result = suite.run("-rA")
     result.stdout.no_fnmatch_line("*Captured stdout*")
 
 
 @pytest.mark.parametrize("flag", ["-rs", "-ra", "-v"])
-def test_what_is_left_out_is_listed_with_reasons_where_skips_are(suite, flag):
+def test_skipped_cells_are_listed_with_reasons_where_pytest_lists_skips(suite, flag):
     suite.write(models=("softmax", "hkbu-resnet-56"))
-    suite.run("--dlbench-runs=1", flag).stdout.fnmatch_lines(["left out: 1 × hkbu-resnet-56 takes 3×32×32, *"])
+    suite.run("--dlbench-runs=1", flag).stdout.fnmatch_lines(["skipped: 1 × hkbu-resnet-56 takes 3×32×32, *"])
 
 
 def spawned(suite, **environment):
-    # pytester switches colours off, and with them pytest's knowledge of terminals.
-    # What others may have set stands before a terminal's own size.
+    # pytester switches colours off, and with them pytest's detection of terminals.
+    # These variables would override the terminal's own size.
     usual = {name: value for name, value in os.environ.items() if name not in ("CI", "COLUMNS", "LINES")}
     terminal = {**usual, "TERM": "xterm", "PY_COLORS": "1", **environment}
     command, size = "python -m pytest --dlbench-scale=smoke --dlbench-runs=2", (24, 160)
@@ -49,7 +49,7 @@ def spawned(suite, **environment):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pexpect forks; this process has no threads then
-def test_on_a_terminal_one_line_is_rewritten_phase_by_phase(suite):
+def test_on_a_terminal_one_line_is_overwritten_phase_by_phase(suite):
     child = spawned(suite)
     begins = r"\r\x1b\[2Kcase 1 of 1, run {} of 2: training-numpy-softmax-digits-cpu-smoke"
     child.expect(begins.format(1))
@@ -62,7 +62,7 @@ def test_on_a_terminal_one_line_is_rewritten_phase_by_phase(suite):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # as above
-def test_in_ci_a_terminal_gets_plain_lines_as_well(suite):
+def test_in_ci_a_terminal_gets_plain_lines_too(suite):
     child = spawned(suite, CI="true")
     child.expect(r"case 1 of 1, run 1 of 2: .* samples/s")
     assert "\x1b[2K" not in child.before
@@ -71,7 +71,7 @@ def test_in_ci_a_terminal_gets_plain_lines_as_well(suite):
     assert child.wait() == 0
 
 
-def test_colours_make_a_file_no_terminal(suite):
+def test_colours_alone_do_not_make_a_file_a_terminal(suite):
     result = suite.run("--color=yes", "--dlbench-runs=1")
     assert "\x1b[2K" not in result.stdout.str()
     result.stdout.fnmatch_lines(["*case 1 of 1, run 1 of 1: * samples/s, *"])
@@ -100,7 +100,7 @@ def test_other(dlbench):
 """
 
 
-def test_what_a_test_prints_and_logs_is_shown_beside_the_lines_of_runs(suite):
+def test_output_and_logs_of_a_test_are_shown_alongside_the_lines_of_runs(suite):
     suite.write(test=TALKING)
     result = suite.run("-v", "-s", "--log-cli-level=WARNING", "--dlbench-runs=1")
     result.stdout.fnmatch_lines(
@@ -115,7 +115,7 @@ def test_what_a_test_prints_and_logs_is_shown_beside_the_lines_of_runs(suite):
     )
 
 
-def test_each_test_function_has_its_table_with_the_asked_columns(suite):
+def test_each_test_function_has_its_table_with_the_requested_columns(suite):
     suite.write(test=TALKING)
     result = suite.run("-q", "--dlbench-runs=1", "--dlbench-group-by=model", "--dlbench-columns=runs,verdict")
     result.stdout.fnmatch_lines(

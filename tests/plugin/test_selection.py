@@ -1,4 +1,4 @@
-"""What a pytest user expects of -m, -k, -x, --lf, -n and of the axes."""
+"""Selection with -m, -k, -x, --lf, -n and the axes, as pytest users expect it."""
 
 import pytest
 
@@ -35,12 +35,12 @@ def test_every_fitting_cell_is_one_item(matrix):
         (("--dlbench-frameworks=other",), {"other-softmax-digits-cpu", "other-two-layers-digits-cpu"}),
         (("--dlbench-models=softmax", "--dlbench-frameworks=numpy"), {"numpy-softmax-digits-cpu"}),
         (("--dlbench-models=soft*", "--dlbench-frameworks=numpy"), {"numpy-softmax-digits-cpu"}),
-        # All that are known and fit: those of the zoo take other shapes.
+        # All known models that fit: those of the zoo take other shapes.
         (
             ("--dlbench-models=all", "--dlbench-frameworks=numpy", "--dlbench-datasets=digits"),
             {f"numpy-{name}-digits-cpu" for name in (*ALL, "three-layers", "unknown-to-the-double")},
         ),
-        # An axis takes what is known, not only what the suite's fixture lists.
+        # An axis takes any known value, not only those of the suite's fixture.
         (
             ("--dlbench-datasets=synthetic", "--dlbench-models=gatech-lenet", "--dlbench-frameworks=numpy"),
             {"numpy-gatech-lenet-synthetic-cpu"},
@@ -55,17 +55,17 @@ def test_marks_are_registered(matrix):
     assert matrix.run("--collect-only", "--strict-markers", "-m", "legacy or rnn or pytorch or hkbu").ret == 5
 
 
-def test_cells_that_do_not_fit_are_left_out_and_counted(matrix):
+def test_cells_that_do_not_fit_are_skipped_and_counted(matrix):
     matrix.write(models=("softmax", "gatech-lenet"))
     result = matrix.run("-v")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["left out: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8"])
+    result.stdout.fnmatch_lines(["skipped: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8"])
 
 
 def test_a_matrix_in_which_nothing_fits_is_an_error(matrix):
     result = matrix.run("--dlbench-models=gatech-lenet")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stdout.fnmatch_lines(["left out: 2 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
+    result.stdout.fnmatch_lines(["skipped: 2 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
 
 
 def test_x_stops_at_the_first_failure_and_lf_runs_it_again(suite):
@@ -98,7 +98,7 @@ def test_a_pattern_of_models_that_matches_none_is_a_usage_error(suite):
     result.stderr.fnmatch_lines(["*--dlbench-models: unknown model 'sofd[*]'*"])
 
 
-def test_a_users_own_parametrize_goes_before_the_axis(suite):
+def test_a_users_own_parametrize_overrides_the_axis(suite):
     suite.write(
         test="""
 import pytest
@@ -113,7 +113,7 @@ def test_training(dlbench, framework, model, speed):
     suite.run().assert_outcomes(passed=2)
 
 
-def test_an_unknown_name_in_a_fixture_is_told_with_the_nearest(suite):
+def test_an_unknown_name_in_a_fixture_is_an_error_with_the_nearest(suite):
     suite.write(models=("sofmax",))
     result = suite.run()
     assert result.ret != 0
@@ -125,7 +125,7 @@ def test_a_name_that_is_given_twice_is_one_cell(matrix):
     assert collected(result) == {"numpy-softmax-digits-cpu"}
 
 
-def test_two_models_of_one_name_are_refused(suite):
+def test_two_models_with_one_name_are_an_error(suite):
     suite.pytester.makepyfile(
         test_suite="""
 import pytest
@@ -145,7 +145,7 @@ def test_training(dlbench, framework, model, dataset, device):
     result.stdout.fnmatch_lines(["*two values of the axis 'model' are named 'softmax'*"])
 
 
-def test_an_axis_without_dlbench_says_what_is_missing(suite):
+def test_an_axis_without_the_dlbench_fixture_is_an_error(suite):
     suite.write(test="def test_alone(device): pass\n")
     result = suite.run()
     assert result.ret != 0
@@ -173,7 +173,7 @@ def test_other_tests_of_a_repository_are_left_alone(pytester):
         ("--dlbench-save", ["*--dlbench-save: needs a reason*--dlbench-reason*"]),
     ],
 )
-def test_bad_input_is_a_usage_error_that_helps(suite, argument, lines):
+def test_bad_input_is_a_helpful_usage_error(suite, argument, lines):
     result = suite.pytester.runpytest_subprocess(argument)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(lines)
@@ -199,7 +199,7 @@ def test_an_overriding_ini_key_with_hyphens_is_a_usage_error(suite):
     result.stderr.fnmatch_lines(["*ini keys are written with underscores: dlbench_max_runs"])
 
 
-def test_an_ini_key_with_underscores_counts_and_flags_in_addopts_keep_their_hyphens(suite):
+def test_ini_keys_have_underscores_and_options_in_addopts_keep_their_hyphens(suite):
     (suite.path / "pytest.ini").write_text(
         "[pytest]\ndlbench_max_runs = rubbish\naddopts =\n    --dlbench-false-alarms=1%\n"
     )

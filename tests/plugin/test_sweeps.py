@@ -14,7 +14,7 @@ def case_names(result):
     return [line.split()[0] for line in result.outlines if line.startswith("numpy-") and "no_baseline" in line]
 
 
-def test_several_values_are_axes_with_clear_ids(suite):
+def test_settings_with_several_values_are_axes_with_clear_ids(suite):
     assert collected(suite.run("--collect-only", "-q", *SWEEP)) == {
         f"numpy-softmax-digits-cpu-batch_size{size}-learning_rate{rate}" for size in (16, 32) for rate in (0.1, 0.2)
     }
@@ -35,14 +35,14 @@ def test_a_single_value_leaves_the_ids_of_tests_as_they_were(suite):
 def test_every_point_of_a_sweep_is_trained_by_its_own_recipe(suite):
     hook = """
 def pytest_dlbench_case_finished(config, record, result):
-    with (config.rootpath / "told.txt").open("a") as file:
-        told = (record.recipe["batch_size"], record.recipe["optimizer"]["learning_rate"], record.context.batch_size)
-        print(*told, record.runs[0].training.batch_size, file=file)
+    with (config.rootpath / "points.txt").open("a") as file:
+        point = (record.recipe["batch_size"], record.recipe["optimizer"]["learning_rate"], record.context.batch_size)
+        print(*point, record.runs[0].training.batch_size, file=file)
 """
     conftest = suite.path / "conftest.py"
     conftest.write_text(conftest.read_text() + hook)
     suite.run("--dlbench-runs=1", *SWEEP).assert_outcomes(passed=4)
-    assert (suite.path / "told.txt").read_text().splitlines() == [
+    assert (suite.path / "points.txt").read_text().splitlines() == [
         "16 0.1 16 16",
         "16 0.2 16 16",
         "32 0.1 32 32",
@@ -50,7 +50,7 @@ def pytest_dlbench_case_finished(config, record, result):
     ]
 
 
-def test_a_single_value_is_in_the_name_of_the_case_so_that_no_baseline_of_another_setting_is_compared(suite):
+def test_a_single_value_is_in_the_name_of_the_case_and_its_baseline(suite):
     suite.save()
     result = suite.run("--dlbench-set=momentum=0.9")
     assert case_names(result) == ["numpy-softmax-digits-cpu-momentum0.9"]
@@ -73,7 +73,7 @@ def test_the_command_of_the_message_repeats_the_sweep(suite):
     suite.pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=1)
 
 
-def test_a_setting_is_made_to_the_recipe_fixture_of_a_suite(suite):
+def test_a_setting_changes_the_recipe_fixture_of_a_suite(suite):
     suite.write(
         test="""
 import pytest
@@ -92,13 +92,13 @@ def test_training(dlbench, framework, model, dataset, device):
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "message"),
     [
         ("rho=0.5", "  run 1 (seed 1): SGD has no rho; its settings: learning_rate, *"),
         ("batch_size=5000", "*: a batch of 5000 is more than the 1437 examples of digits"),
     ],
 )
-def test_a_point_that_cannot_be_trained_is_unsupported_and_the_others_are_trained(suite, setting, told):
+def test_a_point_that_cannot_be_trained_is_unsupported_and_the_others_are_trained(suite, setting, message):
     name, _, value = setting.partition("=")
     suite.write(
         test="""
@@ -111,19 +111,19 @@ def test_plain(dlbench):
     )
     result = suite.run(f"--dlbench-set={setting}", "-rs")
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines([f"unsupported: numpy-softmax-digits-cpu-{name}{value}", told])
+    result.stdout.fnmatch_lines([f"unsupported: numpy-softmax-digits-cpu-{name}{value}", message])
 
 
 def test_a_gate_fails_on_a_point_that_cannot_be_trained(suite):
     assert suite.run("--dlbench-set=batch_size=5000", "--dlbench-compare").ret == 1
 
 
-def test_where_no_point_can_be_trained_that_is_an_error(suite):
+def test_a_sweep_without_a_trainable_point_is_an_error(suite):
     result = suite.run("--dlbench-set=batch_size=5000")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
-def test_an_equivalence_is_of_golden_losses_and_is_not_swept(suite):
+def test_an_equivalence_test_is_not_swept(suite):
     suite.write(
         test="""
 import pytest
@@ -137,7 +137,7 @@ def test_equivalence(dlbench, framework, model, dataset):
     suite.run("--dlbench-set=batch_size=8,16").assert_outcomes(passed=1)
 
 
-def test_side_by_side_a_sweep_has_a_table_for_each_point(suite):
+def test_a_sweep_has_a_side_by_side_table_for_each_point(suite):
     result = suite.run("--dlbench-set=batch_size=16,32", "--dlbench-threads=1,2", "--dlbench-runs=1")
     result.stdout.fnmatch_lines(
         [
@@ -148,14 +148,14 @@ def test_side_by_side_a_sweep_has_a_table_for_each_point(suite):
     )
 
 
-def test_a_scale_that_ends_a_training_early_says_so(suite):
+def test_a_scale_that_ends_a_training_early_is_reported(suite):
     result = suite.run("--dlbench-runs=1", "--dlbench-set=epochs=1,10")
     result.stdout.fnmatch_lines(
         ["scale smoke: 20 of the recipe's 44 steps *", "scale smoke: 20 of the recipe's 440 steps *"]
     )
 
 
-def test_a_bad_setting_is_a_usage_error_that_helps(suite):
+def test_an_unknown_setting_is_a_helpful_usage_error(suite):
     result = suite.run("--dlbench-set=learningrate=0.1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--dlbench-set: unknown setting 'learningrate'", "*did you mean 'learning_rate'?"])

@@ -1,4 +1,4 @@
-"""Cautions in words."""
+"""Cautions as sentences."""
 
 from typing import get_args
 
@@ -16,17 +16,17 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
         (of.InvalidRuns(invalid=1, runs=2, first="hot"), "1 of 2 runs are invalid: hot"),
         (of.Neighbours(cpus=1.04, disturbed=2, runs=3), "used 1.0 CPUs while 2 of 3 runs trained"),
         (of.StepsExcluded(steps=14, runs=2), "14 steps of 2 runs are excluded from the step times"),
-        (of.UnevenCompilation(cold=1, runs=3), "1 of 3 runs compiled what the others found compiled"),
-        (of.NeverSteady(unsteady=1, runs=3), "1 of 3 runs never became steady"),
+        (of.UnevenCompilation(cold=1, runs=3), "1 of 3 runs compiled what the others found in the cache"),
+        (of.NeverSteady(unsteady=1, runs=3), "1 of 3 runs never reached a steady state"),
         (of.PageFaults(per_step=1000.0), "1,000 page faults per step"),
-        (of.Survivors(names=("a", "b")), "workers left processes running, which were ended: a, b"),
+        (of.Survivors(names=("a", "b")), "workers left processes running, which were terminated: a, b"),
         (
             of.TargetMissed(missed=1, runs=2, target=0.9, seconds=3.0, epochs=1.5),
-            "1 of 2 runs did not reach an accuracy of 90 %: their time to it is longer than the 3 s, or 1.5 epochs",
+            "1 of 2 runs did not reach an accuracy of 90 %: their time to it is longer than 3 s, or 1.5 epochs",
         ),
         (
             of.ToleranceTooTight(metrics=(TIGHT,), basis="sessions"),
-            "step_time: the stored sessions on this machine resolve no less than 1.7%",
+            "step_time: the stored sessions on this machine resolve no change below 1.7%",
         ),
         (of.ToleranceTooTight(metrics=(TIGHT,), pairs=20, basis="any"), "step_time: 20 pairs on this machine"),
     ],
@@ -36,5 +36,5 @@ def test_a_caution_has_its_figures(caution, words):
     assert words in sentence
 
 
-def test_every_caution_has_words():
+def test_every_caution_has_a_sentence():
     assert set(get_args(of.Caution)) <= cautions._sentences.registry.keys()

@@ -23,46 +23,46 @@ CELLS = [
 ]
 
 
-def lines(*rows, left_out=(), is_verbose=False):
-    return [" ".join(line.split()) for line in table(rows, left_out, is_verbose=is_verbose)]
+def lines(*rows, skipped=(), is_verbose=False):
+    return [" ".join(line.split()) for line in table(rows, skipped, is_verbose=is_verbose)]
 
 
 def test_a_row_has_sizes_steps_runs_time_and_state():
     assert "pytorch-lenet 431 K 2.29 M 20 of 88 32 3 ~12 s runs" in lines(RUNS)
 
 
-def test_what_would_not_run_has_no_figures_but_its_size():
+def test_a_case_that_would_not_run_has_only_its_size():
     assert "torch7-lenet 431 K 2.29 M – – – – unsupported: gone" in lines(GONE)
 
 
-def test_a_training_of_all_its_steps_has_one_number():
+def test_a_complete_training_has_one_number_of_steps():
     assert " 88 32 " in lines(Row(case="a", state="runs", steps=88, recipe_steps=88, batch_size=32))[2]
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "total"),
     [
-        ([RUNS], "in all: 1 case, 3 runs, ~12 s (1 estimated)"),
-        ([RUNS, GONE], "in all: 1 case, 3 runs, ~12 s (1 estimated)"),
+        ([RUNS], "total: 1 case, 3 runs, ~12 s (1 estimated)"),
+        ([RUNS, GONE], "total: 1 case, 3 runs, ~12 s (1 estimated)"),
         (
             [RUNS, Row(case="b", state="runs", runs=3, seconds=3600.0, is_measured=True)],
-            "in all: 2 cases, 6 runs, ~1 h 00 min (1 by the journals, 1 estimated)",
+            "total: 2 cases, 6 runs, ~1 h 00 min (1 from the journals, 1 estimated)",
         ),
         (
             [Row(case="b", state="runs", runs=3, seconds=75.0, is_measured=True)],
-            "in all: 1 case, 3 runs, 1 min 15 s (1 by the journals)",
+            "total: 1 case, 3 runs, 1 min 15 s (1 from the journals)",
         ),
-        ([Row(case="c", state="runs (who knows)")], "in all: 1 case, 0 runs, ~0 s (1 of unknown length)"),
-        ([GONE], "in all: nothing would run"),
+        ([Row(case="c", state="runs (who knows)")], "total: 1 case, 0 runs, ~0 s (1 of unknown length)"),
+        ([GONE], "total: nothing to run"),
     ],
 )
-def test_the_sum_is_of_what_would_run(rows, told):
-    assert lines(*rows)[-1] == told
+def test_the_total_is_of_cases_that_would_run(rows, total):
+    assert lines(*rows)[-1] == total
 
 
-def test_what_is_left_out_is_counted_by_reason():
-    assert lines(RUNS, left_out=CELLS)[-3:-1] == ["left out: 1 × it does not fit", "left out: 1 × nor does it"]
+def test_skipped_cells_are_counted_by_reason():
+    assert lines(RUNS, skipped=CELLS)[-3:-1] == ["skipped: 1 × it does not fit", "skipped: 1 × nor does it"]
 
 
-def test_what_is_left_out_is_listed_when_verbose():
-    assert "jax-fcn-digits32 – – – – – – left out: it does not fit" in lines(RUNS, left_out=CELLS, is_verbose=True)
+def test_skipped_cells_are_listed_when_verbose():
+    assert "jax-fcn-digits32 – – – – – – skipped: it does not fit" in lines(RUNS, skipped=CELLS, is_verbose=True)

@@ -1,4 +1,4 @@
-"""Reasons in words: one fact of each that a reader must find."""
+"""Reasons as text: each test checks one fact that a reader must find."""
 
 from typing import get_args
 
@@ -21,12 +21,12 @@ SUSPECT = records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.5, lower=1.41
 
 
 def compared(*verdicts, result=None, **reason):
-    """What is said of these verdicts against a baseline."""
+    """The text of a comparison with a baseline that has these verdicts."""
     return of_case(records.compared(**reason), verdicts=verdicts, **(result or {}))
 
 
 def of_case(*reasons, **result):
-    """What is said of a case with these reasons."""
+    """The text of a case with these reasons."""
     return explain.message(records.case_result(reasons=reasons, **result))
 
 
@@ -38,12 +38,12 @@ def line_of(metric, text):
 # Compared
 
 
-def test_a_comparison_says_with_what():
+def test_a_comparison_names_its_baseline():
     heading = "compared with the baseline of 2026-11-20T10:00:00+00:00 (first baseline):\n"
     assert compared(records.verdict()).startswith(heading)
 
 
-def test_a_comparison_says_with_how_many_sessions():
+def test_a_comparison_has_the_number_of_sessions():
     assert "(first baseline) and 2 sessions before it:\n" in compared(records.verdict(), sessions=3)
 
 
@@ -84,7 +84,7 @@ def test_a_recipe_setting_that_changed_is_named():
     assert "\n  optimizer.momentum 0.9 → none" in compared(records.verdict(), recipe=(changed,))
 
 
-def test_nothing_that_changed_is_said():
+def test_a_comparison_without_changes_says_so():
     assert "what changed in between:\n  no version and no recipe setting" in compared(records.verdict())
 
 
@@ -94,7 +94,7 @@ def test_a_finding_can_be_accepted(outcome):
 
 
 @pytest.mark.parametrize("outcome", [VerdictOutcome.EQUIVALENT, VerdictOutcome.INCONCLUSIVE])
-def test_what_is_no_finding_has_no_command(outcome):
+def test_an_unchanged_metric_suggests_no_command(outcome):
     text = compared(records.verdict(outcome=outcome))
     assert "to accept" not in text
     assert "paired runs" not in text
@@ -102,34 +102,34 @@ def test_what_is_no_finding_has_no_command(outcome):
 
 @pytest.fixture
 def undecided():
-    """What is said where nothing can be concluded."""
+    """The text of an inconclusive comparison."""
     return compared(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=2))
 
 
-def test_what_is_inconclusive_names_what_stood_on_both_sides(undecided):
+def test_an_inconclusive_metric_has_the_sessions_and_runs_compared(undecided):
     assert "\ninconclusive (step_time): 2 sessions then and 3 runs now cannot resolve the tolerance" in undecided
 
 
-def test_what_is_inconclusive_names_what_helps(undecided):
+def test_an_inconclusive_metric_has_remedies(undecided):
     assert "five or more sessions in the baseline (--dlbench-save) show how much sessions vary" in undecided
-    assert undecided.endswith("--dlbench-tolerance can be wider")
+    assert undecided.endswith("or widen --dlbench-tolerance")
 
 
-def test_sessions_that_are_known_to_vary_are_not_asked_for_more_of_them():
+def test_more_sessions_are_not_suggested_if_sessions_vary_too_much():
     text = compared(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=5))
     assert "--dlbench-save" not in text
     assert "--dlbench-ab needs no baseline" in text
 
 
-def test_what_is_judged_without_a_baseline_is_not_said_to_be_compared_with_it():
+def test_a_metric_judged_without_a_baseline_is_not_reported_as_compared():
     leak = records.verdict(metric="leak", old=0.0, new=0.03, tolerance=2.0)
     text = of_case(of.Leaking(), records.compared(), verdicts=(records.verdict(), leak))
     assert text.startswith("leak ")
     assert text.count("leak ") == 1
-    assert "the resident set grows with the steps" in text.splitlines()[1]
+    assert "resident memory grows with the steps" in text.splitlines()[1]
 
 
-def test_a_saved_session_has_its_number_its_file_and_the_reason():
+def test_a_saved_session_has_its_number_file_and_reason():
     first, later = (of.Saved(path="baselines/m/a.json", session=session, why="cudnn 9") for session in (1, 4))
     assert explain.text(first) == "saved as the first session of the baseline baselines/m/a.json (cudnn 9)"
     assert explain.text(later) == "saved as session 4 of the baseline baselines/m/a.json (cudnn 9)"
@@ -140,11 +140,11 @@ def test_a_saved_session_has_its_number_its_file_and_the_reason():
 
 @pytest.fixture
 def suspected():
-    """What is said of a suspicion."""
+    """The text of a suspicion."""
     return compared(SUSPECT, pairs=records.in_pairs())
 
 
-def test_a_suspicion_names_the_sessions_that_it_rests_on(suspected):
+def test_a_suspicion_has_its_number_of_sessions(suspected):
     assert "\nsuspect (step_time): 1 session cannot show how much sessions of this machine vary" in suspected
 
 
@@ -152,7 +152,7 @@ def test_a_suspicion_has_the_command_that_settles_it(suspected):
     assert f"\npaired runs would settle it: {PAIRS}\n" in suspected
 
 
-def test_where_no_version_changed_two_files_of_requirements_are_the_sides():
+def test_without_a_version_change_the_sides_are_two_requirements_files():
     text = compared(SUSPECT, pairs=records.in_pairs(versions=None))
     assert "--dlbench-frameworks=pytorch " in text
     assert " --dlbench-ab=old.txt,new.txt\n" in text
@@ -164,7 +164,7 @@ def test_pairs_have_the_tolerance_that_was_typed():
     )
 
 
-def test_pairs_name_all_cells_themselves():
+def test_the_command_for_pairs_selects_its_cell_itself():
     flags = ("--dlbench-frameworks=a", "--dlbench-runs=9", "--dlbench-threads=2")
     text = compared(SUSPECT, again=records.again(flags=flags), pairs=records.in_pairs())
     command = text.partition("paired runs would settle it: ")[2].splitlines()[0]
@@ -183,7 +183,7 @@ def test_a_baseline_elsewhere_is_named_in_the_command_that_moves_its_reference_s
     assert f"{ANCHOR} --baselines figures\n" in compared(reference=moved, result={"since_anchor": (SUSPECT,)})
 
 
-def test_a_reference_session_that_shows_nothing_is_not_to_be_moved():
+def test_a_reference_session_without_findings_need_not_move():
     same = records.verdict(outcome=VerdictOutcome.EQUIVALENT)
     assert ANCHOR not in compared(reference=records.reference(), result={"since_anchor": (same,)})
 
@@ -192,7 +192,7 @@ def test_a_reference_session_that_shows_nothing_is_not_to_be_moved():
 def test_a_drift_has_its_direction_and_its_length(metric, direction):
     text = compared(pairs=records.in_pairs(), result={"drifting": {metric: 3}})
     assert f"\n{metric} has drifted {direction} for 3 sessions" in text
-    assert "suspect: the newest sessions alone do not show it" in text
+    assert "suspect: not visible against the newest sessions" in text
 
 
 # In pairs
@@ -200,7 +200,7 @@ def test_a_drift_has_its_direction_and_its_length(metric, direction):
 
 @pytest.fixture
 def pairing():
-    """Six pairs, and three more."""
+    """Six pairs, and three to confirm."""
     return Pairing(
         old=records.case(framework="mlx"),
         screened=6,
@@ -216,39 +216,39 @@ def paired(pairing, *verdicts, **changes):
     return of_case(of.Paired(again=records.again(), **changes), pairing=pairing, verdicts=verdicts)
 
 
-def test_pairs_say_against_what_and_how_many(pairing):
+def test_pairs_have_their_baseline_and_their_number(pairing):
     text = paired(pairing, records.verdict())
-    heading = "compared with mlx in 6 pairs, and 3 fresh ones to confirm what those did not clear:\n  step_time"
+    heading = "compared with mlx in 6 pairs, and 3 fresh ones to confirm what those flagged:\n  step_time"
     assert text.startswith(heading)
     assert text.endswith(f"\nto run it again: {AGAIN}")
 
 
-def test_pairs_say_why_a_metric_is_undecided(pairing):
+def test_pairs_have_the_reason_for_an_undecided_metric(pairing):
     undecided = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
     assert "\n  step_time: all pairs are used\n" in paired(pairing, undecided)
 
 
-def test_pairs_say_which_phases_changed(pairing):
+def test_pairs_list_the_phases_that_changed(pairing):
     phase = of.PhaseChange(phase="import", baseline=1.0, candidate=0.75)
-    assert "different time:\n  import     1.00 s → 750 ms, 250 ms shorter\n" in paired(pairing, phases=(phase,))
-    assert "different time:\n  nothing\n" in paired(pairing)
+    assert "longer or shorter:\n  import     1.00 s → 750 ms, 250 ms shorter\n" in paired(pairing, phases=(phase,))
+    assert "longer or shorter:\n  nothing\n" in paired(pairing)
 
 
-def test_pairs_say_how_the_sides_differ(pairing):
+def test_pairs_list_the_differences_of_the_sides(pairing):
     changed = of.Difference(name="torch", baseline="2.12.0", candidate="2.13.0")
     assert "baseline and candidate:\n  torch 2.12.0 → 2.13.0\n" in paired(pairing, versions=(changed,))
     assert "baseline and candidate:\n  nothing\n" in paired(pairing)
 
 
-@pytest.mark.parametrize(("kind", "words"), [("worse", "now delays some"), ("better", "fewer of the steps")])
-def test_pairs_say_what_stalls(pairing, kind, words):
+@pytest.mark.parametrize(("kind", "words"), [("worse", "now delays some"), ("better", "fewer steps")])
+def test_pairs_report_stalls(pairing, kind, words):
     verdicts = [records.verdict(metric=metric) for metric in ("step_time", "step_time_median")]
     text = paired(pairing, *verdicts, stall=kind)
-    assert "the usual step regressed, the fastest tenth regressed; " in text
+    assert "the median step regressed, the 10 % quantile regressed; " in text
     assert words in text
 
 
-def test_pairs_say_when_the_target_was_reached(pairing):
+def test_pairs_report_the_time_to_the_target(pairing):
     times = of.TimeToTarget(
         target=0.9,
         baseline=10.0,
@@ -266,7 +266,7 @@ def test_pairs_say_when_the_target_was_reached(pairing):
     assert "log-rank p 0.04; 0 of 5 and 1 of 6 runs never reached it" in text
 
 
-def test_a_measured_spread_has_the_runs_that_it_rests_on(pairing):
+def test_a_measured_spread_has_its_number_of_runs(pairing):
     known = Pairing(**{name: getattr(pairing, name) for name in pairing.__slots__} | {"reference_runs": 10})
     assert "(two consecutive runs of 10 earlier ones differ by 1% in step_time)" in paired(known)
 
@@ -294,7 +294,7 @@ def test_no_baseline_has_the_command_that_saves_one():
     assert text == f'no baseline\nto save one: {ACCEPT} "first baseline"'
 
 
-def test_no_baseline_here_names_the_machines_that_have_one():
+def test_a_missing_baseline_lists_the_machines_that_have_one():
     reason = of.NoBaseline(machine="linux-acme", others=("linux-beta", "linux-zeta"), again=records.again())
     text = explain.text(reason)
     assert text.startswith("no baseline for linux-acme, only for linux-beta, linux-zeta: ")
@@ -303,21 +303,21 @@ def test_no_baseline_here_names_the_machines_that_have_one():
 
 @pytest.fixture
 def differences():
-    """Of two contexts."""
+    """The differences of two contexts."""
     return (
         of.Difference(name="steps", baseline=50, candidate=51),
         of.Difference(name="batch size", baseline=64, candidate=128),
     )
 
 
-def test_what_cannot_be_compared_has_every_obstacle_and_how_to_replace_it(differences):
+def test_an_incomparable_baseline_lists_every_difference_and_how_to_replace_it(differences):
     text = explain.text(of.Incomparable(saved="2026-11-20", differences=differences, again=records.again()))
     assert text.startswith("the baseline of 2026-11-20 was measured under different conditions:\n")
     assert "\n  steps 50 → 51\n  batch size 64 → 128\n" in text
     assert f"to replace it: {ACCEPT}" in text
 
 
-def test_two_recorded_sides_that_cannot_be_compared_have_every_obstacle(differences):
+def test_two_incomparable_records_list_every_difference(differences):
     text = explain.text(of.Incomparable(differences=differences))
     assert text.endswith(" different conditions:\n  steps 50 → 51\n  batch size 64 → 128")
 
@@ -327,10 +327,10 @@ def test_a_damaged_baseline_has_its_path_the_problem_and_the_advice():
     assert text == "the baseline is damaged: b/a.json: not JSON @ $.a\n  restore it"
 
 
-def test_invalid_runs_have_their_reasons_and_what_to_do():
+def test_invalid_runs_have_their_reasons_and_advice():
     runs = (of.InvalidRun(index=0, seed=1, reasons=("swapped", "hot"), side="candidate"),)
     text = explain.text(of.Invalid(runs=runs, repeats=2))
-    assert text.startswith("invalid, as were 2 repetitions; not compared, and not saved:\n")
+    assert text.startswith("invalid, as were 2 repetitions; neither compared nor saved:\n")
     assert "\n  candidate, run 1 (seed 1): swapped\n  candidate, run 1 (seed 1): hot\n" in text
     assert "--dlbench-allow invalid" in text
 
@@ -346,7 +346,7 @@ def test_an_unfinished_run_has_its_number_and_seed():
     assert explain.text(unfinished()) == "run 2 (seed 8): no answer in time"
 
 
-def test_an_unfinished_run_quotes_the_last_words_of_the_worker():
+def test_an_unfinished_run_quotes_the_last_output_of_the_worker():
     text = explain.text(unfinished(log=("loading", "Segmentation fault")))
     assert text.endswith("\nthe worker's last output:\n  | loading\n  | Segmentation fault")
 
@@ -362,15 +362,15 @@ def test_an_unfinished_run_of_a_pair_has_its_side():
 
 
 @pytest.mark.parametrize("outcome", [RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA])
-def test_what_is_missing_is_said_in_the_words_that_were_found_for_it(outcome):
+def test_a_missing_framework_or_data_set_is_described_by_its_own_message(outcome):
     message = "not built\n  to build it: dlbench env build mxnet"
     assert explain.text(unfinished(outcome, message)) == message
 
 
 def test_divergences_are_counted_on_both_sides():
     reason = of.Diverged(baseline=0, baseline_runs=3, candidate=5, candidate_runs=6, chance=0.012)
-    text = "0 of 3 runs of the baseline diverged, 5 of 6 of the candidate: the probability of so many more, "
-    assert explain.text(reason) == f"{text}or of even more, by chance is 1.2%"
+    text = "0 of 3 runs of the baseline diverged, 5 of 6 of the candidate: the probability of at least this many more "
+    assert explain.text(reason) == f"{text}by chance is 1.2%"
 
 
 # Tolerances
@@ -381,37 +381,37 @@ def too_tight(**changes):
     return of.ToleranceTooTight(metrics=metrics, **{"basis": "any", **changes})
 
 
-def test_a_tolerance_that_is_too_tight_has_the_least_and_the_flag():
+def test_a_tolerance_that_is_too_tight_has_the_smallest_and_the_option():
     text = explain.error(of.ToleranceTooTightError("a-case", too_tight(pairs=20)))
     first, second, third = text.splitlines()
     assert first == "a-case: tolerance too tight: 20 pairs cannot resolve it:"
     detectable = "the minimum detectable change is 1.7% (90 % power), on any machine"
-    assert second == f"  step_time: 0.1% is asked for, {detectable}"
+    assert second == f"  step_time: 0.1% was requested, {detectable}"
     assert third.endswith(" --dlbench-tolerance=step_time:1.7%")
 
 
 @pytest.mark.parametrize(
     ("basis", "words"),
     [
-        ("sessions", "as sessions and runs vary here"),
-        ("runs", "as 10 consecutive runs vary here"),
-        ("calibration", "as runs varied in dlbench calibrate"),
+        ("sessions", "given how sessions and runs vary here"),
+        ("runs", "given how 10 consecutive runs vary here"),
+        ("calibration", "given how runs varied in dlbench calibrate"),
         ("any", "on any machine"),
     ],
 )
-def test_a_tolerance_that_is_too_tight_says_what_that_rests_on(basis, words):
+def test_a_tolerance_that_is_too_tight_has_the_basis_of_that(basis, words):
     assert words in explain.too_tight("a", too_tight(basis=basis, reference_runs=10))
 
 
 # Everything
 
 
-def test_every_reason_has_words():
+def test_every_reason_has_a_text():
     kinds = {*get_args(of.Reason), *get_args(of.NotPlanted)}
     assert kinds <= explain._explained.registry.keys()
 
 
-def test_the_reasons_of_a_case_are_said_in_their_order():
+def test_the_reasons_of_a_case_keep_their_order():
     text = of_case(of.Saved(path="p", session=1, why="w"), of.TooFew(runs=1, needed=3))
     assert [line.split()[0] for line in text.splitlines()] == ["saved", "1"]
 
@@ -420,26 +420,26 @@ def test_an_error_without_a_reason_is_its_own_text():
     assert explain.error(DlbenchError("what\n  to do")) == "what\n  to do"
 
 
-def test_an_error_that_carries_a_run_is_said_as_that_run():
+def test_an_error_that_carries_a_run_has_its_text():
     assert explain.error(of.NotFinishedError(unfinished())) == "run 2 (seed 8): no answer in time"
 
 
-def test_two_tests_of_one_case_are_named_with_the_way_out():
+def test_two_tests_of_one_case_are_named_with_the_remedy():
     text = explain.error(of.SharedCaseError("a-case", ("t.py::a", "t.py::b")))
     assert text.startswith("t.py::a and t.py::b train the case 'a-case' differently")
     assert "label='big-batch'" in text
 
 
-def test_other_golden_losses_have_what_differs():
+def test_golden_losses_of_other_conditions_list_the_differences():
     steps = of.Difference(name="steps", baseline=10, candidate=20)
     text = explain.error(of.OtherGoldenError("a-case", (steps,)))
     assert "\n  steps 10 → 20\n  make new golden losses" in text
 
 
-# For readers without words of their own
+# For readers that do not render reasons themselves
 
 
-def test_texts_stand_alongside_the_data():
+def test_rendered_results_have_texts_alongside_the_data():
     found = records.case_result(
         outcome=CaseOutcome.SUSPECT,
         verdicts=(SUSPECT,),
@@ -448,10 +448,10 @@ def test_texts_stand_alongside_the_data():
     )
     shown = explain.rendered(found)
     assert (shown.message, shown.settled_by) == (explain.message(found), PAIRS)
-    assert shown.warnings == ("workers left processes running, which were ended: a",)
+    assert shown.warnings == ("workers left processes running, which were terminated: a",)
 
 
-def test_the_message_of_an_older_file_is_kept_as_it_is():
+def test_the_message_of_an_older_file_is_unchanged():
     older = records.case_result(message="slower\n  by far", warnings=("busy",), settled_by="pytest")
     assert explain.message(older) == older.message
     assert explain.rendered(older) == older

@@ -32,7 +32,7 @@ def test_a_number_has_three_digits(value, shown):
 
 
 @given(st.floats(min_value=1e-6, max_value=1e9))
-def test_what_is_shown_is_the_number_to_three_digits(value):
+def test_the_shown_number_is_accurate_to_three_digits(value):
     assert float(figures.significant(value).replace(",", "")) == pytest.approx(value, rel=0.0051)
 
 
@@ -55,7 +55,7 @@ def test_small_numbers_have_exactly_three_digits(value):
         (75.0, "75.0 s"),
     ],
 )
-def test_a_time_is_shown_in_the_unit_that_suits_it(value, shown):
+def test_a_time_is_shown_in_a_suitable_unit(value, shown):
     assert figures.seconds(value) == shown
 
 
@@ -98,7 +98,7 @@ def test_points_are_shown_with_their_signs():
     assert figures.change(POINTS) == "-2.31 pp [-2.90, -1.72]"
 
 
-def test_points_that_came_have_a_plus():
+def test_gained_points_have_a_plus():
     gained = records.verdict(metric="accuracy", change=0.5, lower=-0.1, upper=1.1, tolerance=1.0)
     assert figures.change(gained) == "+0.50 pp [-0.10, +1.10]"
 
@@ -131,7 +131,7 @@ def test_a_count_has_three_digits_and_its_unit(number, shown):
     ("seconds", "shown"),
     [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s"), (4800, "1 h 20 min")],
 )
-def test_a_duration_is_told_to_the_second_or_for_hours_to_the_minute(seconds, shown):
+def test_a_duration_is_shown_to_the_second_or_from_an_hour_on_to_the_minute(seconds, shown):
     assert figures.duration(seconds) == shown
 
 
@@ -144,5 +144,5 @@ def test_a_duration_is_told_to_the_second_or_for_hours_to_the_minute(seconds, sh
         ("accuracy", 0.402, "0.41pp"),
     ],
 )
-def test_an_amount_has_two_digits_and_is_never_less(metric, value, shown):
+def test_an_amount_is_rounded_up_to_two_digits(metric, value, shown):
     assert figures.enough(metric, value) == shown

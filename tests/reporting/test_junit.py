@@ -15,7 +15,7 @@ def test_the_case_is_named():
 
 
 @pytest.mark.parametrize("outcome", CaseOutcome)
-def test_every_outcome_is_told_by_its_own_name(outcome):
+def test_every_outcome_is_reported_by_its_name(outcome):
     assert properties(outcome=outcome)["dlbench_outcome"] == outcome.value
 
 
@@ -31,7 +31,7 @@ def test_a_case_without_figures_still_has_its_outcome():
     }
 
 
-def test_a_verdict_is_told_with_its_change_and_interval():
+def test_a_verdict_is_reported_with_its_change_and_interval():
     found = properties(figures={}, verdicts=(records.verdict(),))
     assert found | {"dlbench_case": "", "dlbench_outcome": ""} == {
         "dlbench_case": "",
@@ -46,7 +46,7 @@ def test_a_verdict_is_told_with_its_change_and_interval():
     }
 
 
-def test_bounds_that_are_not_there_are_no_properties():
+def test_missing_bounds_are_not_properties():
     unbounded = records.verdict(lower=None, upper=None)
     assert not {"dlbench_step_time_lower", "dlbench_step_time_upper"} & properties(verdicts=(unbounded,)).keys()
 
@@ -57,7 +57,7 @@ def test_the_reasons_are_named_with_the_command_that_settles_a_suspicion():
     assert found["dlbench_settled_by"].startswith("pytest bench/test_training.py::test_training ")
 
 
-def test_no_name_is_there_twice():
+def test_names_are_unique():
     verdicts = (records.verdict(), records.verdict(metric="accuracy"))
     names = [name for name, _ in junit.properties(records.case_result(verdicts=verdicts))]
     assert len(names) == len(set(names))
@@ -67,11 +67,11 @@ def test_outcomes_are_plain_text_for_other_processes():
     assert type(properties(verdicts=(records.verdict(),))["dlbench_step_time_verdict"]) is str
 
 
-def test_the_steps_are_told_with_those_of_the_recipe():
+def test_the_steps_are_reported_with_those_of_the_recipe():
     found = properties(steps=20, recipe_steps=88)
     assert (found["dlbench_steps"], found["dlbench_recipe_steps"]) == (20, 88)
 
 
-def test_the_change_since_the_anchor_is_told_beside_that_since_the_newest_session():
+def test_the_change_since_the_reference_session_is_reported_alongside_that_since_the_newest():
     found = properties(since_anchor=(records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.22),))
     assert (found["dlbench_step_time_anchor_verdict"], found["dlbench_step_time_anchor_change"]) == ("suspect", 1.22)

@@ -20,17 +20,17 @@ def test_outcomes_are_counted_with_the_worst_first():
     )
 
 
-def test_pairs_add_up_what_their_confirmations_may_err_with():
+def test_the_false_alarm_shares_of_pairs_add_up():
     assert last_line.line([paired(0.005), paired(0.0), paired(0.0017)], 0.01).endswith("false alarms: 0.67% of 1% used")
 
 
-def test_an_attempt_that_was_repeated_is_no_case_and_has_spent_its_share():
+def test_a_repeated_attempt_is_not_a_case_but_uses_its_share_of_the_budget():
     found = last_line.line([paired(0.0017)], 0.01, [paired(0.005)])
     assert found == "dlbench: 1 passed; false alarms: 0.67% of 1% used"
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_metrics_compared_with_baselines_are_no_part_of_the_budget(number):
+def test_metrics_compared_with_baselines_do_not_count_towards_the_budget(number):
     stored = records.case_result(verdicts=(records.verdict(),) * number)
     assert last_line.line([stored, paired(0.005)], 0.01).endswith(
         f"0.5% of 1% used, {number} metrics compared with baselines (α ≤ 5% each)"

@@ -52,13 +52,13 @@ def test_a_suspicion_has_the_command_that_settles_it_as_code():
     assert line.endswith(" --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0`")
 
 
-def test_what_differs_from_a_baseline_is_listed():
+def test_differences_from_a_baseline_are_listed():
     differs = Incomparable(differences=(Difference(name="steps", baseline=50, candidate=51),))
     text = markdown.summary([result(outcome=CaseOutcome.INCOMPARABLE, reasons=(differs,))], [], "")
     assert "\n- steps 50 → 51\n" in text
 
 
-def test_a_command_with_backticks_is_code_all_the_same():
+def test_a_command_with_backticks_is_still_code():
     again = records.again(node="test_a.py::test_`x`")
     text = markdown.summary(
         [result(outcome=CaseOutcome.SUSPECT, reasons=(records.compared(again=again, pairs=records.in_pairs()),))],
@@ -69,7 +69,7 @@ def test_a_command_with_backticks_is_code_all_the_same():
 
 
 @pytest.mark.parametrize("hostile", ["<script>", "a|b", "`x`", "[x](y)", "**x**"])
-def test_a_name_is_text_and_no_markup(hostile):
+def test_a_name_is_text_and_not_markup(hostile):
     assert hostile not in markdown.summary([result(f"{hostile}-quick")], [], hostile)
 
 

@@ -12,7 +12,7 @@ CLEARED = "\r\x1b[2K"
 
 
 class Screen:
-    """Keeps what is written."""
+    """A screen that keeps what is written."""
 
     def __init__(self, *, is_rewritable, columns=200):
         self.is_rewritable, self.columns = is_rewritable, columns
@@ -37,7 +37,7 @@ def pipe():
 
 
 class Clock:
-    """Stands still until it is set."""
+    """A clock that stands still until it is set."""
 
     seconds = 1000.0
 
@@ -66,19 +66,19 @@ def finish(progress, case=CASE, runs=3):
 # On a terminal
 
 
-def test_a_terminal_has_one_line_that_is_written_over(terminal):
+def test_a_terminal_has_one_line_that_is_overwritten(terminal):
     finish(live(terminal))
     for text in terminal.written:
         assert text.startswith(CLEARED)
         assert "\n" not in text
 
 
-def test_a_terminal_is_told_before_a_run(terminal):
+def test_a_terminal_shows_a_run_when_it_starts(terminal):
     live(terminal).run_started(CASE, 0, 3)
     assert terminal.last == f"{CLEARED}case 1 of 2, run 1 of 3: {CASE.id}"
 
 
-def test_the_line_can_be_taken_away(terminal):
+def test_the_line_can_be_erased(terminal):
     progress = live(terminal)
     progress.run_started(CASE, 0, 3)
     progress.clear()
@@ -91,7 +91,7 @@ def test_a_line_is_no_longer_than_the_terminal():
     assert len(narrow.last.removeprefix(CLEARED)) == 29
 
 
-def test_a_line_that_is_gone_is_not_taken_away_again(terminal):
+def test_an_erased_line_is_not_erased_again(terminal):
     progress = live(terminal)
     progress.run_started(CASE, 0, 3)
     progress.clear()
@@ -99,50 +99,50 @@ def test_a_line_that_is_gone_is_not_taken_away_again(terminal):
     assert terminal.written.count(CLEARED) == 1
 
 
-# Elsewhere
+# Without a terminal
 
 
-def test_elsewhere_each_finished_run_is_one_plain_line(pipe):
+def test_without_a_terminal_each_finished_run_is_one_plain_line(pipe):
     finish(live(pipe))
     assert len(pipe.written) == 3
     for text in pipe.written:
         assert re.fullmatch(r"[^\r\x1b\n]+\n", text)
 
 
-def test_elsewhere_nothing_is_written_before_a_run(pipe):
+def test_without_a_terminal_nothing_is_written_before_a_run(pipe):
     live(pipe).run_started(CASE, 0, 3)
     assert pipe.written == []
 
 
-def test_elsewhere_there_is_nothing_to_take_away(pipe):
+def test_without_a_terminal_nothing_is_erased(pipe):
     live(pipe).clear()
     assert pipe.written == []
 
 
-def test_elsewhere_a_long_line_is_not_cut():
+def test_without_a_terminal_a_long_line_is_not_cut():
     narrow = Screen(is_rewritable=False, columns=30)
     finish(live(narrow), runs=1)
     assert len(narrow.last) > 60
 
 
-def test_a_finished_run_is_told_with_its_figures(pipe):
+def test_a_finished_run_is_shown_with_its_figures(pipe):
     live(pipe).run_finished(CASE, records.run(), 0, 3)
     assert f"{CASE.id}: 6,400 samples/s, 10.0 ms, 95.00 %" in pipe.last
 
 
-def test_an_unfinished_run_is_told_with_its_outcome_and_first_line(pipe):
+def test_an_unfinished_run_is_shown_with_its_outcome_and_first_line(pipe):
     failed = records.unfinished(RunOutcome.FAILED, "ValueError: no such layer\nTraceback")
     live(pipe).run_finished(CASE, failed, 0, 3)
     assert "failed (ValueError: no such layer)" in pipe.last
 
 
-def test_an_unfinished_run_that_says_nothing_is_told_with_its_outcome(pipe):
+def test_an_unfinished_run_without_a_message_is_shown_with_its_outcome(pipe):
     live(pipe).run_finished(CASE, records.unfinished(RunOutcome.FAILED, ""), 0, 3)
     assert f"{CASE.id}: failed ()" in pipe.last
 
 
 @pytest.mark.parametrize("outcome", sorted(set(RunOutcome) - {RunOutcome.FINISHED}))
-def test_every_way_not_to_finish_is_told(pipe, outcome):
+def test_every_outcome_of_an_unfinished_run_is_shown(pipe, outcome):
     live(pipe).run_finished(CASE, records.unfinished(outcome), 0, 3)
     assert f"{outcome} (it went wrong)" in pipe.last
 
@@ -151,7 +151,7 @@ def test_every_way_not_to_finish_is_told(pipe, outcome):
 
 
 @pytest.mark.parametrize("is_rewritable", [True, False])
-def test_a_line_says_which_case_and_which_run(is_rewritable):
+def test_a_line_has_the_numbers_of_the_case_and_the_run(is_rewritable):
     screen = Screen(is_rewritable=is_rewritable)
     finish(live(screen, cases=7))
     assert "case 1 of 7, run 3 of 3:" in screen.last
@@ -172,20 +172,20 @@ def test_a_case_keeps_its_number(pipe):
     assert pipe.last.startswith("case 1 of 2,")
 
 
-def test_a_test_with_more_cases_than_were_counted_is_no_case_3_of_2(pipe):
+def test_the_number_of_cases_grows_with_tests_that_have_several(pipe):
     progress = live(pipe, cases=1)
     finish(progress)
     finish(progress, records.case("training-jax"))
     assert pipe.last.startswith("case 2 of 2,")
 
 
-def test_before_the_first_run_no_time_is_guessed(terminal):
+def test_before_the_first_run_no_time_left_is_shown(terminal):
     live(terminal).run_started(CASE, 0, 3)
     assert "left" not in terminal.last
 
 
 @pytest.mark.parametrize("is_rewritable", [True, False])
-def test_after_the_first_run_the_time_left_is_told(is_rewritable):
+def test_after_the_first_run_the_time_left_is_shown(is_rewritable):
     screen = Screen(is_rewritable=is_rewritable)
     progress = live(screen)
     finish(progress)
@@ -193,7 +193,7 @@ def test_after_the_first_run_the_time_left_is_told(is_rewritable):
     assert re.search(r", about \d+ s left", screen.last)
 
 
-def test_what_came_before_the_first_run_is_no_part_of_the_time_left(terminal, clock):
+def test_time_before_the_first_run_does_not_count_towards_the_time_left(terminal, clock):
     progress = live(terminal, cases=1)
     clock.seconds += 500
     progress.run_started(CASE, 0, 3)
@@ -212,10 +212,10 @@ def test_after_the_last_run_of_the_last_case_no_time_is_left(pipe):
 
 
 @pytest.mark.parametrize("is_rewritable", [True, False])
-def test_another_session_on_the_device_is_told(is_rewritable):
+def test_waiting_for_another_session_on_the_device_is_shown(is_rewritable):
     screen = Screen(is_rewritable=is_rewritable)
     live(screen).waiting(CASE, "cpu")
-    assert f"{CASE.id}: waiting, another session measures on cpu" in screen.last
+    assert f"{CASE.id}: waiting, another session is measuring on cpu" in screen.last
 
 
 def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):
@@ -224,17 +224,17 @@ def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):
     assert pipe.last == f"\ncase 1: {CASE.id}: passed, 5,800 samples/s\n"
 
 
-def test_a_case_of_another_process_without_figures_is_told(pipe):
+def test_a_case_of_another_process_without_figures_is_shown(pipe):
     live(pipe).case_finished(records.case_result(figures={}, outcome=CaseOutcome.TIMEOUT))
     assert pipe.last == f"\ncase 1: {CASE.id}: timeout, nothing measured\n"
 
 
-def test_inference_is_told_by_its_latency(pipe):
+def test_inference_is_shown_with_its_latency(pipe):
     live(pipe).run_finished(CASE, records.inferred(), 0, 1)
     assert pipe.last.endswith(": 80.0 samples/s, 100 ms\n")
 
 
-def test_a_terminal_is_told_the_last_rate_and_what_became_of_the_cases_so_far(terminal):
+def test_a_terminal_shows_the_last_throughput_and_the_outcomes_so_far(terminal):
     progress = live(terminal)
     finish(progress)
     for outcome in (CaseOutcome.PASSED, CaseOutcome.REGRESSED, CaseOutcome.PASSED):
@@ -246,7 +246,7 @@ def test_a_terminal_is_told_the_last_rate_and_what_became_of_the_cases_so_far(te
 # Phases
 
 
-def test_a_terminal_is_told_each_phase_behind_the_case(terminal):
+def test_a_terminal_shows_each_phase_after_the_case(terminal):
     progress = live(terminal)
     progress.run_started(CASE, 0, 3)
     progress.phase_began("import")
@@ -255,14 +255,14 @@ def test_a_terminal_is_told_each_phase_behind_the_case(terminal):
     assert terminal.last == f"{CLEARED}case 1 of 2, run 1 of 3: {CASE.id}, evaluation"
 
 
-def test_a_phase_of_a_pair_says_which_pair_and_which_side(terminal):
+def test_a_phase_of_a_pair_has_the_pair_and_the_side(terminal):
     progress = live(terminal)
     progress.run_started(CASE, 3, 8, "baseline, jax")
     progress.phase_began("build")
     assert terminal.last == f"{CLEARED}case 1 of 2, pair 2 of 4: {CASE.id} (baseline, jax), build"
 
 
-def test_a_long_name_gives_way_to_what_changes():
+def test_a_long_name_is_shortened_to_make_room_for_the_phase():
     screen = Screen(is_rewritable=True, columns=78)
     progress = live(screen)
     case = records.case("x" * 60)
@@ -281,7 +281,7 @@ def test_a_name_is_not_shortened_beyond_recognition():
     assert len(narrow.last.removeprefix(CLEARED)) == 59
 
 
-def test_elsewhere_phases_are_no_lines(pipe):
+def test_without_a_terminal_phases_are_not_printed(pipe):
     progress = live(pipe)
     for index in range(3):
         progress.run_started(CASE, index, 3)
@@ -291,7 +291,7 @@ def test_elsewhere_phases_are_no_lines(pipe):
     assert len(pipe.written) == 3
 
 
-def test_elsewhere_a_phase_breaks_a_silence_of_minutes_once(pipe, clock):
+def test_without_a_terminal_a_phase_is_printed_once_after_minutes_of_silence(pipe, clock):
     progress = live(pipe)
     progress.run_started(CASE, 0, 3)
     progress.phase_began("import")
@@ -301,13 +301,13 @@ def test_elsewhere_a_phase_breaks_a_silence_of_minutes_once(pipe, clock):
     assert pipe.written == [f"case 1 of 2, run 1 of 3: {CASE.id}, steps 1,001 to 2,000 of 9,000\n"]
 
 
-def test_a_phase_of_no_run_is_not_shown(terminal):
+def test_a_phase_without_a_run_is_not_shown(terminal):
     live(terminal).phase_began("import")
     assert terminal.written == []
 
 
 @pytest.mark.parametrize(
-    ("op", "fields", "told"),
+    ("op", "fields", "shown"),
     [
         ("hello", {}, "import"),
         ("build", {}, "build"),
@@ -320,6 +320,6 @@ def test_a_phase_of_no_run_is_not_shown(terminal):
         ("check_steps", {"steps": 4}, "check of steps"),
     ],
 )
-def test_a_request_is_told_as_what_the_worker_does(op, fields, told):
+def test_a_request_is_shown_as_what_the_worker_does(op, fields, shown):
     steps = 9000 if fields.get("steps", 0) > 100 else 20
-    assert phase(op, fields, steps) == told
+    assert phase(op, fields, steps) == shown

@@ -1,4 +1,4 @@
-"""One row a framework, one column a number of threads."""
+"""One row per framework, one column per number of threads."""
 
 from dataclasses import replace
 
@@ -53,19 +53,19 @@ def test_frameworks_are_rows_and_numbers_of_threads_are_columns():
     assert slow.endswith("–")
 
 
-def test_a_number_of_threads_that_a_framework_did_not_run_with_is_a_dash():
+def test_a_number_of_threads_that_a_framework_did_not_run_is_a_dash():
     *_, slow, _ = side_by_side.tables([RESULTS[0], *RESULTS[2:]])
     assert slow.split()[:3] == ["slow", "100", "–"]
 
 
-def test_a_case_that_did_not_finish_is_no_row():
+def test_an_unfinished_case_has_no_row():
     text = "\n".join(
         side_by_side.tables([*RESULTS, replace(RESULTS[0], figures={}, case=records.case(framework="broken"))])
     )
     assert "broken" not in text
 
 
-def test_each_data_set_has_a_table_of_its_own():
+def test_each_data_set_has_its_own_table():
     other = replace(RESULTS[0], case=records.case(framework="slow", dataset="digits32"))
     titles = [line for line in side_by_side.tables([*RESULTS, other]) if " on " in line]
     assert titles == ["mnist-cnn on digits28, cpu, scale quick", "mnist-cnn on digits32, cpu, scale quick"]

@@ -39,17 +39,17 @@ def row(**changes):
 # One table
 
 
-def test_the_table_has_a_heading_and_one_line_a_case():
+def test_the_table_has_a_heading_and_one_line_per_case():
     lines = show(*(Row(result=result(f"training-jax-net{number}-digits28-cpu-quick")) for number in range(5)))
     assert [line.split()[0] for line in lines[:-1]] == ["case", *(f"jax-net{n}-digits28-cpu" for n in range(5))]
 
 
 @pytest.mark.parametrize("outcome", CaseOutcome)
-def test_every_outcome_has_its_own_word_at_the_end(outcome):
+def test_every_outcome_is_shown_in_the_last_column(outcome):
     assert row(outcome=outcome).endswith(f" {outcome.value}")
 
 
-def test_a_saved_case_is_told_as_saved():
+def test_a_saved_case_is_shown_as_saved():
     assert row(saved=True).endswith(" saved")
 
 
@@ -76,16 +76,16 @@ def test_a_long_name_is_not_cut():
         ("quick-pytorch-net-digits28-cpu-quick", "quick-pytorch-net-digits28-cpu"),
     ],
 )
-def test_a_name_leaves_out_the_scale_and_nothing_that_looks_like_it(case, shown):
+def test_a_name_omits_the_scale_and_nothing_that_looks_like_it(case, shown):
     assert show(Row(result=result(case)))[1].startswith(f"{shown} ")
 
 
 @pytest.mark.parametrize("label", ["big[bold]", "x[/red]", ":smile:"])
-def test_a_name_is_text_and_no_markup(label):
+def test_a_name_is_text_and_not_markup(label):
     assert show(Row(result=result(f"{label}-net-digits28-cpu-quick")))[1].startswith(f"{label}-net-digits28-cpu ")
 
 
-def test_columns_stand_below_their_headings():
+def test_columns_align_with_their_headings():
     rows = (Row(result=result("training-a-quick")), Row(result=result("training-abcdefghijkl-quick")))
     heading, short, long, _ = show(*rows)
     ends = [len(line) for line in (heading, short, long)]
@@ -96,7 +96,7 @@ def test_columns_stand_below_their_headings():
 # Which tables, columns and order
 
 
-def test_every_test_function_has_a_table_of_its_own_under_its_name():
+def test_every_test_function_has_its_own_table_under_its_name():
     lines = show(of("jax"), of("pytorch", test="bench/test_it.py::test_other"))
     assert [line for line in lines if "::" in line] == ["bench/test_it.py::test_it", "bench/test_it.py::test_other"]
     assert sum(line.startswith("case ") for line in lines) == 2
@@ -120,13 +120,13 @@ def test_tables_are_grouped_by_several_axes():
     assert "bench/test_it.py::test_it, model lenet, device cpu" in lines
 
 
-def test_tables_are_grouped_by_marks_but_those_of_framework_and_device():
+def test_tables_are_grouped_by_marks_except_framework_and_device():
     rows = [of(name, marks=("cnn", "cpu", name)) for name in ("jax", "mlx")]
     lines = show(*rows, of("jax", model="fcn", marks=("cpu", "fcn", "jax")), group_by=("mark",))
     assert [line.partition(", ")[2] for line in lines if "::" in line] == ["cnn", "fcn"]
 
 
-def test_only_asked_columns_are_shown_in_the_asked_order():
+def test_only_requested_columns_are_shown_in_the_requested_order():
     heading, line, _ = show(of("jax"), columns=("verdict", "accuracy"))
     assert heading.split() == ["case", "verdict", "accuracy"]
     assert line.split()[1:] == ["passed", "95.00", "%"]
@@ -138,11 +138,11 @@ def test_every_metric_can_be_a_column(name):
     assert headings.endswith(heading(name))
 
 
-def test_without_a_wish_cases_stay_in_the_order_of_the_tests():
+def test_by_default_cases_are_in_the_order_of_the_tests():
     assert names(show(of("mlx"), of("jax"))) == ["mlx", "jax"]
 
 
-def test_sorted_by_a_metric_the_best_comes_first_and_what_has_none_last():
+def test_sorted_by_a_metric_the_best_is_first_and_cases_without_it_last():
     failed = of("caffe2", figures={}, outcome=CaseOutcome.TIMEOUT)
     assert names(show(failed, of("mlx", steps=(0.02,)), of("jax", steps=(0.01,)), sort="step_time")) == [
         "jax",
@@ -151,7 +151,7 @@ def test_sorted_by_a_metric_the_best_comes_first_and_what_has_none_last():
     ]
 
 
-def test_where_more_is_better_the_most_comes_first():
+def test_sorted_by_a_metric_of_which_more_is_better_the_largest_is_first():
     slow, quick = ({**records.case_result().figures, "throughput": value} for value in (10.0, 20.0))
     assert names(show(of("mlx", figures=slow), of("jax", figures=quick), sort="throughput")) == ["jax", "mlx"]
 
@@ -169,13 +169,13 @@ def marked(*rows):
     return [line.split("-")[0] for line in show(*rows) if " *" in line]
 
 
-def test_the_best_is_marked_and_the_rule_told():
+def test_the_best_is_marked_and_the_mark_explained():
     rows = of("jax", steps=FAST), of("mlx", steps=SLOW)
     assert marked(*rows) == ["jax"]
     assert RULE in show(*rows)
 
 
-def test_where_intervals_overlap_nothing_is_marked_and_no_rule_told():
+def test_overlapping_intervals_are_not_marked():
     rows = of("jax", steps=FAST), of("mlx", steps=(0.0099, 0.0101, 0.0103))
     assert marked(*rows) == []
     assert RULE not in show(*rows)
@@ -186,15 +186,15 @@ def test_two_runs_are_too_few_for_a_mark():
 
 
 @pytest.mark.parametrize("changes", [{"model": "lenet"}, {"test": "bench/test_it.py::test_other"}])
-def test_what_is_no_rival_is_not_compared(changes):
+def test_only_cases_that_differ_in_the_framework_alone_are_compared(changes):
     assert marked(of("jax", steps=FAST), of("mlx", steps=SLOW, **changes)) == []
 
 
-def test_a_case_alone_is_no_best():
+def test_a_single_case_is_not_marked():
     assert marked(of("jax", steps=FAST)) == []
 
 
-def test_what_only_some_models_have_is_a_column_where_one_of_them_is():
+def test_a_metric_of_some_models_is_a_column_if_one_of_them_is_shown():
     tokens = result("training-jax-lstm-pydoc32-cpu-quick")
     tokens = replace(tokens, figures={**tokens.figures, "top5_accuracy": 0.61, "perplexity": 113.4})
     heading, without, with_them, _ = show(Row(result=result()), Row(result=tokens))
@@ -214,14 +214,14 @@ def test_a_table_of_inference_has_latencies_and_no_steps():
 OWN = Metric(name="own", unit="J", better="lower", kind="ratio", value=lambda _: 1.0, default_views=("table",))
 
 
-def test_a_metric_of_a_hook_has_a_column_and_its_unit_where_its_entry_says_so():
+def test_a_metric_of_a_hook_has_a_column_if_its_entry_says_so():
     shown = result(figures={**records.case_result().figures, "own": 36.0})
     headings, line, _ = show(Row(result=shown), metrics=extended(METRICS, [OWN]))
     assert "  own  equal to  verdict" in headings
     assert "  36.0 J  " in line
 
 
-def test_a_metric_of_a_hook_that_is_not_installed_is_a_column_for_who_asks():
+def test_a_metric_of_a_hook_that_is_not_installed_is_a_column_on_request():
     shown = result(figures={**records.case_result().figures, "own": 36.0})
     headings, line, _ = show(Row(result=shown), columns=("own",))
     assert (headings.split(), line.split()[1:]) == (["case", "own"], ["36.0"])

@@ -23,25 +23,25 @@ def test_missing_baselines_are_one_note_with_their_number():
 
 
 @pytest.mark.parametrize("outcome", EXPLAINED)
-def test_an_outcome_that_fails_no_test_is_told_with_its_reason(outcome):
+def test_an_outcome_that_fails_no_test_is_listed_with_its_reason(outcome):
     lines = terminal.notes([result(outcome=outcome, reasons=(Unavailable(problem="because\nof this"),))])
     assert lines[0].startswith(f"{outcome}: ")
     assert lines[1:] == ["  because", "  of this"]
 
 
 @pytest.mark.parametrize("outcome", EXPLAINED)
-def test_the_message_of_an_older_file_is_shown_as_it_is_written_there(outcome):
+def test_the_message_of_an_older_file_is_shown_unchanged(outcome):
     assert terminal.notes([result(outcome=outcome, message="because\n  of this")])[1:] == ["  because", "    of this"]
 
 
 @pytest.mark.parametrize("outcome", EXPLAINED)
-def test_cases_with_one_reason_share_its_lines(outcome):
+def test_cases_with_the_same_reason_are_listed_together(outcome):
     names = [f"training-net{number}-digits28-cpu-quick" for number in (1, 2)]
     results = [result(name, outcome=outcome, reasons=(Unavailable(problem="because"),)) for name in names]
     assert terminal.notes(results) == [f"{outcome}: net1-digits28-cpu, net2-digits28-cpu", "  because"]
 
 
-def test_an_inconclusive_case_is_told_by_the_metrics_that_made_it_so():
+def test_an_inconclusive_case_is_listed_with_its_undecided_metrics():
     verdicts = (
         records.verdict(metric="accuracy", outcome=VerdictOutcome.EQUIVALENT),
         records.verdict(metric="step_time", outcome=VerdictOutcome.INCONCLUSIVE),
@@ -52,7 +52,7 @@ def test_an_inconclusive_case_is_told_by_the_metrics_that_made_it_so():
     assert lines[0].startswith("  pytorch-mnist-cnn-digits28-cpu: step_time        inconclusive ")
 
 
-def test_what_is_inconclusive_in_pairs_wants_more_of_them_and_no_baseline():
+def test_inconclusive_pairs_suggest_more_pairs_and_no_baseline():
     pairing = Pairing(old=records.case(), screened=6, confirmed=0, alpha=0.0, new_first=(True,) * 6, reasons={})
     undecided = {
         "outcome": CaseOutcome.INCONCLUSIVE,
@@ -66,7 +66,7 @@ def test_what_is_inconclusive_in_pairs_wants_more_of_them_and_no_baseline():
     assert "--dlbench-save" in both
 
 
-def test_a_regression_is_told_with_its_figures_before_anything_else():
+def test_a_regression_is_listed_first_with_its_figures():
     results = [
         result(outcome=CaseOutcome.NO_BASELINE),
         result(outcome=CaseOutcome.REGRESSED, verdicts=(records.verdict(),)),
@@ -76,27 +76,29 @@ def test_a_regression_is_told_with_its_figures_before_anything_else():
     assert " ".join(line.split()).startswith("pytorch-mnist-cnn-digits28-cpu: step_time regressed 10.0 ms → 12.0 ms,")
 
 
-def test_an_inconclusive_case_without_a_comparison_is_told_by_its_reason():
+def test_an_inconclusive_case_without_a_comparison_is_listed_with_its_reason():
     _, line = terminal.notes([result(outcome=CaseOutcome.INCONCLUSIVE, reasons=(TooFew(runs=1, needed=3),))])
     assert line.startswith("  pytorch-mnist-cnn-digits28-cpu: 1 of the 3 runs ")
 
 
-def test_a_warning_is_told_with_its_case():
+def test_a_warning_is_listed_with_its_case():
     lines = terminal.notes([result(outcome=CaseOutcome.PASSED, cautions=(Survivors(names=("a", "b")),))])
-    assert lines == ["warning: pytorch-mnist-cnn-digits28-cpu: workers left processes running, which were ended: a, b"]
+    assert lines == [
+        "warning: pytorch-mnist-cnn-digits28-cpu: workers left processes running, which were terminated: a, b"
+    ]
 
 
-def test_a_warning_of_an_older_file_is_shown_as_it_is_written_there():
+def test_a_warning_of_an_older_file_is_shown_unchanged():
     lines = terminal.notes([result(outcome=CaseOutcome.PASSED, warnings=("neighbours",))])
     assert lines == ["warning: pytorch-mnist-cnn-digits28-cpu: neighbours"]
 
 
 @pytest.mark.parametrize("outcome", [CaseOutcome.PASSED, CaseOutcome.CRASHED])
-def test_an_outcome_whose_test_has_spoken_has_no_note(outcome):
+def test_an_outcome_that_its_test_reports_has_no_note(outcome):
     assert terminal.notes([result(outcome=outcome)]) == []
 
 
-def test_every_outcome_is_told_by_a_failure_a_pass_or_a_note():
+def test_every_outcome_is_reported_by_a_failure_a_pass_or_a_note():
     spoken = {
         CaseOutcome.PASSED,
         CaseOutcome.DIVERGED,
@@ -110,7 +112,7 @@ def test_every_outcome_is_told_by_a_failure_a_pass_or_a_note():
     assert set(silent) == spoken
 
 
-# Left out
+# Skipped cells
 
 CELLS = [
     SkippedCell(id="pytorch-net-a", reason="net takes 28×28, a has 32×32"),
@@ -119,33 +121,33 @@ CELLS = [
 ]
 
 
-def test_cells_left_out_are_counted_by_reason():
-    assert sorted(terminal.left_out(CELLS, is_listed=True)) == [
-        "left out: 1 × net has 10 classes, b 100",
-        "left out: 2 × net takes 28×28, a has 32×32",
+def test_listed_skipped_cells_are_counted_by_reason():
+    assert sorted(terminal.skipped(CELLS, is_listed=True)) == [
+        "skipped: 1 × net has 10 classes, b 100",
+        "skipped: 2 × net takes 28×28, a has 32×32",
     ]
 
 
-def test_cells_left_out_are_one_line_where_they_are_not_listed():
-    (line,) = terminal.left_out(CELLS, is_listed=False)
+def test_skipped_cells_that_are_not_listed_are_one_line():
+    (line,) = terminal.skipped(CELLS, is_listed=False)
     assert "3 cells" in line
     assert "2 reasons" in line
 
 
-def test_a_single_reason_is_told_whether_listed_or_not():
-    assert terminal.left_out(CELLS[:1], is_listed=False) == terminal.left_out(CELLS[:1], is_listed=True)
+def test_a_single_reason_is_shown_whether_listed_or_not():
+    assert terminal.skipped(CELLS[:1], is_listed=False) == terminal.skipped(CELLS[:1], is_listed=True)
 
 
-def test_a_cell_that_two_tests_left_out_counts_once():
-    assert terminal.left_out(CELLS * 2, is_listed=True) == terminal.left_out(CELLS, is_listed=True)
+def test_a_cell_that_two_tests_skip_counts_once():
+    assert terminal.skipped(CELLS * 2, is_listed=True) == terminal.skipped(CELLS, is_listed=True)
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
-def test_nothing_left_out_is_not_told(is_listed):
-    assert terminal.left_out([], is_listed=is_listed) == []
+def test_without_skipped_cells_there_is_no_line(is_listed):
+    assert terminal.skipped([], is_listed=is_listed) == []
 
 
-# Where
+# Machine and journals
 
 
 def test_the_machine_is_one_line_with_threads_and_scale():
@@ -154,13 +156,13 @@ def test_the_machine_is_one_line_with_threads_and_scale():
         assert part in line
 
 
-def test_only_journals_that_were_written_are_told(tmp_path):
+def test_only_journals_that_were_written_are_listed(tmp_path):
     (tmp_path / "there.jsonl").touch()
     shown = terminal.journals([str(tmp_path / "there.jsonl"), str(tmp_path / "not.jsonl")])
     assert shown == [f"journal: {tmp_path / 'there.jsonl'}"]
 
 
-def test_a_baseline_that_replaces_another_is_told_by_what_it_changes():
+def test_a_saved_session_is_listed_with_its_changes():
     verdicts = (
         records.verdict(metric="accuracy", outcome=VerdictOutcome.EQUIVALENT),
         records.verdict(metric="step_time", outcome=VerdictOutcome.REGRESSED),
@@ -169,7 +171,7 @@ def test_a_baseline_that_replaces_another_is_told_by_what_it_changes():
     assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: step_time        regressed ")
 
 
-def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_their_recipe():
+def test_trainings_that_the_scale_ended_early_are_counted():
     results = [
         result(steps=20, recipe_steps=88),
         result(steps=20, recipe_steps=88),
@@ -182,14 +184,14 @@ def test_trainings_that_the_scale_ended_early_are_counted_with_the_steps_of_thei
 
 
 @pytest.mark.parametrize("changes", [{"steps": 88, "recipe_steps": 88}, {"steps": 88}, {}], ids=["all", "old", "older"])
-def test_a_training_of_the_whole_recipe_or_of_an_unknown_one_is_no_note(changes):
+def test_a_complete_training_has_no_note(changes):
     assert terminal.notes([result(**changes)]) == []
 
 
 SLIPPED = (records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.22),)
 
 
-def test_a_suspicion_is_told_with_what_would_settle_it():
+def test_a_suspicion_is_listed_with_the_command_that_would_settle_it():
     heading, *lines = terminal.notes(
         [result(outcome=CaseOutcome.SUSPECT, verdicts=SLIPPED, reasons=(records.compared(pairs=records.in_pairs()),))]
     )
@@ -199,12 +201,12 @@ def test_a_suspicion_is_told_with_what_would_settle_it():
     assert lines[-1].endswith(" --dlbench-ab=pytorch==2.12.0,pytorch==2.13.0")
 
 
-def test_the_command_in_an_older_file_is_shown_as_it_is_written_there():
+def test_the_command_in_an_older_file_is_shown_unchanged():
     older = result(outcome=CaseOutcome.SUSPECT, verdicts=SLIPPED, settled_by="pytest --dlbench-ab=a,b")
     assert terminal.notes([older])[-1].endswith(": to settle it: pytest --dlbench-ab=a,b")
 
 
-def test_what_has_added_up_or_drifted_is_told_as_such():
+def test_accumulated_change_and_drift_are_listed():
     _, anchored, drifted = terminal.notes(
         [result(outcome=CaseOutcome.SUSPECT, since_anchor=SLIPPED, drifting={"accuracy": 4})]
     )
@@ -212,6 +214,6 @@ def test_what_has_added_up_or_drifted_is_told_as_such():
     assert "accuracy has drifted down for 4 sessions" in drifted
 
 
-def test_whoever_saves_a_slip_is_told_what_has_added_up():
+def test_a_saved_session_is_listed_with_its_accumulated_change():
     (line,) = terminal.notes([result(outcome=CaseOutcome.PASSED, saved=True, since_anchor=SLIPPED)])
     assert line.startswith("saved: pytorch-mnist-cnn-digits28-cpu: since the reference session: step_time")

@@ -1,8 +1,8 @@
-"""Pictures of what was recorded: one file a chart, each with a function ``chart``.
+"""The charts of a report: one module per chart, each with a function ``chart``.
 
-``chart(cases)`` takes all judged cases of a report and gives a Chart, a Table, or Nothing with the reason. A new chart
-is a new file and a row below; page, pictures and downloads take it from there. Altair is needed from here on: what
-must load without it, imports none of this.
+``chart(cases)`` takes all judged cases of a report and returns a Chart, a Table, or Nothing with the reason. A new
+chart is a new module and a row below; page, pictures and downloads use the table. These modules need Altair: code that
+must load without it imports none of them.
 """
 
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from pytest_dlbench.reporting.charts import (
     accuracy,
     accuracy_epochs,
     accuracy_time,
-    cards,
     changes,
     devices,
     environments,
     frameworks,
+    gpus,
     history,
     latencies,
     losses,
@@ -52,7 +52,7 @@ CHARTS: tuple[Draw, ...] = (
     phases.chart,
     memory.chart,
     timelines.chart,
-    cards.chart,
+    gpus.chart,
     utilisation.chart,
     roofline.chart,
     threads.chart,

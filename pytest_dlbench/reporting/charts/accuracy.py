@@ -1,4 +1,4 @@
-"""What was learnt, run by run."""
+"""Test accuracy, run by run."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -13,7 +13,7 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "accuracy", "Accuracy"
 LEAD = (
-    "Accuracy on the test split after training, one dot a run, the tick is their mean. Where a scale ends the training"
+    "Accuracy on the test split after training: one dot per run, the tick is the mean. If the scale ends the training"
     " before the recipe does, it is not the accuracy of the recipe."
 )
 COLUMNS = {
@@ -38,7 +38,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
             loss = run.evaluation.loss if run.evaluation else None
             rows.append((number, run.index + 1, value, fmean(values), loss, *steps))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run was trained and evaluated to its end")
+        return Nothing(name=NAME, title=TITLE, because="no run finished training and evaluation")
     picture = _picture(cases)
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=picture, limit="case")
 

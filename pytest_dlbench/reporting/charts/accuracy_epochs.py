@@ -1,4 +1,4 @@
-"""What was learnt against how often the data were seen."""
+"""Test accuracy against epochs."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "accuracy-epochs", "Accuracy against epochs"
 LEAD = (
-    "Test accuracy at every evaluation against the passes over the training data until then; one line a run, those of"
-    " one cell. Here frameworks that train the same network should agree, however long each takes."
+    "Test accuracy at every evaluation against the passes over the training data: one line per run, one cell at a"
+    " time. Frameworks that train the same network should agree, however long each takes."
 )
 
 
@@ -24,7 +24,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
         for point in (run.curve if len(run.curve) > 1 else ())
     )
     if not rows:
-        because = "no run was evaluated more than once; a recipe of several epochs has one behind each"
+        because = "no run was evaluated more than once; recipes of several epochs evaluate after each"
         return Nothing(name=NAME, title=TITLE, because=because)
     picture = drawn(cases, alt.X("epoch:Q", title="epochs", scale=alt.Scale(nice=False, padding=20)))
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=picture, choose="cell")

@@ -1,4 +1,4 @@
-"""What was learnt against how long it took."""
+"""Test accuracy against training time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "accuracy-time", "Accuracy against seconds"
 LEAD = (
-    "Test accuracy at every evaluation against the seconds of all training steps until then, compilation included and"
-    " evaluations not; one line a run, the runs of one cell. Up and to the left is better."
+    "Test accuracy at every evaluation against the seconds of all training steps so far, including compilation but not"
+    " evaluations: one line per run, one cell at a time. Up and to the left is better."
 )
 COLUMNS = {
     "case": "case",
@@ -32,7 +32,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Every finished run; one cell at a time."""
     rows = tuple(row for number, case in enumerate(cases) for run in case.trained for row in _rows(number, run))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run was trained and evaluated to its end")
+        return Nothing(name=NAME, title=TITLE, because="no run finished training and evaluation")
     scale = alt.Scale(type="log", nice=False, padding=20)
     picture = drawn(cases, alt.X("seconds:Q", title="seconds of training", scale=scale))
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=picture, choose="cell")
@@ -43,7 +43,7 @@ def _rows(number: int, run: Run) -> Iterator[Row]:
         for point in run.curve:
             yield row(number, run, point)
     elif run.evaluation and run.training:
-        # Recorded before there were curves: the last evaluation is all that is known.
+        # Files from before curves were recorded have only the last evaluation.
         known = (training_time(run), 100 * accuracy(run), run.evaluation.loss, None)
         yield (number, run.index + 1, len(run.training.step_seconds), None, *known)
 
@@ -56,7 +56,7 @@ def row(number: int, run: Run, point: CurvePoint) -> Row:
 
 
 def drawn(cases: Sequence[Measured], x: alt.X) -> Mapping[str, Any]:
-    """Lines of accuracy along one of the columns."""
+    """Accuracy over one of the columns, a line per run."""
     base = alt.Chart(look.ROWS).encode(
         x=x,
         y=alt.Y("accuracy:Q", title="accuracy (%)", scale=alt.Scale(zero=False, padding=12)),
@@ -72,7 +72,7 @@ def drawn(cases: Sequence[Measured], x: alt.X) -> Mapping[str, Any]:
             ("accuracy:Q", "accuracy (%)"),
         )
     )
-    # Without a target, which most runs have not, Vega would complain of an axis without an end.
+    # Most runs have no target, and Vega would warn of an infinite extent.
     aim = "isValid(datum.target) ? datum.target : datum.accuracy"
     target = (
         alt.Chart(look.ROWS)

@@ -1,4 +1,4 @@
-"""Every metric that was held against a baseline, with the interval of its change."""
+"""Every metric that was compared with a baseline, with the interval of its change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 
-NAME, TITLE = "changes", "Changes against the baseline"
+NAME, TITLE = "changes", "Changes from the baseline"
 LEAD = (
-    "Each line is the interval of a change, the dot its estimate, the grey band the tolerance. A regression lies wholly"
-    " beyond the band; what reaches into it on one side only is inconclusive."
+    "Each line is the interval of a change, the dot its estimate, the grey band the tolerance. A regression is entirely"
+    " outside the band, on the worse side; an interval that crosses the edge of the band is inconclusive."
 )
 COLUMNS = {
     "case": "case",
@@ -26,7 +26,7 @@ COLUMNS = {
     "lower": "from",
     "upper": "to",
     "worse": "tolerance, slower",
-    "better": "tolerance, quicker",
+    "better": "tolerance, faster",
 }
 ORDER = (
     VerdictOutcome.REGRESSED,
@@ -39,12 +39,12 @@ COLOURS = ("#d1495b", "#b5438f", "#d98f1e", "#2a9d8f", "#8290a3")
 
 
 def chart(cases: Sequence[Measured], metrics: Metrics = METRICS) -> Chart | Nothing:
-    """A forest plot, what regressed first."""
-    told = [(number, verdict) for number, case in enumerate(cases) for verdict in case.result.verdicts]
-    found = [(number, verdict) for number, verdict in told if verdict.metric in metrics]
-    unknown = dict.fromkeys(verdict.metric for _, verdict in told if verdict.metric not in metrics)
+    """A forest plot, regressions first."""
+    verdicts = [(number, verdict) for number, case in enumerate(cases) for verdict in case.result.verdicts]
+    found = [(number, verdict) for number, verdict in verdicts if verdict.metric in metrics]
+    unknown = dict.fromkeys(verdict.metric for _, verdict in verdicts if verdict.metric not in metrics)
     if not found:
-        because = "no case here was compared with a baseline; --dlbench-save --dlbench-reason TEXT saves one"
+        because = "no case was compared with a baseline; --dlbench-save --dlbench-reason TEXT saves one"
         return Nothing(name=NAME, title=TITLE, because=because)
     found.sort(key=lambda pair: (ORDER.index(pair[1].outcome), pair[0]))
     rows = tuple(_row(number, verdict, metrics) for number, verdict in found)
@@ -54,8 +54,8 @@ def chart(cases: Sequence[Measured], metrics: Metrics = METRICS) -> Chart | Noth
         lead=LEAD,
         columns=COLUMNS,
         rows=rows,
-        # Whether its changes are ratios or points, only its hook says.
-        notes=tuple(f"{name}, which a hook brought to another session, is not drawn." for name in unknown),
+        # Only its hook knows whether its changes are ratios or points.
+        notes=tuple(f"{name} is not drawn, because its hook is not installed." for name in unknown),
         picture=_picture(),
         choose="metric",
         limit="case",

@@ -1,4 +1,4 @@
-"""What a chart is: rows of figures, and one picture of them. A table is a chart without the picture."""
+"""A chart: rows of figures and one picture of them. A table is a chart without the picture."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Value = str | int | float | bool | None
 Row = tuple[Value, ...]
 
 CASE = "case"
-"""The column that holds the number of a case; its name and the columns below are joined to the row."""
+"""The column with the number of a case; its label and the columns below are joined to the row."""
 CASE_COLUMNS = ("framework", "model", "dataset", "device", "cell")
 
 
@@ -18,9 +18,9 @@ CASE_COLUMNS = ("framework", "model", "dataset", "device", "cell")
 class Table:
     """Figures under headings.
 
-    ``name`` is its part of addresses and file names. ``lead`` says in a sentence or two what there is to see and how it
-    is read. ``columns`` are the headings, with units, by the names that rows and picture use; columns named framework,
-    model, dataset and device are what the filters look at.
+    ``name`` is used in addresses and file names. ``lead`` says in a sentence or two what is shown and how to read it.
+    ``columns`` are the headings, with units, by the names that rows and picture use; the filters use the columns
+    framework, model, dataset and device.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Table:
     columns: Mapping[str, str]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    """What a reader must know beside the figures, a sentence each."""
+    """What else a reader must know, a sentence each."""
 
     def __post_init__(self) -> None:
         if wrong := [row for row in self.rows if len(row) != len(self.columns)]:
@@ -40,8 +40,8 @@ class Table:
 class Chart(Table):
     """Figures and a picture of them in Vega-Lite, which takes the rows from the data set named ``rows``.
 
-    With ``choose`` the picture shows the rows of one value of that column at a time, with ``limit`` those of its first
-    values only until all are asked for: what comes first should matter most.
+    With ``choose`` the picture shows one value of that column at a time, with ``limit`` only its first values until a
+    reader asks for all: the most important rows should come first.
     """
 
     picture: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Chart(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nothing:
-    """A chart that these records have no figures for; ``because`` ends "nothing to show, because"."""
+    """A chart that these records have no figures for; ``because`` completes "Nothing to show:"."""
 
     name: str
     title: str
@@ -59,7 +59,7 @@ class Nothing:
 
 
 def joined(table: Table, cases: Sequence[Measured]) -> list[dict[str, Value]]:
-    """The rows by column, with what belongs to their cases."""
+    """The rows by column, joined with the columns of their cases."""
     found = []
     for row in table.rows:
         values = dict(zip(table.columns, row, strict=True))
@@ -71,12 +71,12 @@ def joined(table: Table, cases: Sequence[Measured]) -> list[dict[str, Value]]:
 
 
 def of_case(case: Measured) -> dict[str, Value]:
-    """The columns that every row about a case has."""
+    """The columns that every row of a case has."""
     axes = case.case
     values = (axes.framework, axes.model, axes.dataset, axes.device, case.cell)
     return dict(zip(CASE_COLUMNS, values, strict=True))
 
 
 def distinct(values: Iterable[Value]) -> list[Value]:
-    """Each value once, in the order of the first."""
+    """Each value once, in order of first appearance."""
     return list(dict.fromkeys(values))

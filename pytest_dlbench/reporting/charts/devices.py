@@ -1,4 +1,4 @@
-"""How much quicker other devices are."""
+"""How much faster other devices are."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
@@ -15,10 +15,10 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "devices", "Scaling with devices"
 LEAD = (
-    "How many times as quick a step is as on the first device of the same framework, network, data and session, which"
-    " is the processors where they are among them, with 90 % intervals, of a single run by the usual spread alone; or"
-    " the samples a second, median and range of the runs. Each case was trained on one device: this compares devices,"
-    " and says nothing of several together."
+    "Speed-up of a step over the first device (the CPU, if it was measured) of the same framework, network, data and"
+    " session, with 90 % intervals, which for a single run assume the typical spread; or samples per second, median"
+    " and range of the runs. Each case was trained on one device: this compares devices, and says nothing about"
+    " several together."
 )
 COLUMNS = {
     "case": "case",
@@ -30,12 +30,12 @@ COLUMNS = {
     "step_ms": "step, 10 % quantile (ms)",
     "runs": "runs",
 }
-SPEEDUP, THROUGHPUT = "times as quick", "samples/s"
-PROCESSORS = "cpu"
+SPEEDUP, THROUGHPUT = "speed-up", "samples/s"
+CPU = "cpu"
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Speed-up and throughput on each device; one of both of one job at a time."""
+    """Speed-up and throughput on each device; one of them, of one job, at a time."""
     found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
     for number, case in enumerate(cases):
         if case.sound:
@@ -43,7 +43,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
             found.setdefault((case.session, case.job, case.case.framework, *digests), []).append((number, case))
     rows = tuple(row for group in found.values() for row in _rows(group))
     if not rows:
-        because = "no framework trained the same on two devices; --dlbench-devices cpu,gpu does where both are here"
+        because = "no framework trained one cell on two devices; --dlbench-devices cpu,gpu does if both are available"
         return Nothing(name=NAME, title=TITLE, because=because)
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), choose="shown")
 
@@ -56,14 +56,14 @@ def _rows(group: Sequence[tuple[int, Measured]]) -> Iterator[Row]:
     for number, case in ordered:
         slower = ratio(case, first) if case is not first else Interval(estimate=1.0, lower=1.0, upper=1.0)
         rates = [throughput(run) for run in case.sound]
-        told = (first.case.device, 1e3 * median(step_seconds(case)), len(case.sound))
-        yield (number, f"{case.job}: {SPEEDUP}", 1 / slower.estimate, 1 / slower.upper, 1 / slower.lower, *told)
-        yield (number, f"{case.job}: {THROUGHPUT}", median(rates), min(rates), max(rates), *told)
+        shared = (first.case.device, 1e3 * median(step_seconds(case)), len(case.sound))
+        yield (number, f"{case.job}: {SPEEDUP}", 1 / slower.estimate, 1 / slower.upper, 1 / slower.lower, *shared)
+        yield (number, f"{case.job}: {THROUGHPUT}", median(rates), min(rates), max(rates), *shared)
 
 
 def _place(device: str) -> tuple[bool, int, str]:
-    """The processors first, ``gpu:2`` before ``gpu:10``."""
-    return device != PROCESSORS, len(device), device
+    """The CPU first, ``gpu:2`` before ``gpu:10``."""
+    return device != CPU, len(device), device
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Frameworks side by side: how much longer each takes for a step than the quickest."""
+"""Frameworks side by side: the time of a step relative to the fastest."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,29 +15,29 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "frameworks", "Frameworks side by side"
 LEAD = (
-    "Time of a step, or of a batch of inference, relative to the quickest framework of the same cell, network, data and"
-    " session; 1 is the quickest, lines are 90 % intervals. Where the interval of a framework reaches 1, it is not"
-    " shown to be slower. A diamond: nothing certifies that it trains the same network."
+    "Time of a step, or of a batch of inference, relative to the fastest framework for the same cell, network, data and"
+    " session; lines are 90 % intervals. A framework whose interval includes 1 is not shown to be slower. Diamonds mark"
+    " frameworks that are not certified to train the same network."
 )
 COLUMNS = {
     "case": "case",
-    "ratio": "time of a step / the quickest's",
+    "ratio": "time of a step / that of the fastest",
     "lower": "from",
     "upper": "to",
     "step_ms": "step, 10 % quantile (ms)",
     "throughput": "samples/s",
     "runs": "runs",
-    "quickest": "the quickest",
+    "quickest": "the fastest",
     "equality": "equality with the oracle",
 }
 CERTIFIED, NOT_CERTIFIED = "certified equal", "not certified"
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Ratios with their intervals, one row a case, the quickest of each cell first."""
+    """Ratios with their intervals, one row per case, the fastest of each cell first."""
     rows = [row for group in groups(cases) for row in _rows(group, cases)]
     if not rows:
-        because = "no two frameworks ran the same network on the same data in one session, undisturbed"
+        because = "no two frameworks ran the same network on the same data in one session with valid runs"
         return Nothing(name=NAME, title=TITLE, because=because)
     return Chart(
         name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(cases), limit="case"
@@ -45,7 +45,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
-    """The cases with sound runs that differ in their framework alone, with their numbers; two of them at least."""
+    """Groups of cases that differ only in their framework, at least two each; every case with its number."""
     found: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
     for number, case in enumerate(cases):
         if case.sound:
@@ -55,7 +55,7 @@ def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
 
 
 def step_seconds(case: Measured) -> list[float]:
-    """The judged time of a step, or of a batch of inference, in every run that may be compared."""
+    """The judged time of a step, or of a batch of inference, in every valid run."""
     return [_judged(case).figure(run) for run in case.sound]
 
 
@@ -64,7 +64,7 @@ def _judged(case: Measured) -> Metric:
 
 
 def ratio(case: Measured, to: Measured) -> Interval:
-    """How much longer a step takes than that of another case of the same session."""
+    """The time of a step over that of another case of the same session."""
     metric = _judged(case)
     change = unpaired(
         np.log(step_seconds(to)),
@@ -79,20 +79,20 @@ def ratio(case: Measured, to: Measured) -> Interval:
 
 def _rows(group: Sequence[tuple[int, Measured]], cases: Sequence[Measured]) -> Iterator[Row]:
     ranked = sorted(group, key=lambda pair: float(np.median(step_seconds(pair[1]))))
-    quickest = cases[ranked[0][0]]
+    fastest = cases[ranked[0][0]]
     for number, case in ranked:
-        # Against itself there is nothing to estimate.
-        found = ratio(case, quickest) if case is not quickest else Interval(estimate=1.0, lower=1.0, upper=1.0)
+        # A case relative to itself needs no estimate.
+        found = ratio(case, fastest) if case is not fastest else Interval(estimate=1.0, lower=1.0, upper=1.0)
         figures = (1e3 * float(np.median(step_seconds(case))), case.result.figures.get("throughput"))
         equality = CERTIFIED if case.result.certificate else NOT_CERTIFIED
-        told = (len(case.sound), quickest.case.framework, equality)
-        yield (number, found.estimate, found.lower, found.upper, *figures, *told)
+        others = (len(case.sound), fastest.case.framework, equality)
+        yield (number, found.estimate, found.lower, found.upper, *figures, *others)
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
-    # Each with its name: nobody tells two dozen frameworks apart by their colours.
+    # Rows have names, because two dozen frameworks cannot be distinguished by colour.
     base = alt.Chart(look.ROWS).encode(y=look.label("case"), color=look.framework_of_row(cases))
-    title, scale = "time of a step / the quickest's", alt.Scale(type="log", nice=False, padding=12)
+    title, scale = "time of a step / that of the fastest", alt.Scale(type="log", nice=False, padding=12)
     line = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=title, scale=scale), x2="upper:Q")
     hint = look.hint(
         ("case:N", "case"),

@@ -1,4 +1,4 @@
-"""How the figures of a case went, session by session, and where they changed."""
+"""The figures of a case, session by session, and where they changed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from pytest_dlbench.reporting.charts.measured import Measured, printable
 
 NAME, TITLE = "history", "History"
 LEAD = (
-    "Medians of sessions of one case on one class of machine, oldest first. Drift is a sum of bad sessions (clipped"
-    f" CUSUM) beyond its alarm, the change point where that sum began; it takes {CUSUM_REFERENCE} sessions to know what"
-    " is usual. What changed in the framework's versions is told with its session."
+    "Medians of the sessions of one case on one machine class, oldest first. Drift is an alarm of a clipped CUSUM of"
+    f" worse sessions, the change point is where that sum began; the first {CUSUM_REFERENCE} sessions are its"
+    " reference. Changes of the framework's versions are marked at their session."
 )
 COLUMNS = {
     "case": "case",
     "series": "case and metric",
     "began": "session began (UTC)",
     "figure": "median of the session",
-    "said": "what is said of it",
+    "said": "remark",
     "changed": "versions that changed",
     "runs": "runs",
 }
@@ -40,7 +40,7 @@ SHOWN = {"s": ("ms", 1e3), "bytes": ("MiB", 2**-20), "share": ("%", 1e2)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """One session of a case: medians over its sound runs. What its figures depend on is in ``conditions``."""
+    """One session of a case: medians over its valid runs. ``conditions`` must be equal for figures to be comparable."""
 
     case: str
     machine: str
@@ -52,12 +52,12 @@ class Past:
 
 
 def chart(cases: Sequence[Measured], past: Iterable[Past] = (), metrics: Metrics = METRICS) -> Chart | Nothing:
-    """Every judged metric of every case of the report that several sessions measured, with those of a history."""
+    """Every judged metric of every case in the report that several sessions measured, including those of a history."""
     newest = {case.case.id: number for number, case in enumerate(cases)}
     found: dict[tuple[Any, ...], dict[str, Past]] = {}
     for one in (*past, *(_of_case(case) for case in cases if case.sound)):
         if one.case in newest:
-            # A session that is in both has one moment at which it began.
+            # A session that is in both is recognized by its start.
             found.setdefault((one.case, one.machine, one.conditions), {})[one.began] = one
     rows = tuple(
         row

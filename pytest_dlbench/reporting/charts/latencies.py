@@ -1,4 +1,4 @@
-"""How long batches of inference take, run by run."""
+"""Latency of inference, run by run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median, quantiles
@@ -14,8 +14,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "latencies", "Latency of inference"
 LEAD = (
-    "One line a run, from the 10 % to the 90 % quantile of its batches; the tick is the median. The first batch, which"
-    " compiles, is in the table and not in the line."
+    "One line per run, from the 10 % to the 90 % quantile of its batches; the tick is the median. The first batch,"
+    " which compiles, is only in the table."
 )
 COLUMNS = {
     "case": "case",
@@ -30,10 +30,10 @@ COLUMNS = {
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Quantiles of every run that applied a network."""
+    """Quantiles of every inference run."""
     rows = tuple(row for number, case in enumerate(cases) for run in case.finished for row in _rows(number, run))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no network was applied without training; -m inference does")
+        return Nothing(name=NAME, title=TITLE, because="no case ran inference; -m inference does")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), limit="case")
 
 
@@ -42,15 +42,15 @@ def _rows(number: int, run: Run) -> Iterator[Row]:
         batches = [1e3 * seconds for seconds in timed_batches(run)]
         deciles = quantiles(batches, n=10, method="inclusive") if len(batches) > 1 else batches
         first = 1e3 * run.inference.batch_seconds[0]
-        told = (deciles[0], median(batches), deciles[-1], first, throughput(run), run.inference.batch_size)
-        yield (number, run.index + 1, *told)
+        values = (deciles[0], median(batches), deciles[-1], first, throughput(run), run.inference.batch_size)
+        yield (number, run.index + 1, *values)
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS).encode(
         y=look.label("case"), yOffset=alt.YOffset("run:O", sort="ascending"), color=look.framework_of_row(cases)
     )
-    title, scale = "milliseconds a batch", alt.Scale(type="log", nice=False, padding=12)
+    title, scale = "milliseconds per batch", alt.Scale(type="log", nice=False, padding=12)
     span = base.mark_rule(strokeWidth=2, opacity=0.55).encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q")
     middle = base.mark_point(shape="stroke", angle=90, size=70, strokeWidth=2.5).encode(
         x=alt.X("median:Q", title=title, scale=scale),

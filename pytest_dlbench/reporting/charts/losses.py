@@ -1,4 +1,4 @@
-"""How the loss falls, against time."""
+"""Training loss against time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -15,8 +15,8 @@ from pytest_dlbench.reporting.charts.thinning import thinned
 
 NAME, TITLE = "losses", "Loss against seconds"
 LEAD = (
-    "The training loss before each update against the seconds trained so far, one line a run, all frameworks of one"
-    " cell. Lines that end early are quick; lines that lie apart at the same step learn differently."
+    "The training loss before each update against the seconds trained so far: one line per run, all frameworks of one"
+    " cell. Shorter lines are faster frameworks; lines that differ at the same step learn differently."
 )
 COLUMNS = {"case": "case", "run": "run", "step": "step", "seconds": "trained (s)", "loss": "loss"}
 POINTS = 60
@@ -26,7 +26,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """The losses of every finished run; one cell at a time."""
     rows = tuple(row for number, case in enumerate(cases) for run in case.trained for row in _rows(number, run))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run was trained to its end")
+        return Nothing(name=NAME, title=TITLE, because="no run finished training")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), choose="cell")
 
 

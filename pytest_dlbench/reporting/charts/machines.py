@@ -1,4 +1,4 @@
-"""What it was measured on."""
+"""The machines that measured."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,28 +8,28 @@ from pytest_dlbench.reporting.charts.chart import Nothing, Table
 from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "machines", "Machines"
-LEAD = "Each class of machine in this report. Figures of two of them say nothing about each other."
+LEAD = "The machine classes in this report. Figures of different classes cannot be compared."
 COLUMNS = {
     "machine": "class",
     "cpu": "processor",
     "cores": "cores used",
     "memory": "memory (GiB)",
     "os": "system",
-    "gpus": "graphics processors",
+    "gpus": "GPUs",
     "cases": "cases",
-    "foreign": "others' processors while measured (median)",
+    "foreign": "CPUs used by other processes (median)",
 }
 
 
 def chart(cases: Sequence[Measured]) -> Table | Nothing:
-    """One row a class of machine."""
+    """One row per machine class."""
     counts = Counter(case.context.machine for case in cases)
     if not counts:
-        return Nothing(name=NAME, title=TITLE, because="there is no case")
+        return Nothing(name=NAME, title=TITLE, because="the report has no cases")
     rows = []
     for machine, count in counts.items():
-        here = [case for case in cases if case.context.machine == machine]
-        foreign = sorted(phase(run).foreign_cpus for case in here for run in case.finished)
+        on_it = [case for case in cases if case.context.machine == machine]
+        foreign = sorted(phase(run).foreign_cpus for case in on_it for run in case.finished)
         rows.append(
             (
                 machine.name,

@@ -1,4 +1,4 @@
-"""What charts are drawn from: judged cases with their runs, named so that no two look the same."""
+"""The input of charts: judged cases with their runs, each with a unique name."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from pytest_dlbench.records import Case, CaseResult, Context, Run, RunOutcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A case of one session as its journal has it. ``session`` is the journal's name."""
+    """A case of one session, from its journal. ``session`` is the journal's name."""
 
     session: str
     result: CaseResult
@@ -23,11 +23,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A judged case, with the names that it has in a report.
+    """A judged case with its names in a report.
 
     ``cell`` is what frameworks are compared on: model, data set, and whatever else differs between the report's cases.
-    ``workload`` is the same without threads, ``subject`` without settings, ``job`` without the device. ``label`` is of
-    this case alone.
+    ``workload`` is the same without threads, ``subject`` without settings, ``job`` without the device. ``label`` is
+    unique.
     """
 
     label: str
@@ -44,79 +44,79 @@ class Measured:
 
     @property
     def result(self) -> CaseResult:
-        """What became of it."""
+        """Its outcome and figures."""
         return self.judged.result
 
     @property
     def session(self) -> str:
-        """The journal that it stands in."""
+        """The name of its journal."""
         return self.judged.session
 
     @property
     def context(self) -> Context:
-        """What it was measured in."""
+        """The conditions under which it was measured."""
         return self.judged.context
 
     @property
     def finished(self) -> tuple[Run, ...]:
-        """The runs that have figures, of training or of inference, and no impossible ones."""
+        """The finished runs, of training or inference, that passed the sanity checks."""
         runs = [run for run in self.judged.runs if run.outcome is RunOutcome.FINISHED]
         return tuple(run for run in runs if run.inference or (run.training and run.evaluation))
 
     @property
     def trained(self) -> tuple[Run, ...]:
-        """Of these, the runs that trained and evaluated."""
+        """The finished runs that trained and evaluated."""
         return tuple(run for run in self.finished if run.training)
 
     @property
     def sound(self) -> tuple[Run, ...]:
-        """The finished runs whose times are the framework's and not the machine's troubles: what may be compared."""
+        """The finished runs that are valid, so that they may be compared."""
         return tuple(run for run in self.finished if not run.invalid)
 
 
 def named(cases: Iterable[Judged]) -> tuple[Measured, ...]:
-    """The cases with their names, those of one cell together; what is the same in all of them is not said in each."""
+    """The cases with their names, grouped by cell; names omit what all cases have in common."""
     found = [_printable(judged) for judged in cases]
     sessions = _sessions(judged.session for judged in found)
     parts = [_parts(judged, sessions) for judged in found]
-    telling = {name for name in _names(parts) if len({of_case.get(name) for of_case in parts}) > 1} | {"model"}
+    distinguishing = {name for name in _names(parts) if len({of_case.get(name) for of_case in parts}) > 1} | {"model"}
     seen: Counter[str] = Counter()
-    measured = [_measured(judged, of_case, telling, seen) for judged, of_case in zip(found, parts, strict=True)]
+    measured = [_measured(judged, of_case, distinguishing, seen) for judged, of_case in zip(found, parts, strict=True)]
     cells = list(dict.fromkeys(case.cell for case in measured))
     return tuple(sorted(measured, key=lambda case: cells.index(case.cell)))
 
 
 def _printable(judged: Judged) -> Judged:
-    """The same, with names that fit a line: pictures compute with them, and Vega refuses what ends a line in a text."""
+    """The same with printable names: Vega, which computes with them, rejects strings that contain line ends."""
     names: dict[str, Any] = {axis: printable(getattr(judged.result.case, axis)) for axis in AXES}
     case = replace(judged.result.case, **names)
     return replace(judged, session=printable(judged.session), result=replace(judged.result, case=case))
 
 
 def printable(text: str) -> str:
-    """Every sign that has no shape, such as the end of a line, as the one that stands for what cannot be shown."""
+    """The text with every unprintable character, such as a line end, replaced."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def shared(cases: Sequence[Measured]) -> tuple[str, ...]:
-    """What is the same in all cases, and so in none of their names."""
+    """What all cases have in common, and their names omit."""
     parts = [_parts(case.judged, {}) for case in cases]
     names = [name for name in _names(parts) if name not in ("model", "session", "label")]
     same = [{of_case.get(name, "") for of_case in parts} for name in names]
     return tuple(text for texts in same if len(texts) == 1 for text in texts if text)
 
 
-def _measured(judged: Judged, parts: Mapping[str, str], telling: set[str], seen: Counter[str]) -> Measured:
+def _measured(judged: Judged, parts: Mapping[str, str], distinguishing: set[str], seen: Counter[str]) -> Measured:
     settings = set(judged.result.case.settings)
-    cell = _joined(parts, telling)
+    cell = _joined(parts, distinguishing)
     label = f"{judged.result.case.framework} · {cell}"
     seen[label] += 1
     return Measured(
         label=label if seen[label] == 1 else f"{label} · {seen[label]}",
         cell=cell,
-        workload=_joined(parts, telling - {"threads"}),
-        subject=_joined(parts, telling - settings),
-        job=_joined(parts, telling - {"device"}),
+        workload=_joined(parts, distinguishing - {"threads"}),
+        subject=_joined(parts, distinguishing - settings),
+        job=_joined(parts, distinguishing - {"device"}),
         judged=judged,
     )
 
@@ -138,7 +138,7 @@ def _parts(judged: Judged, sessions: Mapping[str, str]) -> dict[str, str]:
 
 
 def _sessions(names: Iterable[str]) -> dict[str, str]:
-    """Journals by when they began, as long as that tells them apart."""
+    """Short names of journals by their start times, if these are unique."""
     stamps = {name: re.match(r"\d{4}(\d\d)(\d\d)T(\d\d)(\d\d)", name) for name in names}
     short = {name: "{}-{} {}:{}".format(*found.groups()) for name, found in stamps.items() if found}
     return short if len(set(short.values())) == len(stamps) else {}
@@ -148,5 +148,5 @@ def _names(parts: Sequence[Mapping[str, str]]) -> list[str]:
     return list(dict.fromkeys(name for of_case in parts for name in of_case))
 
 
-def _joined(parts: Mapping[str, str], telling: set[str]) -> str:
-    return " · ".join(text for name, text in parts.items() if name in telling and text)
+def _joined(parts: Mapping[str, str], distinguishing: set[str]) -> str:
+    return " · ".join(text for name, text in parts.items() if name in distinguishing and text)

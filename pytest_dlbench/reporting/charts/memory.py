@@ -1,4 +1,4 @@
-"""How much memory each phase of a run needs."""
+"""Peak memory in each phase of a run."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -12,10 +12,10 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "memory", "Memory"
 LEAD = (
-    "Peak resident memory of the worker's processes in each phase, medians over the runs. The first phase is what the"
-    " framework alone takes; the last dot to the right is what a machine must have."
+    "Peak resident memory of the worker's processes in each phase, medians over the runs. The import phase is what the"
+    " framework alone takes; the rightmost dot is what a machine must have."
 )
-# By the worker's operations. Ending it needs nothing of its own.
+# By the worker's operations.
 PHASES = {
     "hello": "import",
     "build": "build",
@@ -29,7 +29,7 @@ MIB = 2**20
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """One row a case, one dot a phase."""
+    """One row per case, one dot per phase."""
     rows = []
     for number, case in enumerate(cases):
         for operation, phase in PHASES.items():
@@ -37,7 +37,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
                 peak = median(usage.rss_peak_bytes for usage in used) / MIB
                 rows.append((number, phase, peak, median(usage.rss_mean_bytes for usage in used) / MIB))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run has figures of its memory")
+        return Nothing(name=NAME, title=TITLE, because="no run recorded its memory")
     phases = [phase for phase in PHASES.values() if any(row[1] == phase for row in rows)]
     return Chart(
         name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(phases), limit="case"

@@ -1,4 +1,4 @@
-"""Where the time of a run goes besides its steps."""
+"""The time of each phase of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
@@ -14,22 +14,22 @@ from pytest_dlbench.reporting.charts.measured import Measured
 NAME, TITLE = "phases", "Where the time goes"
 LEAD = (
     "Seconds of each phase of a run, medians over the runs: importing the framework, building the network, the first"
-    " step (or batch of inference), which holds the compilation, the others, and the evaluation."
+    " step (or batch of inference), which includes compilation, the other steps, and the evaluation."
 )
 COLUMNS = {"case": "case", "phase": "phase", "order": "order", "seconds": "seconds"}
 PHASES = ("import", "build", "first step", "other steps", "evaluation")
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """One bar a case, of the phases in their order."""
+    """One bar per case, with the phases in order."""
     rows = []
     for number, case in enumerate(cases):
-        told = [dict(_seconds(run)) for run in case.finished]
+        seconds = [dict(_seconds(run)) for run in case.finished]
         for order, phase in enumerate(PHASES):
-            if known := [of_run[phase] for of_run in told if phase in of_run]:
+            if known := [of_run[phase] for of_run in seconds if phase in of_run]:
                 rows.append((number, phase, order, median(known)))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run came to its end")
+        return Nothing(name=NAME, title=TITLE, because="no run finished")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=tuple(rows), picture=_picture(), limit="case")
 
 

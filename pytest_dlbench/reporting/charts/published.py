@@ -1,4 +1,4 @@
-"""Ours beside what studies published: ratios between frameworks, never seconds."""
+"""Our results next to those of published studies: ratios between frameworks, never seconds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
@@ -13,11 +13,11 @@ from pytest_dlbench.reporting.charts.frameworks import groups, ratio
 from pytest_dlbench.reporting.charts.measured import Measured
 from pytest_dlbench.reporting.published.comparison import Cell, Comparison, Held, cells, compare, summary
 
-NAME, TITLE = "published", "Beside the published results"
+NAME, TITLE = "published", "Compared with published results"
 LEAD = (
-    "How many times as long a framework took as the one that a study published as the quickest: the diamond is the"
-    " study's ratio, the dot ours with its 90 % interval. An order held where our interval lies wholly beyond 1,"
-    " and did not where it lies below; machines and versions differ, so seconds are not compared."
+    "Time of a framework over that of the fastest one in a published study: the diamond is the study's ratio, the dot"
+    " ours with its 90 % interval. The published order held if our interval is entirely above 1, and did not if it is"
+    " below; machines and versions differ, so seconds are not compared."
 )
 COLUMNS = {
     "source": "study",
@@ -26,13 +26,13 @@ COLUMNS = {
     "framework": "framework",
     "device": "device",
     "condition": "published for",
-    "ours_on": "ours on",
-    "then": "ratio then",
-    "now": "ratio now",
+    "ours_on": "our cell",
+    "then": "published ratio",
+    "now": "our ratio",
     "lower": "from",
     "upper": "to",
-    "rank_then": "rank then",
-    "rank_now": "rank now",
+    "rank_then": "published rank",
+    "rank_now": "our rank",
     "of": "of",
     "held": "order",
     "row": "row",
@@ -42,7 +42,7 @@ ANSWERS = (Held.NO, Held.UNDECIDED, Held.YES)
 
 
 def comparisons(cases: Sequence[Measured]) -> Iterator[tuple[Measured, Comparison]]:
-    """Every published cell beside ours of its model, with the case that ours are named by."""
+    """Every published cell that we can compare, with the case that names our side."""
     alike: dict[tuple[str, str], list[dict[str, Measured]]] = {}
     for group in groups(cases):
         members = {case.case.framework: case for _, case in group}
@@ -57,27 +57,25 @@ def comparisons(cases: Sequence[Measured]) -> Iterator[tuple[Measured, Compariso
 
 
 def _distance(cell: Cell, members: Mapping[str, Measured]) -> float:
-    """How far our threads are from the published ones; where these are not told, the most are the nearest."""
+    """How far our threads are from the published ones; if those are unknown, more threads are nearer."""
     threads = next(iter(members.values())).case.threads
     return -threads if cell.threads is None else abs(log(threads / cell.threads))
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Pairs of frameworks, what did not hold first; one study and model at a time."""
+    """Pairs of frameworks, orders that did not hold first; one model at a time."""
     found = sorted(comparisons(cases), key=lambda pair: ANSWERS.index(pair[1].held))
     if not found:
-        because = (
-            "no two frameworks here trained a model that a study has figures of, for the same two and kind of device"
-        )
+        because = "no study has figures of a model, two frameworks and a kind of device in this report"
         return Nothing(name=NAME, title=TITLE, because=because)
-    told = [comparison for _, comparison in found]
+    shown = [comparison for _, comparison in found]
     return Chart(
         name=NAME,
         title=TITLE,
         lead=LEAD,
         columns=COLUMNS,
         rows=tuple(_row(case, comparison) for case, comparison in found),
-        notes=(summary(told), *_flaws(told)),
+        notes=(summary(shown), *_flaws(shown)),
         picture=_picture(),
         choose="model",
         limit="row",
@@ -115,15 +113,15 @@ def _row(case: Measured, found: Comparison) -> Row:
     )
 
 
-def _flaws(told: Sequence[Comparison]) -> list[str]:
-    """Every flaw of a cell that is shown, with the study and the model."""
-    found = distinct(f"{one.cell.source}, {one.cell.model}: {flaw}" for one in told for flaw in one.flaws)
+def _flaws(shown: Sequence[Comparison]) -> list[str]:
+    """Every known flaw of the cells shown, with study and model."""
+    found = distinct(f"{one.cell.source}, {one.cell.model}: {flaw}" for one in shown for flaw in one.flaws)
     return [str(flaw) for flaw in found]
 
 
 def _picture() -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS).encode(y=look.label("row"))
-    title, scale = "time / that of the published quickest", alt.Scale(type="log", nice=False, padding=14)
+    title, scale = "time / that of the published fastest", alt.Scale(type="log", nice=False, padding=14)
     colour = alt.Color(
         "held:N", title="order", scale=alt.Scale(domain=list(ANSWERS), range=["#d1495b", "#8290a3", "#2a9d8f"])
     )
@@ -134,8 +132,8 @@ def _picture() -> Mapping[str, Any]:
     hint = look.hint(
         ("pair:N", "frameworks"),
         ("condition:N", "published for"),
-        ("then:Q", "then"),
-        ("now:Q", "now"),
+        ("then:Q", "published ratio"),
+        ("now:Q", "our ratio"),
         ("held:N", "order"),
     )
     ours = base.mark_point(filled=True, size=60, opacity=1).encode(

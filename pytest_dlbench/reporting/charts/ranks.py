@@ -1,4 +1,4 @@
-"""Which frameworks are told apart over many workloads: mean ranks and the critical difference."""
+"""Mean ranks of frameworks over many workloads, and the critical difference."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "ranks", "Ranks over all workloads"
 LEAD = (
-    "Each framework's mean rank by the time of a step, 1 for the quickest, with half a critical difference to either"
-    " side: two whose lines overlap are not told apart (Nemenyi, 5 %)."
+    "Each framework's mean rank by the time of a step, 1 for the fastest, with half a critical difference to either"
+    " side: frameworks whose lines overlap do not differ significantly (Nemenyi, 5 %)."
 )
 COLUMNS = {
     "device": "device",
@@ -32,11 +32,11 @@ Times = Mapping[str, Mapping[str, float]]
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Mean ranks by device; a workload is a network with its data, and counts once."""
+    """Mean ranks by device; a workload is a network with its data set, and counts once."""
     devices = dict.fromkeys(case.case.device for case in cases)
     ranked = {device: found for device in devices if (found := rank(_times(cases, device)))}
     if not ranked:
-        because = f"three frameworks must have run {RANKED_DATASETS} workloads or more; ranks over fewer say nothing"
+        because = f"ranks need three frameworks with {RANKED_DATASETS} or more workloads"
         return Nothing(name=NAME, title=TITLE, because=because)
     rows = tuple(row for device, found in ranked.items() for row in _rows(device, found))
     notes = tuple(_note(device, found) for device, found in ranked.items())
@@ -55,8 +55,8 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 def _times(cases: Sequence[Measured], device: str) -> Times:
     """Seconds of a step by framework and workload, of frameworks with enough workloads.
 
-    Of several sessions or settings of a workload the one counts that most frameworks were in: two votes for one
-    workload would make it look like more evidence than it is.
+    Of several sessions or settings of a workload only the one with most frameworks counts: counting a workload twice
+    would overstate the evidence.
     """
     chosen: dict[str, Mapping[str, float]] = {}
     for group in groups(cases):
@@ -77,19 +77,17 @@ def _times(cases: Sequence[Measured], device: str) -> Times:
 def _rows(device: str, found: Ranking) -> Iterator[Row]:
     half = found.critical_difference / 2
     for framework, mean in sorted(found.mean_ranks.items(), key=lambda item: item[1]):
-        told = (found.critical_difference, found.datasets, found.p_value)
-        yield (device, framework, mean, mean - half, mean + half, *told)
+        shared = (found.critical_difference, found.datasets, found.p_value)
+        yield (device, framework, mean, mean - half, mean + half, *shared)
 
 
 def _note(device: str, found: Ranking) -> str:
-    said = "these ranks do not show that any two differ" if found.p_value >= ALPHA else "some differ"
-    return (
-        f"{device}: {found.datasets} workloads; frameworks that are alike rank so with p {found.p_value:.2g}: {said}."
-    )
+    conclusion = "no difference is significant" if found.p_value >= ALPHA else "some frameworks differ"
+    return f"{device}: {found.datasets} workloads; Friedman p {found.p_value:.2g}: {conclusion}."
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
-    title, scale = "mean rank, 1 is the quickest", alt.Scale(zero=False, nice=False, padding=12)
+    title, scale = "mean rank, 1 is the fastest", alt.Scale(zero=False, nice=False, padding=12)
     base = alt.Chart(look.ROWS).encode(y=look.label("framework"), color=look.framework_of_row(cases))
     line = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=title, scale=scale), x2="upper:Q")
     hint = look.hint(("framework:N", "framework"), ("rank:Q", "mean rank"), ("workloads:Q", "workloads"))

@@ -1,4 +1,4 @@
-"""What a training reaches under the roof of its machine: arithmetic, or memory."""
+"""The arithmetic throughput of trainings under the roofline of their machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
@@ -13,42 +13,42 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "roofline", "Roofline"
 LEAD = (
-    "Arithmetic a second that a training reached (median of its runs) against its arithmetic intensity. The roof is"
-    " what the machine reached in NumPy with as many threads: its peak on large matrices, and left of the ridge what"
-    " its memory can feed. Bytes are not measured: they are the model's own, nothing read twice. That makes the"
-    " intensity an upper bound as long as arrays go through memory; a network that stays in the caches may stand above"
+    "Arithmetic throughput of a training (median of its runs) against its arithmetic intensity. The roof is what the"
+    " machine reached in NumPy with as many threads: its peak on large matrices and, left of the ridge, what its memory"
+    " bandwidth allows. Bytes are not measured but counted from the model, with nothing read twice. That makes the"
+    " intensity an upper bound as long as arrays go through memory; a network that fits into the caches may be above"
     " the slope."
 )
 COLUMNS = {
     "case": "case",
     "roof": "roof",
-    "intensity": "FLOP/byte, at the most",
+    "intensity": "FLOP/byte, at most",
     "achieved": "reached (GFLOP/s)",
-    "attainable": "roof there (GFLOP/s)",
-    "share": "share of it (%)",
-    "flops": "a step (GFLOP)",
-    "megabytes": "a step, at the least (MB)",
+    "attainable": "roof at this intensity (GFLOP/s)",
+    "share": "share of the roof (%)",
+    "flops": "per step (GFLOP)",
+    "megabytes": "per step, at least (MB)",
     "peak": "peak (GFLOP/s)",
-    "bandwidth": "memory, read and written (GB/s)",
+    "bandwidth": "memory bandwidth, read and written (GB/s)",
     "runs": "runs",
 }
 GIGA, MEGA = 1e9, 1e6
-BESIDE = 3
-"""The roof goes on so many times beyond the first and the last dot."""
+MARGIN = 3
+"""The factor by which the roof extends beyond the first and the last dot."""
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """One dot a case whose machine was measured, too; the roofs of one machine, threads and precision at a time."""
+    """One dot per case whose machine speed was measured; one machine, thread count and precision at a time."""
     rows = tuple(row for number, case in enumerate(cases) for row in _rows(number, case))
     older = sum(any(run.speed and not run.work for run in case.trained) for case in cases)
     if not rows:
         because = (
-            "the records were written before the bytes of a step were counted"
+            "the records are from before the bytes of a step were counted"
             if older
-            else "no training has the peak of its machine, which is measured of processors in one precision"
+            else "no training has the peak of its machine, which is measured for CPUs in one precision"
         )
         return Nothing(name=NAME, title=TITLE, because=because)
-    told = f"{older} case{'s have' if older > 1 else ' has'} no dot: recorded before the bytes of a step were counted."
+    note = f"{older} case{'s have' if older > 1 else ' has'} no dot: recorded before the bytes of a step were counted."
     return Chart(
         name=NAME,
         title=TITLE,
@@ -57,7 +57,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
         rows=rows,
         picture=_picture(cases),
         choose="roof",
-        notes=(told,) if older else (),
+        notes=(note,) if older else (),
     )
 
 
@@ -66,7 +66,7 @@ def _rows(number: int, case: Measured) -> Iterator[Row]:
     known = [(run, speed, work) for run, speed, work in placed if speed and work]
     if not known:
         return
-    # All runs of a case are of one network; the machine's speed is taken once a session, or again if it was too low.
+    # All runs of a case have one network; the machine's speed is measured once per session, or again if it was too low.
     _, speed, work = known[-1]
     achieved = median(_achieved(run, found) for run, found, _ in known)
     intensity = work.flops / work.least_bytes
@@ -89,8 +89,8 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
         alt.Chart(look.ROWS)
         .transform_aggregate(least="min(intensity)", most="max(intensity)", groupby=["peak", "bandwidth"])
         .transform_calculate(ridge="datum.peak / datum.bandwidth")
-        .transform_calculate(left=f"min(datum.least, datum.ridge) / {BESIDE}")
-        .transform_calculate(right=f"max(datum.most, datum.ridge) * {BESIDE}", foot="datum.left * datum.bandwidth")
+        .transform_calculate(left=f"min(datum.least, datum.ridge) / {MARGIN}")
+        .transform_calculate(right=f"max(datum.most, datum.ridge) * {MARGIN}", foot="datum.left * datum.bandwidth")
         .mark_rule(color="#8290a3", strokeWidth=2)
     )
     slope = roofs.encode(
@@ -112,7 +112,7 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
             tooltip=look.hint(
                 ("case:N", "case"),
                 ("achieved:Q", "GFLOP/s"),
-                ("intensity:Q", "FLOP/byte, at the most"),
+                ("intensity:Q", "FLOP/byte, at most"),
                 ("share:Q", "of the roof (%)"),
             ),
         )

@@ -1,4 +1,4 @@
-"""The time of every step, with the warm-up that is left out of figures."""
+"""The time of every step, with the warm-up that figures exclude."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 from pytest_dlbench.reporting.charts.thinning import thinned
 
-NAME, TITLE = "step-series", "Step after step"
+NAME, TITLE = "step-series", "Step by step"
 LEAD = (
-    "The time of each step of one case, one line a run. Left of the dashed line is the warm-up, which no figure counts"
-    " but the first step; of long series, points behind it are medians of stretches."
+    "The time of each step of one case, one line per run. Left of the dashed line is the warm-up, of which figures use"
+    " only the first step; in long series, later points are medians of several steps."
 )
 COLUMNS = {"case": "case", "run": "run", "step": "step", "milliseconds": "time (ms)", "warm_up": "warm-up (steps)"}
 POINTS = 80
@@ -25,7 +25,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """The series of every finished run; one case at a time."""
     rows = tuple(row for number, case in enumerate(cases) for run in case.trained for row in _rows(number, run))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run was trained to its end")
+        return Nothing(name=NAME, title=TITLE, because="no run finished training")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(), choose="case")
 
 

@@ -1,4 +1,4 @@
-"""How the times of steady steps are spread, run by run."""
+"""The distribution of steady step times, run by run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median, quantiles
@@ -12,10 +12,10 @@ from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 
-NAME, TITLE = "step-times", "Times of steps"
+NAME, TITLE = "step-times", "Step times"
 LEAD = (
-    "One line a run, from the 10 % to the 90 % quantile of its steady steps; the tick is the median. Long lines are"
-    " neighbours on the machine, or work that varies; runs that lie apart are what the unit of every interval is."
+    "One line per run, from the 10 % to the 90 % quantile of its steady steps; the tick is the median. Long lines mean"
+    " other processes on the machine, or work that varies; intervals are computed from the variation between runs."
 )
 COLUMNS = {
     "case": "case",
@@ -31,7 +31,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Quantiles of every finished run."""
     rows = tuple(row for number, case in enumerate(cases) for row in _rows(number, case.trained))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run trained two steps behind its warm-up")
+        return Nothing(name=NAME, title=TITLE, because="no run trained two steps after its warm-up")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), limit="case")
 
 

@@ -14,8 +14,8 @@ from pytest_dlbench.reporting.charts.measured import Measured, printable
 
 NAME, TITLE = "sweeps", "Sweeps of settings"
 LEAD = (
-    "One square a point of a sweep, its values of one setting side by side. The figure is what was measured; the colour"
-    " is its share of the best in the row."
+    "One square per point of a sweep, the values of one setting side by side. The number is what was measured; the"
+    " colour is its ratio to the largest in the row."
 )
 COLUMNS = {
     "case": "case",
@@ -24,7 +24,7 @@ COLUMNS = {
     "value": "value",
     "figure": "figure",
     "shown": "shown",
-    "share": "share of the row's best",
+    "share": "ratio to the row's largest",
 }
 
 
@@ -56,7 +56,7 @@ def _rows(metric: Metric, subject: str, setting: str, series: str, group: Sequen
     group = [(number, case) for number, case in group if metric.name in case.result.figures]
     ordered = sorted(group, key=lambda pair: _order(pair[1].case.settings[setting]))
     figures = [factor * fmean(metric.figure(run) for run in case.finished) for _, case in ordered]
-    best = max(figures, default=1.0) or 1.0
+    largest = max(figures, default=1.0) or 1.0
     sweep = f"{setting} of {subject}: {unit}"
     return [
         (
@@ -66,7 +66,7 @@ def _rows(metric: Metric, subject: str, setting: str, series: str, group: Sequen
             printable(show(case.case.settings[setting])),
             figure,
             format(figure, form),
-            figure / best,
+            figure / largest,
         )
         for (number, case), figure in zip(ordered, figures, strict=True)
     ]
@@ -77,7 +77,7 @@ def _plain(metric: Metric) -> tuple[str, float, str]:
 
 
 def _order(value: Value) -> tuple[bool, float, str]:
-    """Numbers by size, then text."""
+    """The sort key of a value: numbers by size, then text."""
     is_number = isinstance(value, int | float)
     return (not is_number, float(value) if isinstance(value, int | float) else 0.0, str(value))
 
@@ -87,7 +87,7 @@ def _picture() -> Mapping[str, Any]:
         x=alt.X("value:O", sort=None, title="value of the setting", axis=alt.Axis(labelAngle=0)), y=look.label("series")
     )
     squares = base.mark_rect().encode(
-        color=alt.Color("share:Q", title="share of the best", scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("share:Q", title="ratio to the largest", scale=alt.Scale(domain=[0, 1])),
         tooltip=look.hint(("case:N", "case"), ("value:N", "value"), ("figure:Q", "figure"), ("share:Q", "share")),
     )
     text = base.mark_text(fontWeight=600).encode(

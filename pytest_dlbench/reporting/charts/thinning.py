@@ -1,4 +1,4 @@
-"""Long series with fewer points, for a page that must stay small."""
+"""Long series with fewer points, to keep the page small."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -7,7 +7,7 @@ EXACT = 20
 
 
 def thinned(values: Sequence[float], points: int) -> list[tuple[int, float]]:
-    """At most so many points as (index, value): the first twenty as they are, then medians of equal stretches.
+    """At most ``points`` pairs of index and value: the first EXACT ones unchanged, then medians of equal stretches.
 
     The index is that of the first value of a stretch.
     """

@@ -1,4 +1,4 @@
-"""How much quicker more threads are."""
+"""How much faster more threads are."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -13,14 +13,14 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "threads", "Scaling with threads"
 LEAD = (
-    "How many times as quick as with the fewest threads of the same framework and session, one dot a run. The dashed"
-    " line is what perfect scaling would give."
+    "Speed-up over the fewest threads of the same framework and session, one dot per run. The dashed line is perfect"
+    " scaling."
 )
 COLUMNS = {
     "case": "case",
     "workload": "workload",
     "threads": "threads",
-    "speedup": "times as quick",
+    "speedup": "speed-up",
     "ideal": "perfect scaling",
     "step_ms": "step, 10 % quantile (ms)",
     "run": "run",
@@ -35,7 +35,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
             found.setdefault((case.session, case.workload, case.case.framework), []).append((number, case))
     rows = tuple(row for group in found.values() for row in _rows(group))
     if not rows:
-        because = "no framework trained the same with different numbers of threads; --dlbench-threads 1,2,4 does"
+        because = "no framework trained the same cell with different numbers of threads; --dlbench-threads 1,2,4 does"
         return Nothing(name=NAME, title=TITLE, because=because)
     return Chart(
         name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), choose="workload"
@@ -58,21 +58,21 @@ def _rows(group: Sequence[tuple[int, Measured]]) -> list[Row]:
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS)
-    # There is no half a thread.
+    # Threads are whole numbers.
     counts = sorted({case.case.threads for case in cases})
     axis = alt.Axis(values=counts, format="d")
     x = alt.X("threads:Q", title="threads", axis=axis, scale=alt.Scale(type="log", base=2, nice=False, padding=20))
-    y = alt.Y("speedup:Q", title="times as quick", scale=alt.Scale(type="log", base=2, nice=False, padding=20))
+    y = alt.Y("speedup:Q", title="speed-up", scale=alt.Scale(type="log", base=2, nice=False, padding=20))
     ideal = base.mark_line(strokeDash=[5, 4], color="#8290a3").encode(
-        x=x, y=alt.Y("ideal:Q", title="times as quick", aggregate="mean")
+        x=x, y=alt.Y("ideal:Q", title="speed-up", aggregate="mean")
     )
     line = base.mark_line(strokeWidth=1.8).encode(
-        x=x, y=alt.Y("speedup:Q", aggregate="median", title="times as quick"), color=look.framework(cases)
+        x=x, y=alt.Y("speedup:Q", aggregate="median", title="speed-up"), color=look.framework(cases)
     )
     dots = base.mark_point(filled=True, size=45).encode(
         x=x,
         y=y,
         color=look.framework(cases),
-        tooltip=look.hint(("case:N", "case"), ("run:O", "run"), ("speedup:Q", "times as quick"), ("step_ms:Q", "ms")),
+        tooltip=look.hint(("case:N", "case"), ("run:O", "run"), ("speedup:Q", "speed-up"), ("step_ms:Q", "ms")),
     )
     return look.specification(alt.layer(ideal, line, dots), look.HEIGHT)

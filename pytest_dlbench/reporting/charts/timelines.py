@@ -1,4 +1,4 @@
-"""Memory and processors over a run, by phase."""
+"""Memory and CPUs in use during a run, by phase."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,8 @@ from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 
-NAME, TITLE = "timelines", "Memory and processors over time"
-LEAD = (
-    "What the worker's processes used from the start of a run to its end, one line a run. The colour of a dot is the"
-    " phase that it was seen in."
-)
+NAME, TITLE = "timelines", "Memory and CPUs over time"
+LEAD = "What the worker's processes used during a run, one line per run. The colour of a dot is the phase of the run."
 PHASES = {
     "hello": "import",
     "build": "build",
@@ -30,10 +27,10 @@ PHASES = {
 BETWEEN = "between"
 COLUMNS = {
     "case": "case",
-    "series": "case and what was seen",
+    "series": "case and quantity",
     "run": "run",
     "seconds": "since the start of the run (s)",
-    "value": "seen",
+    "value": "value",
     "phase": "phase",
 }
 POINTS = 60
@@ -41,16 +38,16 @@ MIB = 2**20
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Memory and processors of every run that was sampled; one case and one of them at a time."""
+    """Memory and CPUs of every sampled run; one case and quantity at a time."""
     rows = tuple(
         row
         for number, case in enumerate(cases)
-        for kind, values in (("memory (MiB)", _memory), ("processors", _processors))
+        for kind, values in (("memory (MiB)", _memory), ("CPUs", _cpus))
         for run in case.finished
         for row in _rows(number, f"{case.label}: {kind}", run, values(run.timeline))
     )
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run has time lines; older records have none")
+        return Nothing(name=NAME, title=TITLE, because="no run has a timeline; older records have none")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(), choose="series")
 
 
@@ -58,8 +55,8 @@ def _memory(timeline: Timeline) -> Iterator[tuple[float, float]]:
     return ((seconds, used / MIB) for seconds, used in zip(timeline.seconds, timeline.rss_bytes, strict=False))
 
 
-def _processors(timeline: Timeline) -> Iterator[tuple[float, float]]:
-    """Means between two moments, at the later one."""
+def _cpus(timeline: Timeline) -> Iterator[tuple[float, float]]:
+    """The mean between two samples, at the later one."""
     for (then, before), (now, after) in pairwise(zip(timeline.seconds, timeline.cpu_seconds, strict=False)):
         if now > then:
             yield now, (after - before) / (now - then)
@@ -84,7 +81,7 @@ def _phase(run: Run, seconds: float) -> str:
 
 
 def _interrupted(run: Run, seconds: float) -> str:
-    """Where evaluations lie between the steps, which of the two it was; empty where none do, and before the steps."""
+    """Train or evaluate, if evaluations interrupt the steps; empty if none do, and before and after the steps."""
     if run.training is None or not run.training.resumed:
         return ""
     steps = spans(run.training)
@@ -99,11 +96,11 @@ def _picture() -> Mapping[str, Any]:
     phases = alt.Scale(domain=[*PHASES.values(), BETWEEN])
     base = alt.Chart(look.ROWS).encode(
         x=alt.X("seconds:Q", title="seconds since the start of the run"),
-        y=alt.Y("value:Q", title="memory (MiB), or processors"),
+        y=alt.Y("value:Q", title="memory (MiB) or CPUs"),
     )
     line = base.mark_line(strokeWidth=1.2, color="#8290a3").encode(detail="run:N")
     dots = base.mark_point(filled=True, size=32, opacity=0.9).encode(
         color=alt.Color("phase:N", title=None, scale=phases),
-        tooltip=look.hint(("run:O", "run"), ("seconds:Q", "seconds"), ("value:Q", "seen"), ("phase:N", "phase")),
+        tooltip=look.hint(("run:O", "run"), ("seconds:Q", "seconds"), ("value:Q", "value"), ("phase:N", "phase")),
     )
     return look.specification(alt.layer(line, dots), look.HEIGHT)

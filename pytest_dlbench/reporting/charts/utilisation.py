@@ -1,4 +1,4 @@
-"""How much of what the machine can do a training used."""
+"""The share of the machine's arithmetic peak that a run reached."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "utilisation", "Share of the machine's arithmetic"
 LEAD = (
-    "The multiply-adds of the model that a run did a second, as a share of what the same machine reached on large"
-    " matrices, one dot a run. 100 % is the roof; small networks stay far below it, for other work takes the time."
+    "The model's multiply-adds per second as a share of what the same machine reached on large matrices, one dot per"
+    " run. 100 % is the peak; small networks stay far below it, because other work takes the time."
 )
 COLUMNS = {
     "case": "case",
@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Every run whose machine was measured, too."""
+    """Every run whose machine speed was measured."""
     rows = tuple(
         (number, run.index + 1, 100 * run.flop_utilisation, run.speed.flops_per_second / 1e9 if run.speed else None)
         for number, case in enumerate(cases)
@@ -31,7 +31,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
         if run.flop_utilisation is not None
     )
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no run has the arithmetic of its machine beside its own")
+        return Nothing(name=NAME, title=TITLE, because="no run has the peak of its machine")
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=_picture(cases), limit="case")
 
 

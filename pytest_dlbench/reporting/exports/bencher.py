@@ -1,4 +1,4 @@
-"""Bencher Metric Format: case, measure, and its value between the least and the greatest of all runs."""
+"""Bencher Metric Format: each case's measures, with their values and the range over the runs."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
-    """The median over the runs of each metric. A case that did not finish has nothing to tell and is left out."""
+    """The median over the runs of each metric. Cases without a finished run are omitted."""
     measures = {case.record.case.id: _measures(case) for case in recorded}
     return codec.encode_file({name: found for name, found in measures.items() if found})
 

@@ -1,4 +1,4 @@
-"""Comma-separated values: one row a run."""
+"""Comma-separated values: one row per run."""
 
 import csv
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
-    """A heading and the rows, in UTF-8; what a run has not is empty."""
+    """A header and the rows, in UTF-8; figures that a run lacks are empty."""
     text = StringIO()
     writer = csv.DictWriter(text, list(kinds(recorded)), lineterminator="\n")
     writer.writeheader()

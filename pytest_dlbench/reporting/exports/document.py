@@ -1,4 +1,4 @@
-"""Our own format: everything that was recorded, versioned, described by ``schema.json``."""
+"""Our own format: everything recorded, versioned, described by ``schema.json``."""
 
 import json
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from pytest_dlbench.reporting import explain
 from pytest_dlbench.storing.recorded import Document, Recorded
 
 
-def write(recorded: Sequence[Recorded], left_out: Sequence[SkippedCell] = ()) -> bytes:
-    """One document, sorted and indented; its results have their texts alongside the data."""
+def write(recorded: Sequence[Recorded], skipped: Sequence[SkippedCell] = ()) -> bytes:
+    """One document, sorted and indented; its results have the texts alongside the data."""
     document = Document(
         version=metadata.version("pytest-dlbench"),
         written=datetime.now(UTC).isoformat(timespec="seconds"),
         cases=tuple(replace(case, result=explain.rendered(case.result)) for case in recorded),
-        left_out=tuple(left_out),
+        left_out=tuple(skipped),
     )
     return codec.encode_file(document)
 
 
 def schema() -> bytes:
-    """The JSON schema of a document, made from the records' own types."""
+    """The JSON schema of a document, generated from the types of the records."""
     made = msgspec.json.schema(Document)
     shape = made["$defs"]["Document"]
     shape["properties"]["format"]["const"] = FORMAT_VERSION
@@ -35,5 +35,5 @@ def schema() -> bytes:
 
 
 def published_schema() -> bytes:
-    """The schema as it is shipped, for whoever checks documents."""
+    """The schema as shipped, for programs that validate documents."""
     return resources.files(__package__).joinpath("schema.json").read_bytes()

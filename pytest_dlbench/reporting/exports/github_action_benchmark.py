@@ -1,6 +1,6 @@
-"""github-action-benchmark's format of one's own figures, for its tool ``customSmallerIsBetter``.
+"""github-action-benchmark's format for custom figures, its tool ``customSmallerIsBetter``.
 
-One file has one direction: accuracy is told as the test error, and throughput, which says what step time says, is not.
+In one file smaller is always better: accuracy becomes the test error, and throughput is omitted, as step time has it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ SERIES: Mapping[str, _Series] = {
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
-    """A list of figures; ``range`` is half the distance of the extreme runs. Cases that did not finish have none."""
+    """A list of figures; ``range`` is half the distance between the extreme runs. Unfinished cases have none."""
     return codec.encode_file([entry for case in recorded for entry in _entries(case)])
 
 

@@ -1,6 +1,6 @@
 """MLPerf's log lines, ``:::MLLOG {...}``: the events of each run with their times.
 
-Names are those of the MLPerf logging package. Times are rebuilt from when a run began and how long each phase took.
+Keys are those of the MLPerf logging package. Times are computed from the start of a run and the length of each phase.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from pytest_dlbench.records import Record, Run, RunOutcome, codec
 from pytest_dlbench.storing.recorded import Recorded
 
-# The operations that a worker does before the timed region.
+# The worker's operations before the timed region.
 INITIALISING = ("hello", "build")
 TIMED = ("train", "infer")
 

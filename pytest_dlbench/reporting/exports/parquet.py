@@ -1,4 +1,4 @@
-"""Parquet: the rows of CSV, typed."""
+"""Parquet: the rows of the CSV format, typed."""
 
 from collections.abc import Sequence
 
@@ -8,5 +8,5 @@ from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
-    """One Parquet file, whose columns are those of CSV."""
+    """One Parquet file with the columns of the CSV format."""
     return tables.encode(rows(recorded), kinds(recorded))

@@ -1,4 +1,4 @@
-"""pytest-benchmark's JSON: the step time of each case, or the latency of inference, a round for each run."""
+"""pytest-benchmark's JSON: the step time of each case, or the latency of inference, one round per run."""
 
 import platform
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from pytest_dlbench import judging
 from pytest_dlbench.records import Machine, codec
 from pytest_dlbench.storing.recorded import Recorded
 
-# Of the program whose files these imitate; it reads those of any version that it knows the fields of.
+# The version of pytest-benchmark whose files these imitate; it reads any version whose fields it knows.
 VERSION = "5.1.0"
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
-    """A session as pytest-benchmark stores one. Cases that did not finish are left out: it cannot tell them."""
+    """A session as pytest-benchmark stores one. Cases without a finished run are omitted: it has no field for them."""
     document = {
         "machine_info": _machine_info(recorded[0].record.context.machine) if recorded else {},
         "commit_info": {"id": "unknown", "dirty": False, "branch": "(unknown)"},
@@ -27,7 +27,7 @@ def write(recorded: Sequence[Recorded]) -> bytes:
 
 
 def _machine_info(machine: Machine) -> dict[str, Any]:
-    """What it compares machines by, and what its own sessions hold beside it."""
+    """What pytest-benchmark compares machines by, and what else its own sessions have."""
     return {
         "node": machine.name,
         "system": platform.system(),
@@ -69,7 +69,7 @@ def _benchmark(recorded: Recorded) -> dict[str, Any] | None:
 
 
 def _stats(seconds: Sequence[float]) -> dict[str, Any]:
-    """All fields that it knows, in seconds; one round has no spread."""
+    """All fields that pytest-benchmark knows, in seconds; a single round has no spread."""
     q1, _, q3 = quantiles(seconds, n=4, method="inclusive") if len(seconds) > 1 else (seconds[0],) * 3
     middle, spread = fmean(seconds), stdev(seconds) if len(seconds) > 1 else 0.0
     low, high = q1 - 1.5 * (q3 - q1), q3 + 1.5 * (q3 - q1)

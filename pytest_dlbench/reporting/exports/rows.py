@@ -1,4 +1,4 @@
-"""Recorded cases as a flat table: one row a run, every metric a column."""
+"""Recorded cases as a flat table: one row per run, one column per metric."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from pytest_dlbench.storing.tables import Cell
 
 Row = Mapping[str, Cell]
 
-# What every row has before its metrics; further metrics may be hooked in when a session starts.
+# The columns before the metrics, which hooks may add to.
 COMMON = (
     *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "settings"),
     *("steps", "batch_size", "precision", "network_digest", "dataset_digest"),
@@ -22,9 +22,9 @@ INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
 
 
 def kinds(recorded: Sequence[Recorded] = ()) -> dict[str, str]:
-    """All columns in their order, with names of Arrow's types. A time is text in ISO 8601, which sorts as time does.
+    """All columns in order, with the names of Arrow types. Times are text in ISO 8601, which sorts chronologically.
 
-    Metrics that hooks brought to the session of a record come last.
+    Metrics that hooks added to the session of a record come last.
     """
     records = [record for case in recorded for record in (case.old, case.record) if record]
     hooked = {name: "float64" for record in records for run in record.runs for name in run.hooked}
@@ -33,10 +33,10 @@ def kinds(recorded: Sequence[Recorded] = ()) -> dict[str, str]:
 
 
 def rows(recorded: Sequence[Recorded]) -> list[Row]:
-    """Every run of every case, in order, each with all columns; a metric that a run has not is None.
+    """Every run of every case, in order, with all columns; metrics that a run lacks are None.
 
-    A case that was run in pairs has the rows of its old side before its own, without an outcome. ``began`` is in UTC.
-    ``settings`` and ``versions`` are JSON, for they differ from case to case.
+    For a case that ran in pairs, the rows of the baseline come before its own, without an outcome. ``began`` is in UTC.
+    ``settings`` and ``versions`` are JSON, because their keys differ from case to case.
     """
     columns = list(kinds(recorded))
     return [{name: cells.get(name) for name in columns} for case in recorded for cells in _of_case(case)]
@@ -85,7 +85,7 @@ def _of_run(run: Run) -> Row:
 
 
 def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
-    """Add one session to a history; gives where it is, a file for each machine class."""
+    """Add one session to a history; returns the addresses of the new files, one per machine class."""
     machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
     on = {machine: [case for case in recorded if case.record.context.machine.name == machine] for machine in machines}
     return [history.append(rows(cases), kinds(cases), machine=machine) for machine, cases in on.items()]

@@ -1,4 +1,4 @@
-"""The report: one page that opens from the disk, and its pictures.
+"""The report: one HTML page that opens from the disk, and its charts as pictures.
 
-Nothing heavy is loaded here: ``pytest --dlbench-html`` asks for ``extra`` before anything runs.
+This package imports nothing heavy: ``pytest --dlbench-html`` checks for the extra before anything runs.
 """

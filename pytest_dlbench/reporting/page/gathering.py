@@ -1,4 +1,4 @@
-"""From journals, documents and a history to the cases of a report."""
+"""Reads the cases of a report from journals, documents and a history."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +21,9 @@ OF_A_RUN = ("began", "run_outcome", "invalid", "versions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What the files hold: judged cases by session, their past as a history has it, and what could not be read.
+    """The contents of the files: judged cases by session, their past sessions from a history, and damaged lines.
 
-    ``metrics`` are those that are known here.
+    ``metrics`` are all known ones.
     """
 
     cases: tuple[Measured, ...]
@@ -36,8 +36,8 @@ class Gathered:
 def gather(paths: Iterable[Path], history: History | None = None, metrics: Metrics = METRICS) -> Gathered:
     """All judged cases of these journals, documents, and folders of them; each file is a session.
 
-    Raises FileFormatError for a path that is not there, and for a folder without any. A history that cannot be read is
-    a damage.
+    Raises FileFormatError for a missing path and for a folder without journals or documents. A history that cannot be
+    read is listed among the damages.
     """
     files = [file for path in paths for file in recorded.files(path)]
     found = [(file.stem, recorded.read([file])) for file in files]
@@ -61,13 +61,13 @@ def _remembered(history: History, cases: Sequence[str], metrics: Metrics) -> tup
     try:
         remembered = history.read(columns=(*SESSION, *OF_A_RUN, *metrics))
     except DlbenchError as error:
-        # The session's own figures are worth a page all the same.
+        # The session itself can still be shown.
         return (), (str(error),)
     return tuple(_past(remembered, cases, metrics)), remembered.damages
 
 
 def _past(remembered: Remembered, cases: Sequence[str], metrics: Metrics) -> Iterator[Past]:
-    """The sessions of these cases, of runs that finished undisturbed."""
+    """The past sessions of these cases, from their finished, valid runs."""
     rows = remembered.rows
     if rows.empty:
         return

@@ -1,4 +1,4 @@
-/* Filters, charts, tables and downloads of the report. Text from records only ever becomes text: never HTML, never code. */
+/* Filters, charts, tables and downloads of the report. Text from records is only ever inserted as text, never as HTML or code. */
 "use strict";
 (() => {
   const AXES = ["framework", "model", "dataset", "device", "outcome"];
@@ -24,7 +24,7 @@
     return Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 });
   };
 
-  /* A row passes where it names a value of an axis that something is chosen on, and it is not among them. */
+  /* A row passes unless its value on some axis is not among those chosen there. */
   const passes = (row) =>
     AXES.every((axis) => !chosen[axis].size || !(axis in row) || chosen[axis].has(row[axis])) &&
     (!contains || !("cell" in row) || String(row.case).toLowerCase().includes(contains));
@@ -34,8 +34,8 @@
     return asked ? asked === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   };
 
-  /* In pixels: Vega-Lite complains of a width that is to fit and a height by steps. A legend of many lines would leave
-     no room for what it explains. */
+  /* In pixels: Vega-Lite does not combine a width that fits with a height by steps. A long legend adds its lines,
+     because it would otherwise leave no room for the plot. */
   const heightOf = (picture, rows, legendColumns) => {
     const encodings = [picture, ...(picture.layer ?? [])].map((part) => part.encoding);
     if (!picture.height.step) {
@@ -63,16 +63,16 @@
         button.addEventListener("click", () => this.save(button.dataset.save));
     }
 
-    /* Parsed when it is first needed: a page of 500 cases must open at once. */
-    get told() {
-      this._told ??= read(this.section.querySelector(".data"));
-      return this._told;
+    /* Parsed when first needed: a page of 500 cases must open at once. */
+    get data() {
+      this._data ??= read(this.section.querySelector(".data"));
+      return this._data;
     }
 
     get all() {
       if (!this._all) {
-        const columns = Object.keys(this.told.columns);
-        this._all = this.told.rows.map((values) => {
+        const columns = Object.keys(this.data.columns);
+        this._all = this.data.rows.map((values) => {
           const row = Object.fromEntries(columns.map((column, index) => [column, values[index]]));
           return "case" in row ? { ...cases[row.case], ...row, case: cases[row.case].case } : row;
         });
@@ -80,15 +80,15 @@
       return this._all;
     }
 
-    /* What the filters and the choice leave. */
+    /* The rows that pass the filters and the choice. */
     rows() {
       const rows = this.all.filter(passes);
-      if (!this.told.choose) return rows;
-      const values = distinct(rows.map((row) => row[this.told.choose]));
+      if (!this.data.choose) return rows;
+      const values = distinct(rows.map((row) => row[this.data.choose]));
       const before = this.select.value;
       this.select.replaceChildren(...values.map((value) => make("option", value, { value })));
       if (values.includes(before)) this.select.value = before;
-      return rows.filter((row) => row[this.told.choose] === this.select.value);
+      return rows.filter((row) => row[this.data.choose] === this.select.value);
     }
 
     refresh() {
@@ -99,18 +99,18 @@
     }
 
     limited(rows) {
-      const column = this.told.limit;
+      const column = this.data.limit;
       const values = column ? distinct(rows.map((row) => row[column])) : [];
       const isCut = values.length > MOST_DRAWN;
       this.more.hidden = !isCut;
       if (!isCut) return rows;
-      const told = this.isAll ? `all ${values.length}` : `the first ${MOST_DRAWN} of ${values.length}`;
+      const extent = this.isAll ? `all ${values.length}` : `the first ${MOST_DRAWN} of ${values.length}`;
       const button = make("button", this.isAll ? "Show fewer" : "Show all", { type: "button" });
       button.addEventListener("click", () => {
         this.isAll = !this.isAll;
         this.refresh();
       });
-      this.more.replaceChildren(`${told}; the filters narrow them. `, button);
+      this.more.replaceChildren(`Showing ${extent}; use the filters to narrow them. `, button);
       const kept = new Set(values.slice(0, MOST_DRAWN));
       return this.isAll ? rows : rows.filter((row) => kept.has(row[column]));
     }
@@ -124,7 +124,7 @@
       this.embedded = undefined;
       this.section.dataset.rows = rows.length;
       if (!rows.length) {
-        this.picture.replaceChildren(make("p", "Nothing passes the filters.", { class: "more" }));
+        this.picture.replaceChildren(make("p", "No case matches the filters.", { class: "more" }));
         this.section.dataset.state = "drawn";
         return;
       }
@@ -138,8 +138,8 @@
         axisX: { tickCount: Math.max(3, Math.floor(width / 120)) },
         legend: { ...theme.legend, columns: legendColumns },
       };
-      /* On a narrow page the limit of an axis comes before what its chart asks for. */
-      const picture = JSON.parse(JSON.stringify(this.told.picture), (key, value) =>
+      /* On a narrow page the label limit of the page overrides that of the chart. */
+      const picture = JSON.parse(JSON.stringify(this.data.picture), (key, value) =>
         key === "labelLimit" ? Math.min(value, width * 0.42) : value,
       );
       const height = heightOf(picture, rows, legendColumns);
@@ -152,7 +152,7 @@
     fillTable() {
       if (!this.table.open) return;
       const rows = this.rows();
-      const columns = Object.entries(this.told.columns);
+      const columns = Object.entries(this.data.columns);
       const isText = (name) => rows.some((row) => typeof row[name] === "string");
       const kinds = columns.map(([name]) => (isText(name) ? { class: "text" } : {}));
       const table = make("table");
@@ -171,7 +171,7 @@
     async save(kind) {
       const rows = this.rows();
       if (kind === "json") return this.offer(JSON.stringify(rows, null, 1), "application/json", kind);
-      if (kind === "csv") return this.offer(csv(Object.keys(this.told.columns), rows), "text/csv", kind);
+      if (kind === "csv") return this.offer(csv(Object.keys(this.data.columns), rows), "text/csv", kind);
       this.isNear = true;
       await this.draw();
       if (!this.embedded) return undefined;
@@ -182,14 +182,14 @@
     }
 
     offer(content, type, kind) {
-      const link = make("a", undefined, { download: `${this.told.name}.${kind}` });
+      const link = make("a", undefined, { download: `${this.data.name}.${kind}` });
       link.href = URL.createObjectURL(new Blob([content], { type }));
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
     }
   }
 
-  /* What a spreadsheet would take for a formula is given to it as text. */
+  /* Text that a spreadsheet would take for a formula is quoted. */
   const csv = (columns, rows) => {
     const cell = (value) => {
       if (typeof value !== "string") return value ?? "";
@@ -210,7 +210,7 @@
         chart.isNear = entry.isIntersecting;
         return entry.isIntersecting ? chart.draw() : undefined;
       });
-      /* For whoever measures how long a reader waits. */
+      /* The benchmarks of the page measure until this mark. */
       Promise.all(drawn).then(() => performance.mark("charts-drawn"));
     },
     { rootMargin: "400px" },

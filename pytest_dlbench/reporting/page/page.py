@@ -1,4 +1,4 @@
-"""The page: charts, tables and verdicts of a report in one file that asks for nothing else."""
+"""The page: charts, tables and verdicts of a report in one self-contained file."""
 
 import base64
 import hashlib
@@ -29,13 +29,13 @@ from pytest_dlbench.storing.files import write_whole
 
 HERE = files("pytest_dlbench.reporting.page")
 GLOBALS = "window.vegaEmbed = vegaEmbed;"
-# Outcomes that say nothing went wrong; the others are listed with their reasons.
+# Outcomes that need no attention; the others are listed with their reasons.
 QUIET = (CaseOutcome.PASSED, CaseOutcome.NO_BASELINE, CaseOutcome.IMPROVED)
 
 
 def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
-    """Write the page whole, and give what it shows."""
-    # Of the other charts each needs the cases alone.
+    """Write the page atomically; returns what it shows."""
+    # The other charts need only the cases.
     more = {history.chart: (gathered.past, gathered.metrics), changes.chart: (gathered.metrics,)}
     drawn = [draw(gathered.cases, *more.get(draw, ())) for draw in CHARTS]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
 
 
 def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
-    """The page's text. Whatever comes from a record is escaped, as HTML or as JSON."""
+    """The HTML of the page. Everything from records is escaped, as HTML or as JSON."""
     columns = _columns(gathered.cases, gathered.metrics)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     scripts = (_vega(), HERE.joinpath("page.js").read_text())
@@ -71,16 +71,16 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
 
 @cache
 def _vega() -> str:
-    """Vega, Vega-Lite and their embedding; putting them together takes a second."""
+    """Vega, Vega-Lite and vega-embed; bundling them takes a second."""
     return vl_convert.javascript_bundle(GLOBALS, vl_version=VEGA_LITE)
 
 
 def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
-    """What there is to know first, and how it is meant: bad, good, or neither."""
+    """The headline, and its tone: bad, good or plain."""
     failing = Counter(case.result.outcome for case in cases if case.result.outcome in ALWAYS_FAILING)
     if failing:
-        told = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in failing.items())
-        return f"{told}, of {_many(len(cases), 'case')}", "bad"
+        counts = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in failing.items())
+        return f"{counts}, of {_many(len(cases), 'case')}", "bad"
     if cases and all(case.result.outcome is CaseOutcome.PASSED for case in cases):
         return f"{_many(len(cases), 'case')}, nothing regressed", "good"
     compared = sum(bool(case.result.verdicts) for case in cases)
@@ -88,7 +88,7 @@ def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
 
 
 def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
-    """The cases that need a look, with their numbers; what fails a test first, then what looks worse."""
+    """The cases that need attention, with their numbers; failures first, then suspects."""
     noisy = [(number, case) for number, case in enumerate(cases) if case.result.outcome not in QUIET]
 
     def urgency(pair: tuple[int, Measured]) -> tuple[bool, bool]:
@@ -99,7 +99,7 @@ def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
 
 
 def _warned(cases: Sequence[Measured], metrics: Metrics) -> list[tuple[int, Measured, Sequence[str]]]:
-    """The cases whose figures may mislead, with their numbers and why."""
+    """The cases whose figures may mislead, with their numbers and the warnings."""
     found = [(number, case, cautions.warnings(case.result, metrics)) for number, case in enumerate(cases)]
     return [one for one in found if one[2]]
 
@@ -113,10 +113,10 @@ def _case(case: Measured) -> dict[str, Any]:
 
 
 def _columns(cases: Sequence[Measured], metrics: Metrics) -> list[str]:
-    """The metrics of these cases, with those that hooks brought: here, or in the session that recorded them."""
+    """The metrics of these cases, including those of hooks, installed or not."""
     known = {name: None for case in cases for name in case.result.figures}
-    usual = [metric.name for metric in shown_in("page", metrics) if is_shown(metric, known)]
-    return [*usual, *(name for name in known if name not in METRICS and name not in usual)]
+    default = [metric.name for metric in shown_in("page", metrics) if is_shown(metric, known)]
+    return [*default, *(name for name in known if name not in METRICS and name not in default)]
 
 
 def _row(result: CaseResult, columns: Sequence[str], metrics: Metrics) -> list[str]:
@@ -125,14 +125,14 @@ def _row(result: CaseResult, columns: Sequence[str], metrics: Metrics) -> list[s
 
 
 def _data(table: Table) -> Markup:
-    told: dict[str, Any] = {"name": table.name, "columns": table.columns, "rows": table.rows}
+    data: dict[str, Any] = {"name": table.name, "columns": table.columns, "rows": table.rows}
     if isinstance(table, Chart):
-        told |= {"picture": table.picture, "choose": table.choose, "limit": table.limit}
-    return _json(told)
+        data |= {"picture": table.picture, "choose": table.choose, "limit": table.limit}
+    return _json(data)
 
 
 def _json(value: Mapping[str, Any]) -> Markup:
-    """JSON that may stand in a script element: nothing in it can end one, or begin a comment."""
+    """JSON for a script element: it cannot end the element, nor begin a comment."""
     text = msgspec.json.encode(value).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -140,5 +140,5 @@ def _json(value: Mapping[str, Any]) -> Markup:
 
 
 def _hash(script: str) -> str:
-    """What the page's own policy allows to run: these scripts, and nothing that a record might bring."""
+    """The hash of a script for the page's security policy, which allows these scripts and nothing from a record."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""Charts as PNG and SVG, without a browser: for comments on pull requests."""
+"""Charts as PNG and SVG without a browser, for comments on pull requests."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ THEMES: dict[str, dict[str, Any]] = json.loads(
     files("pytest_dlbench.reporting.page").joinpath("themes.json").read_text()
 )
 WIDTH = 720
-# In pixels: the width of a name and its sign beside others, and the height of a line of them.
+# In pixels: the width of a legend entry, and the height of a line of them.
 LEGEND_ENTRY, LEGEND_LINE = 140, 17
 MOST = 30
-"""So many values of a chart's ``limit`` are drawn: a picture has no button to show all."""
+"""How many values of a chart's ``limit`` are drawn: a picture has no button to show all."""
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def write(chart: Chart, cases: Sequence[Measured], folder: Path) -> tuple[Path, ...]:
-    """``<name>.svg`` and ``<name>.png`` of one chart, light, in a folder."""
+    """Write one chart to ``<name>.svg`` and ``<name>.png`` in a folder, in the light theme; returns the paths."""
     drawn = specification(chart, cases)
     svg, png = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
     write_whole(svg, vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE).encode())
@@ -35,10 +35,10 @@ def write(chart: Chart, cases: Sequence[Measured], folder: Path) -> tuple[Path, 
 
 
 def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
-    """The picture with its rows, complete: Vega-Lite as other programs read it."""
-    rows, told = _shown(chart, joined(chart, cases))
+    """The complete Vega-Lite specification of a picture, with its rows."""
+    rows, subtitle = _shown(chart, joined(chart, cases))
     light = THEMES["light"]
-    title = {"text": chart.title, "subtitle": told, "anchor": "start", "subtitleColor": "#5b6b7b"}
+    title = {"text": chart.title, "subtitle": subtitle, "anchor": "start", "subtitleColor": "#5b6b7b"}
     return {
         **chart.picture,
         "width": WIDTH,
@@ -50,7 +50,7 @@ def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
 
 
 def _height(picture: Mapping[str, Any]) -> Any:
-    """As the chart has it; a legend of many lines would leave no room for what it explains."""
+    """The height of the chart, plus the lines of a long legend, which would otherwise leave no room for the plot."""
     encodings = [part.get("encoding", {}) for part in (picture, *picture.get("layer", ()))]
     entries = max(len(encoding.get("color", {}).get("scale", {}).get("domain", ())) for encoding in encodings)
     lines = max(1, ceil(entries / (WIDTH // LEGEND_ENTRY)))
@@ -59,15 +59,15 @@ def _height(picture: Mapping[str, Any]) -> Any:
 
 
 def _shown(chart: Chart, rows: list[dict[str, Value]]) -> tuple[list[dict[str, Value]], list[str]]:
-    """The rows of the first choice and of the first values, and what is to be said of it."""
-    told = []
+    """The rows of the first choice and of the first values, and lines that say so."""
+    subtitle = []
     if chart.choose:
         choices = distinct(row[chart.choose] for row in rows)
         rows = [row for row in rows if row[chart.choose] == choices[0]]
         others = f" (1 of {len(choices)})" if len(choices) > 1 else ""
-        told.append(f"{choices[0]}{others}")
+        subtitle.append(f"{choices[0]}{others}")
     if chart.limit:
         values = distinct(row[chart.limit] for row in rows)
         rows = [row for row in rows if row[chart.limit] in values[:MOST]]
-        told += [f"the first {MOST} of {len(values)}"] if len(values) > MOST else []
-    return rows, told
+        subtitle += [f"the first {MOST} of {len(values)}"] if len(values) > MOST else []
+    return rows, subtitle

@@ -1,1 +1,1 @@
-"""What five studies measured, as data with its sources, and what our records say to it."""
+"""What five studies measured, as data with its sources, and the comparison with our records."""

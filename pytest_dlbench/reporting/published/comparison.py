@@ -1,4 +1,4 @@
-"""Ranks and ratios between frameworks, published and ours: never seconds, for those are of other machines."""
+"""Ranks and ratios between frameworks, published and ours; never seconds, because the machines differ."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.reporting.published import names
 from pytest_dlbench.reporting.published.studies import Figure, figures, flaws, studies
 
-# What is a time of training, or a speed; elapsed times in the logs are of different numbers of epochs.
+# Metrics that are training times or speeds; elapsed times in the logs are of different numbers of epochs.
 TIMES = (
     "time_per_minibatch",
     "training_time_10_epochs",
@@ -24,7 +24,7 @@ _Condition = tuple[str, str, bool, str, int | None, str]
 
 
 class Held(StrEnum):
-    """Whether the order of two frameworks is the published one."""
+    """Whether our order of two frameworks is the published one."""
 
     YES = "held"
     NO = "did not hold"
@@ -33,9 +33,9 @@ class Held(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Published times of several frameworks under one condition, by the published name of each.
+    """Published times of several frameworks under one condition, by their published names.
 
-    ``threads`` is None where the study does not tell them, or they are not of a processor.
+    ``threads`` is None if the study does not state them, or for a GPU.
     """
 
     source: str
@@ -50,10 +50,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One framework against the one that was published as the quickest of those that ours has, too.
+    """One framework compared with the fastest published one that we have as well.
 
     ``then`` is the published ratio of times, 1 or more, ``now`` ours with its interval. The ranks are among the
-    frameworks that both sides have, 1 the quickest.
+    frameworks that both have; 1 is the fastest.
     """
 
     cell: Cell
@@ -68,24 +68,24 @@ class Comparison:
 
     @property
     def held(self) -> Held:
-        """By the interval: what reaches to both sides of 1 decides nothing. Equal published times have no order."""
+        """Decided by the interval, unless that contains 1. Equal published times have no order."""
         if self.then == 1 or self.now.lower <= 1 <= self.now.upper:
             return Held.UNDECIDED
         return Held.YES if self.now.lower > 1 else Held.NO
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """What is known of either cell."""
+        """The known flaws of either cell."""
         known = (*self.cell.flaws[self.quickest], *self.cell.flaws[self.framework])
         return tuple(dict.fromkeys(known))
 
 
 def cells() -> tuple[Cell, ...]:
-    """All published conditions under which two or more frameworks trained a model of ours."""
+    """All published conditions under which two or more frameworks trained one of our models."""
     groups: dict[_Condition, dict[str, tuple[float, tuple[str, ...]]]] = {}
     for source in studies():
         for figure, seconds in _times(figures(source)):
-            # Several graphics processors are another question.
+            # Training on several GPUs is a different question.
             if (model := names.model(figure)) and figure.gpus in ("0", "1"):
                 groups.setdefault(_condition(figure, model), {})[figure.framework] = (seconds, flaws(figure))
     return tuple(_cell(key, found) for key, found in groups.items() if len(found) > 1)
@@ -106,7 +106,7 @@ def _cell(key: _Condition, found: Mapping[str, tuple[float, tuple[str, ...]]]) -
 
 
 def _times(published: Sequence[Figure]) -> Iterator[tuple[Figure, float]]:
-    """Figures that are a time, or a speed turned into one; of logs, the time of an epoch."""
+    """Figures that are times, or speeds converted to times; for logs, the time per epoch."""
     epochs = {_place(figure): figure.number for figure in published if figure.metric == EPOCHS}
     for figure in published:
         number = figure.number
@@ -126,36 +126,36 @@ def _place(figure: Figure) -> tuple[str, ...]:
 
 def _condition(figure: Figure, model: str) -> _Condition:
     threads = int(figure.threads) if figure.threads.isdigit() else None
-    told = [figure.device, *([] if threads is None else [f"{threads} thread{'s' * (threads != 1)}"])]
+    place = [figure.device, *([] if threads is None else [f"{threads} thread{'s' * (threads != 1)}"])]
     batch = [f"batch {figure.batch_size}"] if figure.batch_size.isdigit() else []
-    condition = ", ".join((*told, *batch, figure.dataset, figure.metric))
-    return (figure.source, model, figure.gpus == "1", ", ".join(told), threads, condition)
+    condition = ", ".join((*place, *batch, figure.dataset, figure.metric))
+    return (figure.source, model, figure.gpus == "1", ", ".join(place), threads, condition)
 
 
 def compare(cell: Cell, ours: Mapping[str, Mapping[str, Interval]]) -> Iterator[Comparison]:
-    """What our ratios say to a published cell. ``ours[a][b]`` is how much longer a takes than b."""
-    here = {name: found for name in cell.seconds if (found := names.framework(name, set(ours)))}
-    if len(set(here.values())) < 2:
+    """Compare a published cell with our ratios: ``ours[a][b]`` is the time of a over that of b."""
+    known = {name: found for name in cell.seconds if (found := names.framework(name, set(ours)))}
+    if len(set(known.values())) < 2:
         return
-    then = sorted(here, key=lambda name: cell.seconds[name])
-    quickest = then[0]
-    now = sorted(here, key=lambda name: ours[here[name]][here[quickest]].estimate)
+    then = sorted(known, key=lambda name: cell.seconds[name])
+    fastest = then[0]
+    now = sorted(known, key=lambda name: ours[known[name]][known[fastest]].estimate)
     for rank, name in enumerate(then[1:], start=2):
         yield Comparison(
             cell=cell,
             framework=name,
-            quickest=quickest,
-            ours=(here[name], here[quickest]),
-            then=cell.seconds[name] / cell.seconds[quickest],
-            now=ours[here[name]][here[quickest]],
+            quickest=fastest,
+            ours=(known[name], known[fastest]),
+            then=cell.seconds[name] / cell.seconds[fastest],
+            now=ours[known[name]][known[fastest]],
             rank_then=rank,
             rank_now=now.index(name) + 1,
-            of=len(here),
+            of=len(known),
         )
 
 
 def summary(comparisons: Iterable[Comparison]) -> str:
-    """How many orders held."""
+    """How many published orders held."""
     held = [comparison.held for comparison in comparisons]
-    told = (f"{held.count(answer)} {answer}" for answer in Held)
-    return f"of {len(held)} published orders of two frameworks, {', '.join(told)}"
+    counts = (f"{held.count(answer)} {answer}" for answer in Held)
+    return f"of {len(held)} published orders of two frameworks, {', '.join(counts)}"

@@ -2,7 +2,7 @@
 
 from pytest_dlbench.reporting.published.studies import Figure
 
-# By source, published model and data set (None where the model is enough).
+# By source, published model and data set (None if the model is enough).
 MODELS: dict[tuple[str, str, str | None], str] = {
     ("hkbu", "FCN-S", None): "hkbu-fcn-s",
     ("hkbu", "FCN-R", None): "hkbu-fcn-r",
@@ -32,7 +32,7 @@ MODELS: dict[tuple[str, str, str | None], str] = {
     ("thesis", "VGG16", "ImageNet"): "thesis-vgg16",
 }
 
-# Ours in the order in which one is looked for. Lua Torch, Caffe, Knet and R have no successor here that is the same.
+# Our frameworks, in order of preference. Lua Torch, Caffe, Knet and R have no equivalent successor.
 FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "TensorFlow": ("tensorflow", "tensorflow1"),
     "Tensorflow": ("tensorflow", "tensorflow1"),
@@ -62,6 +62,6 @@ def model(figure: Figure) -> str | None:
     return by_dataset or MODELS.get((figure.source, figure.model, None))
 
 
-def framework(published: str, here: set[str]) -> str | None:
-    """The first of our frameworks behind a published name that is among those here."""
-    return next((name for name in FRAMEWORKS.get(published, ()) if name in here), None)
+def framework(published: str, known: set[str]) -> str | None:
+    """The first of our frameworks for a published name that is among the known ones."""
+    return next((name for name in FRAMEWORKS.get(published, ()) if name in known), None)

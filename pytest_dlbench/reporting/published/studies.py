@@ -1,4 +1,4 @@
-"""The studies' tables, as they were transcribed, and what is known to be wrong with them."""
+"""The studies' tables as transcribed, and their known flaws."""
 
 import csv
 import tomllib
@@ -15,7 +15,7 @@ WARNING = "WARNING"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """One source. ``files`` says of each table's file what is in it."""
+    """One source. ``files`` describes the file of each table."""
 
     title: str
     authors: str
@@ -44,7 +44,7 @@ class Figure:
 
     @property
     def number(self) -> float | None:
-        """The value where it is one number above 0."""
+        """The value if it is a single number above 0."""
         try:
             number = float(self.value)
         except ValueError:
@@ -70,7 +70,7 @@ class _Flaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def studies() -> dict[str, Study]:
-    """All studies by the name that the zoo has for them."""
+    """All studies by their names in the zoo."""
     return msgspec.convert(tomllib.loads(HERE.joinpath("sources.toml").read_text("utf-8")), dict[str, Study])
 
 
@@ -92,7 +92,7 @@ def _flaws() -> tuple[_Flaw, ...]:
 
 
 def flaws(figure: Figure) -> tuple[str, ...]:
-    """What is known to be wrong with a figure, its framework named where the flaw is its own."""
+    """The known flaws of a figure; flaws of single frameworks begin with the framework."""
     known = [
         f"{figure.framework}: {flaw.text}" if flaw.frameworks else flaw.text for flaw in _flaws() if flaw.is_of(figure)
     ]

@@ -1,4 +1,4 @@
-"""Published figures, and ours beside them, as text."""
+"""Published figures, and ours next to them, as text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -9,18 +9,18 @@ from pytest_dlbench.reporting.published.studies import Figure, Study, flaws
 
 
 def studies(known: Mapping[str, Study], counts: Mapping[str, int]) -> list[str]:
-    """One row a study."""
+    """One row per study."""
     grid = terminal.grid("source", "study", right=("figures",))
     for name, study in known.items():
         grid.add_row(name, f"{study.title}; {study.authors}; {study.published}", f"{counts[name]:,}")
     return terminal.lines(grid)
 
 
-def study(name: str, told: Study, published: Sequence[Figure]) -> list[str]:
-    """Where a study's figures are from, one row for each, and what is known to be wrong with them."""
-    lines = [f"{name}: {told.title}", f"  {told.authors}; {told.published}"]
-    lines += [f"  {told.repository}"] if told.repository else []
-    lines += [f"  {file}: {what}" for file, what in told.files.items()]
+def study(name: str, source: Study, published: Sequence[Figure]) -> list[str]:
+    """The sources of a study, one row per figure, and the known flaws."""
+    lines = [f"{name}: {source.title}", f"  {source.authors}; {source.published}"]
+    lines += [f"  {source.repository}"] if source.repository else []
+    lines += [f"  {file}: {what}" for file, what in source.files.items()]
     grid = terminal.grid(
         "framework", "model", "data set", "device", "metric", right=("threads", "GPUs", "batch", "value")
     )
@@ -32,7 +32,7 @@ def study(name: str, told: Study, published: Sequence[Figure]) -> list[str]:
 
 
 def _known(published: Sequence[Figure]) -> Iterator[str]:
-    """Each flaw once, with the cells that have it where these are not all."""
+    """Each flaw once, with its cells unless all have it."""
     places = dict.fromkeys(_place(figure) for figure in published)
     found: dict[str, dict[str, None]] = {}
     for figure in published:
@@ -46,8 +46,8 @@ def _place(figure: Figure) -> str:
     return f"{figure.model} on {figure.dataset}"
 
 
-def beside(comparisons: Iterable[tuple[str, Comparison]]) -> list[str]:
-    """One row for each two frameworks under each published condition; ours are named by their cell."""
+def side_by_side(comparisons: Iterable[tuple[str, Comparison]]) -> list[str]:
+    """One row per pair of frameworks and published condition; ours are named by their cell."""
     found = list(comparisons)
     grid = terminal.grid("study", "frameworks", "ours", right=("then", "now", "interval", "rank then", "now", "order"))
     grid.add_column("published for", no_wrap=True)
@@ -58,5 +58,5 @@ def beside(comparisons: Iterable[tuple[str, Comparison]]) -> list[str]:
         pair = f"{one.ours[0]} / {one.ours[1]}"
         grid.add_row(one.cell.source, pair, cell, *ratios, interval, *ranks, one.held.value, one.cell.condition)
     known = dict.fromkeys(f"{one.cell.source}, {one.cell.model}: {flaw}" for _, one in found for flaw in one.flaws)
-    told = summary(one for _, one in found)
-    return [*terminal.lines(grid), "", told, "known flaws of the published cells:", *(f"  {flaw}" for flaw in known)]
+    orders = summary(one for _, one in found)
+    return [*terminal.lines(grid), "", orders, "known flaws of the published cells:", *(f"  {flaw}" for flaw in known)]

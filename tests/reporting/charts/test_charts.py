@@ -1,4 +1,4 @@
-"""What holds for every chart: drawn by Vega-Lite where there are figures, nothing and why where there are none."""
+"""Every chart can be drawn by Vega-Lite if there are figures, and has a reason if there are none."""
 
 import json
 
@@ -17,7 +17,7 @@ every = pytest.mark.parametrize("draw", CHARTS, ids=lambda draw: draw.__module__
 
 @pytest.fixture(scope="module")
 def full():
-    """Cases that every chart has something to show of."""
+    """Cases with figures for every chart."""
     compared = {"outcome": CaseOutcome.REGRESSED, "verdicts": (records.verdict(),)}
     return measured(
         judged("tensorflow", result=compared, threads=1),
@@ -35,19 +35,19 @@ def full():
 
 
 @every
-def test_every_chart_is_drawn_of_cases_that_have_its_figures(draw, full):
+def test_every_chart_is_drawn_from_cases_that_have_its_figures(draw, full):
     assert not isinstance(draw(full), Nothing)
 
 
 @every
-def test_without_a_case_there_is_nothing_and_a_reason(draw):
+def test_without_cases_every_chart_has_a_reason(draw):
     found = draw(())
     assert isinstance(found, Nothing)
     assert found.because
 
 
 @every
-def test_a_case_that_did_not_finish_breaks_no_chart(draw):
+def test_an_unfinished_case_breaks_no_chart(draw):
     assert draw(measured(unfinished())).title
 
 
@@ -69,7 +69,7 @@ def test_every_field_of_a_picture_is_a_column(draw, full):
 
 
 @every
-def test_every_picture_is_what_vega_lite_can_draw(draw, full):
+def test_every_picture_can_be_drawn_by_vega_lite(draw, full):
     chart = draw(full)
     if isinstance(chart, Chart):
         drawn = vl_convert.vegalite_to_svg(specification(chart, full), vl_version=VEGA_LITE)
@@ -78,7 +78,7 @@ def test_every_picture_is_what_vega_lite_can_draw(draw, full):
 
 
 @every
-def test_no_text_of_a_record_is_in_a_picture_but_as_a_row_or_a_colour(draw):
+def test_text_from_records_is_in_a_picture_only_as_a_row_or_a_colour(draw):
     hostile = "</script><b>datum.x"
     chart = draw(measured(judged("jax", hostile), judged(hostile, hostile)))
     if isinstance(chart, Chart):

@@ -1,4 +1,4 @@
-"""Charts that compare: what they compare, and what they refuse to."""
+"""Charts that compare cases: which ones they compare, and which not."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def rows(chart, *cases):
     return joined(chart(found), found)
 
 
-def test_the_quickest_framework_is_1_and_the_others_are_ratios_to_it():
+def test_the_fastest_framework_is_1_and_the_others_are_ratios_to_it():
     quick, slow = rows(frameworks.chart, judged("jax", step=0.02), judged("pytorch", step=0.01))
     assert (quick["framework"], quick["ratio"], quick["lower"], quick["upper"]) == ("pytorch", 1.0, 1.0, 1.0)
     assert slow["ratio"] == pytest.approx(2.0)
@@ -35,11 +35,11 @@ def test_the_quickest_framework_is_1_and_the_others_are_ratios_to_it():
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_frameworks_are_compared_under_equal_conditions_alone(other):
+def test_frameworks_are_compared_only_under_equal_conditions(other):
     assert isinstance(frameworks.chart(measured(judged("jax"), judged("pytorch", **other))), Nothing)
 
 
-def test_runs_that_the_machine_spoiled_are_not_compared():
+def test_invalid_runs_are_not_compared():
     spoiled = judged("jax")
     runs = tuple(replace(run, invalid=("others used 1.8 CPUs",)) for run in spoiled.runs)
     assert isinstance(frameworks.chart(measured(judged("pytorch"), replace(spoiled, runs=runs))), Nothing)
@@ -47,7 +47,7 @@ def test_runs_that_the_machine_spoiled_are_not_compared():
     assert slow["runs"] == 1
 
 
-def test_what_regressed_stands_first():
+def test_regressions_come_first():
     equivalent = {"verdicts": (records.verdict(outcome=VerdictOutcome.EQUIVALENT),)}
     regressed = {"verdicts": (records.verdict(),)}
     found = rows(changes.chart, judged("jax", result=equivalent), judged("pytorch", result=regressed))
@@ -62,7 +62,7 @@ def test_ratios_are_shown_in_percent_and_accuracy_in_points():
     assert (of_accuracy["change"], of_accuracy["worse"], of_accuracy["better"]) == (-2.0, 1.0, -1.0)
 
 
-def test_speed_up_is_against_the_fewest_threads_of_the_same_framework():
+def test_speed_up_is_relative_to_the_fewest_threads_of_the_same_framework():
     found = rows(threads.chart, judged(threads=2, step=0.004, runs=1), judged(threads=1, step=0.006, runs=1))
     assert [(row["threads"], row["speedup"], row["ideal"]) for row in found] == [
         (1, 1.0, 1.0),
@@ -79,9 +79,9 @@ def shown(what, *cases):
     return [row for row in rows(devices.chart, *cases) if row["shown"].endswith(f": {what}")]
 
 
-def test_each_device_is_held_against_the_processors_with_its_interval():
+def test_each_device_is_compared_with_the_cpu_with_its_interval():
     first, second, third = shown(
-        "times as quick",
+        "speed-up",
         judged(device="gpu:10", step=0.001),
         judged(device="gpu:2", step=0.002),
         judged(device="cpu", step=0.02),
@@ -92,22 +92,22 @@ def test_each_device_is_held_against_the_processors_with_its_interval():
     assert (third["device"], third["value"]) == ("gpu:10", pytest.approx(20))
 
 
-def test_without_processors_the_first_card_is_what_others_are_held_against():
-    found = shown("times as quick", judged(device="gpu:1", step=0.01), judged(device="gpu:0", step=0.02))
+def test_without_the_cpu_devices_are_compared_with_the_first_gpu():
+    found = shown("speed-up", judged(device="gpu:1", step=0.01), judged(device="gpu:0", step=0.02))
     assert [(row["device"], row["value"]) for row in found] == [("gpu:0", 1.0), ("gpu:1", pytest.approx(2))]
 
 
-def test_the_samples_a_second_of_a_device_are_those_of_its_runs():
+def test_the_throughput_of_a_device_is_that_of_its_runs():
     # 64 samples in 10, 15 and 20 ms.
     found, _ = shown("samples/s", judged(step=0.01, spread=0.5), judged(device="gpu", step=0.001))
     assert (found["lower"], found["value"], found["upper"]) == pytest.approx((3200, 64 / 0.015, 6400))
 
 
-def test_one_run_on_each_device_has_an_interval_that_is_wider():
+def test_single_runs_on_each_device_have_a_wider_interval():
     def width(runs):
         cases = (judged(runs=runs), judged(device="gpu", step=0.001, runs=runs))
-        _, card = shown("times as quick", *cases)
-        return card["upper"] / card["lower"]
+        _, gpu = shown("speed-up", *cases)
+        return gpu["upper"] / gpu["lower"]
 
     assert width(1) > width(3) > 1
 
@@ -125,18 +125,18 @@ def test_one_run_on_each_device_has_an_interval_that_is_wider():
     ],
     ids="-".join,
 )
-def test_devices_are_compared_under_equal_conditions_alone(other):
+def test_devices_are_compared_only_under_equal_conditions(other):
     assert isinstance(devices.chart(measured(judged("pytorch"), judged(**{"framework": "pytorch", **other}))), Nothing)
 
 
-def test_a_sweep_s_values_stand_in_their_order_and_share_the_row_s_best():
+def test_the_values_of_a_sweep_are_in_order_and_relative_to_the_largest():
     cases = [judged(step=step, settings={"batch_size": size}) for size, step in ((500, 0.04), (5, 0.01), (50, 0.02))]
     speeds = [row for row in rows(sweeps.chart, *cases) if "samples/s" in row["sweep"]]
     assert [row["value"] for row in speeds] == ["5", "50", "500"]
     assert [row["share"] for row in speeds] == pytest.approx([1.0, 0.5, 0.25])
 
 
-def test_a_setting_with_one_value_is_no_sweep():
+def test_a_setting_with_one_value_is_not_a_sweep():
     assert isinstance(sweeps.chart(measured(judged(settings={"batch_size": 5}))), Nothing)
 
 
@@ -145,7 +145,7 @@ def test_frameworks_are_compared_by_the_latency_of_inference():
     assert (quick["framework"], slow["ratio"]) == ("pytorch", pytest.approx(2.0))
 
 
-def test_a_metric_of_a_hook_that_is_not_here_is_named_and_not_drawn():
+def test_a_metric_of_a_hook_that_is_not_installed_is_named_but_not_drawn():
     verdicts = (records.verdict(metric="plug_energy"), records.verdict())
     chart = changes.chart(measured(judged(result={"verdicts": verdicts})))
     assert len(chart.rows) == 1

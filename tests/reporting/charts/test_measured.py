@@ -1,4 +1,4 @@
-"""How cases are named in a report: no two the same, nothing said twice."""
+"""The names of cases in a report: unique, and without repetition."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +14,7 @@ names = st.text("abc-·", min_size=1, max_size=4)
 
 
 @given(st.lists(st.tuples(names, names, st.integers(1, 3), names), max_size=12))
-def test_no_two_cases_have_one_label(of):
+def test_labels_are_unique(of):
     cases = measured(
         *(
             judged(framework, model, runs=1, threads=threads, session=session)
@@ -25,13 +25,13 @@ def test_no_two_cases_have_one_label(of):
 
 
 @given(st.lists(st.tuples(names, names), min_size=1, max_size=12))
-def test_cases_of_one_cell_stand_together(of):
+def test_cases_are_grouped_by_cell(of):
     cells = [case.cell for case in measured(*(judged(framework, model, runs=1) for framework, model in of))]
     changes = sum(before != after for before, after in pairwise(cells))
     assert changes == len(set(cells)) - 1
 
 
-def test_what_differs_is_in_the_label_and_what_does_not_is_shared():
+def test_labels_have_what_differs_and_omit_what_is_shared():
     cases = measured(judged(threads=1), judged(threads=2))
     assert [case.label for case in cases] == [
         "pytorch · tartu-mnist-cnn · 1 thread",
@@ -40,12 +40,12 @@ def test_what_differs_is_in_the_label_and_what_does_not_is_shared():
     assert shared(cases) == ("digits28", "cpu", "quick")
 
 
-def test_sessions_are_told_apart_by_when_they_began():
+def test_sessions_are_distinguished_by_their_start_times():
     cases = measured(judged(session="20261121T114113-1"), judged(session="20261121T120500-2"))
     assert [case.cell for case in cases] == ["tartu-mnist-cnn · 11-21 11:41", "tartu-mnist-cnn · 11-21 12:05"]
 
 
-def test_sessions_that_began_in_one_minute_have_their_whole_names():
+def test_sessions_of_the_same_minute_have_their_full_names():
     cases = measured(judged(session="20261121T114113-1"), judged(session="20261121T114159-2"))
     assert cases[0].cell.endswith("20261121T114113-1")
 
@@ -61,7 +61,7 @@ def test_a_job_is_a_cell_without_the_device():
     assert (case.cell, case.job) == ("tartu-mnist-cnn · cpu · 1 thread", "tartu-mnist-cnn · 1 thread")
 
 
-def test_a_run_with_impossible_figures_is_not_drawn():
+def test_a_run_that_failed_a_sanity_check_is_not_drawn():
     found = judged()
     impossible = replace(found.runs[0], outcome=RunOutcome.FAILED, message="impossible: …")
     (case,) = measured(replace(found, runs=(impossible, *found.runs[1:])))

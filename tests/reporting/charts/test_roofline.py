@@ -1,4 +1,4 @@
-"""Where a training stands under the roof of its machine."""
+"""Trainings under the roofline of their machine."""
 
 from dataclasses import replace
 
@@ -26,12 +26,12 @@ def test_right_of_the_ridge_the_roof_is_the_peak_of_arithmetic():
     assert (row["flops"], row["megabytes"]) == (0.5, 10.0)
 
 
-def test_left_of_the_ridge_the_roof_is_what_the_memory_feeds():
+def test_left_of_the_ridge_the_roof_is_the_memory_bandwidth():
     (row,) = rows(changed(judged(), work=StepWork(flops=5e8, least_bytes=1e8)))
     assert (row["intensity"], row["attainable"], row["share"]) == (5.0, 50.0, 100.0)
 
 
-def test_every_machine_number_of_threads_and_precision_has_a_roof_of_its_own():
+def test_every_machine_thread_count_and_precision_has_its_own_roof():
     one = judged("jax", threads=1)
     speed = replace(one.runs[0].speed, threads=1, precision="float64")
     found = {row["framework"]: row["roof"] for row in rows(judged(), changed(one, speed=speed))}
@@ -41,7 +41,7 @@ def test_every_machine_number_of_threads_and_precision_has_a_roof_of_its_own():
     }
 
 
-def test_records_without_the_bytes_of_a_step_have_no_dot_and_that_is_told():
+def test_records_without_the_bytes_of_a_step_have_a_note_instead_of_a_dot():
     old = changed(judged("jax"), work=None)
     chart = roofline.chart(measured(judged(), old))
     assert len(chart.rows) == 1
@@ -52,7 +52,7 @@ def test_records_without_the_bytes_of_a_step_have_no_dot_and_that_is_told():
 
 
 @pytest.mark.parametrize("case", [changed(judged(), speed=None, flop_utilisation=None), inferred()])
-def test_what_has_no_peak_has_no_dot(case):
+def test_a_case_without_a_peak_has_no_dot(case):
     found = roofline.chart(measured(case))
     assert isinstance(found, Nothing)
     assert "peak of its machine" in found.because

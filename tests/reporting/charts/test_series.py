@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pytest_dlbench.reporting.charts import (
     Nothing,
     accuracy,
-    cards,
     environments,
+    gpus,
     latencies,
     machines,
     memory,
@@ -32,7 +32,7 @@ def rows(chart, *cases):
 
 
 @given(series, st.integers(EXACT + 1, 100))
-def test_a_thinned_series_has_no_more_points_than_asked_for(values, points):
+def test_a_thinned_series_has_at_most_the_requested_points(values, points):
     assert len(thinned(values, points)) <= points
 
 
@@ -42,11 +42,11 @@ def test_the_first_points_of_a_thinned_series_are_those_of_the_series(values, po
 
 
 @given(series, st.integers(EXACT + 1, 100))
-def test_a_thinned_series_lies_within_the_series(values, points):
+def test_a_thinned_series_is_within_the_range_of_the_series(values, points):
     assert all(min(values) <= value <= max(values) for _, value in thinned(values, points))
 
 
-def test_the_warm_up_of_a_series_is_what_figures_leave_out():
+def test_the_warm_up_of_a_series_is_what_figures_exclude():
     assert {row["warm_up"] for row in rows(step_series.chart, judged(steps=20))} == {5}
     assert {row["warm_up"] for row in rows(step_series.chart, judged(steps=60))} == {10}
 
@@ -56,39 +56,39 @@ def test_every_run_is_a_line_of_its_steady_quantiles():
     assert [(row["run"], row["median"]) for row in found] == [(1, pytest.approx(10)), (2, pytest.approx(15))]
 
 
-def test_accuracy_is_told_run_by_run_with_the_mean():
+def test_accuracy_is_shown_run_by_run_with_the_mean():
     assert {(row["accuracy"], row["mean"]) for row in rows(accuracy.chart, judged(accuracy=0.9))} == {(90.0, 90.0)}
 
 
-def test_the_first_step_is_told_apart_from_the_others():
-    told = {row["phase"]: row["seconds"] for row in rows(phases.chart, judged(step=0.01, steps=11))}
-    assert list(told) == list(phases.PHASES)
-    assert (told["first step"], told["other steps"]) == (pytest.approx(0.1), pytest.approx(0.1))
+def test_the_first_step_is_a_phase_of_its_own():
+    seconds = {row["phase"]: row["seconds"] for row in rows(phases.chart, judged(step=0.01, steps=11))}
+    assert list(seconds) == list(phases.PHASES)
+    assert (seconds["first step"], seconds["other steps"]) == (pytest.approx(0.1), pytest.approx(0.1))
 
 
-def test_memory_is_told_by_phase_and_not_of_the_worker_s_end():
+def test_memory_is_shown_by_phase_without_the_end_of_the_worker():
     assert [row["phase"] for row in rows(memory.chart, judged())] == ["import", "build", "train", "evaluate"]
 
 
-def test_processors_are_means_between_two_moments_told_with_the_phase_of_the_later():
-    seen = [row for row in rows(timelines.chart, judged(runs=1)) if row["series"].endswith("processors")]
+def test_cpu_usage_is_the_mean_between_samples_in_the_phase_of_the_later_one():
+    seen = [row for row in rows(timelines.chart, judged(runs=1)) if row["series"].endswith("CPUs")]
     assert [(row["seconds"], row["value"], row["phase"]) for row in seen] == [
         (2.5, 0.0, "between"),
         (7.0, 2.0, "train"),
     ]
 
 
-def test_memory_over_time_is_what_was_seen():
+def test_memory_over_time_is_as_sampled():
     seen = [row for row in rows(timelines.chart, judged(runs=1)) if "memory" in row["series"]]
     assert [row["value"] for row in seen] == [1.0, 2.0, 3.0]
 
 
-def test_utilisation_is_a_share_of_what_the_machine_reached():
+def test_utilisation_is_relative_to_the_peak_of_the_machine():
     assert [(row["share"], row["machine"]) for row in rows(utilisation.chart, judged(runs=1))] == [(25.0, 200.0)]
 
 
-def test_a_card_tells_what_it_can_and_no_more():
-    assert [(row["figure"], row["value"]) for row in rows(cards.chart, judged(runs=1))] == [("utilisation (%)", 50.0)]
+def test_only_figures_that_a_gpu_reports_are_shown():
+    assert [(row["figure"], row["value"]) for row in rows(gpus.chart, judged(runs=1))] == [("utilisation (%)", 50.0)]
 
 
 def test_a_version_that_differs_comes_first():
@@ -106,7 +106,7 @@ def test_a_version_that_differs_comes_first():
     assert {row["differs"] for row in others} == {"no"}
 
 
-def test_each_class_of_machine_is_told_once():
+def test_each_machine_class_has_one_row():
     other = {"machine": records.machine(name="another", cores=64)}
     found = rows(machines.chart, judged(), judged("jax"), judged("mxnet", context=other))
     assert [(row["machine"], row["cores"], row["cases"]) for row in found] == [
@@ -115,17 +115,17 @@ def test_each_class_of_machine_is_told_once():
     ]
 
 
-def test_inference_is_told_by_its_batches_and_the_first_apart():
+def test_inference_has_its_batches_and_the_first_one_separately():
     first, *_ = rows(latencies.chart, inferred(batch=0.1))
     assert (first["run"], first["first"], first["batch_size"]) == (1, 500.0, 8)
     assert first["median"] == pytest.approx(105)
 
 
 def test_phases_of_inference_are_its_batches():
-    told = {row["phase"]: row["seconds"] for row in rows(phases.chart, inferred(batch=0.1))}
-    assert (told["first step"], told["other steps"]) == (0.5, pytest.approx(0.21))
+    seconds = {row["phase"]: row["seconds"] for row in rows(phases.chart, inferred(batch=0.1))}
+    assert (seconds["first step"], seconds["other steps"]) == (0.5, pytest.approx(0.21))
 
 
-def test_a_run_of_inference_is_no_training():
+def test_an_inference_run_is_not_a_training():
     for draw in (accuracy.chart, step_series.chart, step_times.chart):
         assert isinstance(draw(measured(inferred())), Nothing)

@@ -20,7 +20,7 @@ def sound():
 
 @pytest.fixture
 def unfinished():
-    """A case that ran out of time."""
+    """A case that timed out."""
     case = records.case("training-jax-mnist-cnn-digits28-cpu-quick", framework="jax")
     run = records.unfinished(RunOutcome.TIMEOUT, "no answer in time", case=case.id)
     reasons = (reason_of(run),)
@@ -30,7 +30,7 @@ def unfinished():
 
 @pytest.fixture
 def applied():
-    """Three runs of a network that is applied, whose batches take 0.1 s."""
+    """Three inference runs whose batches take 0.1 s."""
     run = records.inferred()
     case = records.case("inference-pytorch-mnist-cnn-digits28-cpu-quick")
     result = records.case_result(case=case, figures=summarise([run]))

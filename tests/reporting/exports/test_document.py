@@ -1,4 +1,4 @@
-"""Our own format, and the schema that is shipped for it."""
+"""Our own format, and the schema shipped with it."""
 
 import json
 from dataclasses import replace
@@ -29,11 +29,11 @@ def test_the_shipped_schema_is_that_of_the_records():
     assert document.published_schema() == document.schema(), advice
 
 
-def test_a_document_keeps_to_the_schema(sound, unfinished):
+def test_a_document_conforms_to_the_schema(sound, unfinished):
     check(written(sound, unfinished))
 
 
-def test_a_document_says_its_format():
+def test_a_document_has_its_format_version():
     assert written()["format"] == FORMAT_VERSION
 
 
@@ -54,14 +54,14 @@ def test_a_document_has_texts_alongside_the_data(unfinished):
         lambda content: content["cases"][0]["record"]["runs"][0].update(wall_seconds="long"),
     ],
 )
-def test_what_is_no_document_does_not_keep_to_the_schema(sound, spoil):
+def test_a_malformed_document_does_not_conform_to_the_schema(sound, spoil):
     content = written(sound)
     spoil(content)
     with pytest.raises(jsonschema.ValidationError):
         check(content)
 
 
-def test_what_was_written_is_read_back(sound, unfinished, tmp_path):
+def test_a_written_document_can_be_read_back(sound, unfinished, tmp_path):
     path = tmp_path / "session.json"
     path.write_bytes(document.write([sound, unfinished], SKIPPED))
     found = read_document(path)

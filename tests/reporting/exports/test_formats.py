@@ -1,4 +1,4 @@
-"""What each format says of a sound case and of one that did not finish."""
+"""Each format for a valid case and an unfinished one."""
 
 import csv
 import json
@@ -28,12 +28,12 @@ def events(*recorded):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_nothing_recorded_is_a_file_all_the_same(name):
+def test_an_empty_session_can_be_exported(name):
     export(name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_case_that_did_not_finish_can_be_exported(name, sound, unfinished):
+def test_an_unfinished_case_can_be_exported(name, sound, unfinished):
     export(name, unfinished, sound)
 
 
@@ -43,13 +43,13 @@ def test_csv_has_a_row_for_each_run(sound):
     assert [float(row["step_time"]) for row in rows] == pytest.approx([0.010, 0.011, 0.012])
 
 
-def test_csv_keeps_a_run_that_did_not_finish_with_its_outcome_and_no_figures(unfinished):
+def test_csv_keeps_an_unfinished_run_with_its_outcome_and_no_figures(unfinished):
     (row,) = table(unfinished)
     assert row["run_outcome"] == "timeout"
     assert {row[name] for name in METRICS} == {""}
 
 
-def test_csv_has_the_old_side_of_pairs_before_the_new_one(sound):
+def test_csv_has_the_baseline_of_pairs_before_the_candidate(sound):
     old = replace(sound.record, case=replace(sound.record.case, framework="pytorch==2.12.0"))
     rows = table(replace(sound, old=old))
     assert [row["framework"] for row in rows] == [*["pytorch==2.12.0"] * 3, *["pytorch"] * 3]
@@ -76,11 +76,11 @@ def test_bencher_has_every_metric_between_its_extreme_runs(sound):
     assert measures["step_time"] == pytest.approx({"value": 0.010, "lower_value": 0.010, "upper_value": 0.012})
 
 
-def test_bencher_leaves_out_what_did_not_finish(unfinished):
+def test_bencher_omits_unfinished_cases(unfinished):
     assert json.loads(export("bencher", unfinished)) == {}
 
 
-def test_github_action_benchmark_has_figures_of_which_less_is_better(sound):
+def test_github_action_benchmark_has_figures_of_which_smaller_is_better(sound):
     entries = {
         entry["name"].rpartition(": ")[2]: entry for entry in json.loads(export("github-action-benchmark", sound))
     }
@@ -94,11 +94,11 @@ def test_github_action_benchmark_has_figures_of_which_less_is_better(sound):
     assert entries["test error"]["value"] == pytest.approx(5)
 
 
-def test_mllog_tells_each_run_with_its_seed(sound):
+def test_mllog_has_each_run_with_its_seed(sound):
     assert [event["value"] for event in events(sound) if event["key"] == "seed"] == [1, 2, 3]
 
 
-def test_mllog_times_of_a_run_never_go_back(sound):
+def test_mllog_times_of_a_run_never_decrease(sound):
     found = events(sound)
     first = [event["time_ms"] for event in found[: len(found) // 3]]
     assert first == sorted(first)
@@ -109,7 +109,7 @@ def test_mllog_has_the_timed_region_as_an_interval(sound):
     assert times["run_stop"] - times["run_start"] == 2000
 
 
-def test_mllog_tells_a_run_that_did_not_finish_as_aborted(unfinished):
+def test_mllog_reports_an_unfinished_run_as_aborted(unfinished):
     (stop,) = (event for event in events(unfinished) if event["key"] == "run_stop")
     assert stop["metadata"] == {"status": "aborted"}
 
@@ -119,13 +119,13 @@ def test_inference_can_be_exported(name, applied):
     assert export(name, applied)
 
 
-def test_of_inference_pytest_benchmark_has_the_latency(applied):
+def test_pytest_benchmark_has_the_latency_of_inference(applied):
     (benchmark,) = json.loads(export("pytest-benchmark", applied))["benchmarks"]
     assert benchmark["extra_info"]["metric"] == "latency"
     assert benchmark["stats"]["median"] == pytest.approx(0.1)
 
 
-def test_a_metric_of_a_hook_that_is_not_here_is_exported_run_by_run(sound):
+def test_a_metric_of_a_hook_that_is_not_installed_is_exported_run_by_run(sound):
     runs = tuple(replace(run, hooked={"plug_energy": 10.0 * run.seed}) for run in sound.record.runs)
     hooked = replace(sound, record=replace(sound.record, runs=runs))
     assert [row["plug_energy"] for row in table(hooked)] == ["10.0", "20.0", "30.0"]

@@ -1,4 +1,4 @@
-"""The exported file in the hands of the program that it is for."""
+"""The exported file, read by pytest-benchmark itself."""
 
 import json
 import subprocess
@@ -21,14 +21,14 @@ def compare(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_pytest_benchmark_compares_it(exported, sound):
+def test_pytest_benchmark_compares_the_file(exported, sound):
     done = compare("--columns=min,median,max,rounds", exported)
     assert done.returncode == 0, done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.startswith(sound.record.case.id))
     assert [word for word in line.split() if not word.startswith("(")][-4:] == ["10.0000", "11.0000", "12.0000", "3"]
 
 
-def test_pytest_benchmark_makes_csv_of_it_with_the_axes_as_params(exported, tmp_path):
+def test_pytest_benchmark_converts_the_file_to_csv_with_the_axes_as_params(exported, tmp_path):
     done = compare(f"--csv={tmp_path / 'out'}", exported)
     assert done.returncode == 0, done.stderr
     heading, row = (tmp_path / "out.csv").read_text().splitlines()
@@ -36,8 +36,8 @@ def test_pytest_benchmark_makes_csv_of_it_with_the_axes_as_params(exported, tmp_
     assert (found["param:framework"], found["param:model"]) == ("pytorch", "mnist-cnn")
 
 
-def test_it_has_all_fields_that_pytest_benchmark_itself_writes(exported, pytester, monkeypatch):
-    # It measures nothing where it takes itself for a part of xdist.
+def test_the_file_has_all_fields_that_pytest_benchmark_writes(exported, pytester, monkeypatch):
+    # pytest-benchmark measures nothing if it seems to run under xdist.
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
     pytester.makepyfile("def test_it(benchmark):\n    benchmark.pedantic(int, rounds=3)\n")
@@ -49,5 +49,5 @@ def test_it_has_all_fields_that_pytest_benchmark_itself_writes(exported, pyteste
     assert ours["benchmarks"][0]["stats"].keys() >= theirs["benchmarks"][0]["stats"].keys()
 
 
-def test_a_case_that_did_not_finish_is_left_out(exported, sound):
+def test_an_unfinished_case_is_omitted(exported, sound):
     assert [benchmark["name"] for benchmark in json.loads(exported.read_text())["benchmarks"]] == [sound.record.case.id]

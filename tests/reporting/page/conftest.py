@@ -9,7 +9,7 @@ from selenium import webdriver
 from tests import browser
 
 
-# Not for the session: tests that come later look for processes that were left behind.
+# Not session-scoped: later tests check for leftover processes.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[webdriver.Chrome]:
     if (found := browser.programs()) is None:
@@ -25,19 +25,19 @@ class Page:
         self.browser = browser
 
     def run(self, script: str, *arguments: object) -> object:
-        """What a script returns, a promise's value when it is kept."""
+        """The value that a script returns; promises are awaited."""
         return self.browser.execute_script(script, *arguments)
 
     def complaints(self) -> list[str]:
-        """What the console shows, and any request that the page was not allowed or not able to make."""
+        """The messages of the console, and blocked or failed requests."""
         return [entry["message"] for entry in self.browser.get_log("browser")]
 
     def draw(self, name: str) -> int:
-        """Scroll to a chart and wait until it is drawn; gives how many rows it shows."""
+        """Scroll to a chart and wait until it is drawn; returns how many rows it shows."""
         return browser.draw(self.browser, name)
 
     def choose(self, axis: str, value: str) -> None:
-        """Tick a value of a filter, as a reader does."""
+        """Tick a value of a filter."""
         self.run("scrollTo({top: 0, behavior: 'instant'})")
         details = self.browser.find_element("css selector", f".axis[data-axis={axis}]")
         if not details.get_attribute("open"):
@@ -46,7 +46,7 @@ class Page:
         box.click()
 
     def count(self) -> str:
-        """The line that says how many cases are shown."""
+        """The line with the number of cases shown."""
         return self.browser.find_element("id", "count").text
 
 

@@ -1,4 +1,4 @@
-"""The report as a reader has it: opened from the disk, in a real browser."""
+"""The report as readers see it: opened from the disk, in a real browser."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.browser import charts
 from tests.doubles import records
 from tests.doubles.judged import judged, measured, unfinished
 
-# What would run, in each place that it could get into.
+# Scripts that would run, one for each place that they could get into.
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
     '"><img src=x onerror="window.hacked=1">',
@@ -47,13 +47,16 @@ def written(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    told = {
+    hostile_result = {
         "outcome": CaseOutcome.CRASHED,
         "cautions": (Survivors(names=HOSTILE),),
         "reasons": (Unavailable(problem="\n".join(HOSTILE)), NoBaseline(machine="m", again=Repeat(node=HOSTILE[0]))),
     }
     cases = measured(
-        *(judged(text, text, dataset=text, device=text, name=text, session=text, result=told) for text in HOSTILE),
+        *(
+            judged(text, text, dataset=text, device=text, name=text, session=text, result=hostile_result)
+            for text in HOSTILE
+        ),
         *(judged("jax", text, settings={"init": value}) for text in HOSTILE for value in HOSTILE[:2]),
     )
     page.write(path, Gathered(cases=cases, sessions=HOSTILE, damages=HOSTILE))
@@ -71,7 +74,7 @@ def test_every_chart_is_drawn_and_the_console_stays_empty(open_page, written):
     assert page.complaints() == []
 
 
-def test_the_page_asks_for_nothing_else(open_page, written):
+def test_the_page_loads_nothing_else(open_page, written):
     page = open_page(written)
     for name in charts_of(CASES):
         page.draw(name)
@@ -85,7 +88,7 @@ def test_every_link_leads_somewhere_on_the_page(open_page, written):
     assert page.run("return document.links.length") > 10
 
 
-def test_the_page_marks_when_the_charts_in_sight_are_drawn(open_page, written):
+def test_the_page_marks_when_the_visible_charts_are_drawn(open_page, written):
     page = open_page(written)
     script = """
         const done = arguments[0], look = () => {
@@ -124,14 +127,14 @@ def test_filters_of_two_axes_narrow_each_other_and_reset_shows_all(open_page, wr
     assert page.count() == "6 of 6 cases"
 
 
-def test_a_choice_shows_one_case_s_series(open_page, written):
+def test_a_choice_shows_the_series_of_one_case(open_page, written):
     page = open_page(written)
     page.draw("step-series")
     labels = "return [...document.querySelectorAll('#step-series option')].map(option => option.value)"
     assert page.run(labels) == [case.label for case in CASES if case.finished]
 
 
-def test_the_table_behind_a_chart_has_its_rows(open_page, written):
+def test_the_table_of_a_chart_has_its_rows(open_page, written):
     page = open_page(written)
     page.draw("accuracy")
     page.browser.find_element("css selector", "#accuracy summary").click()
@@ -163,7 +166,7 @@ def test_every_picture_has_a_name_and_every_control_a_label(open_page, written):
     assert page.run(script) == 0
 
 
-def test_light_and_dark_draw_in_colours_of_their_own(open_page, written):
+def test_light_and_dark_themes_have_their_own_colours(open_page, written):
     page = open_page(written)
     page.draw("accuracy")
     colours = []
@@ -187,7 +190,7 @@ def test_nothing_is_wider_than_a_phone(open_page, written):
         page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_a_download_holds_the_rows_and_no_formula(open_page, hostile):
+def test_a_download_has_the_rows_and_no_formula(open_page, hostile):
     page = open_page(hostile)
     page.draw("accuracy")
     script = """

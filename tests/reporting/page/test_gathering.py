@@ -1,4 +1,4 @@
-"""From journals and documents to the cases of a report."""
+"""Reading the cases of a report from journals and documents."""
 
 import pytest
 
@@ -19,27 +19,27 @@ def journal(tmp_path):
     return journal
 
 
-def test_a_case_has_its_runs_and_what_they_ran_in(journal):
+def test_a_case_has_its_runs_and_their_context(journal):
     first, second = gather([journal.path]).cases
     assert (len(first.finished), first.case.framework, second.case.framework) == (3, "pytorch", "jax")
     assert first.context == records.context()
     assert first.session == journal.path.stem
 
 
-def test_a_folder_gives_all_its_journals(journal, tmp_path):
+def test_all_journals_of_a_folder_are_read(journal, tmp_path):
     write(Journal(tmp_path, "gw1"), [judged("mxnet")])
     found = gather([tmp_path])
     assert {case.case.framework for case in found.cases} == {"pytorch", "jax", "mxnet"}
     assert len(found.sessions) == 2
 
 
-def test_a_document_is_as_good_as_the_journal(journal, tmp_path):
+def test_a_document_has_the_same_cases_as_its_journal(journal, tmp_path):
     path = tmp_path / "session.json"
     path.write_bytes(document.write(recorded.read([journal.path]).cases, []))
     assert [case.case for case in gather([path]).cases] == [case.case for case in gather([journal.path]).cases]
 
 
-def test_runs_without_a_verdict_are_no_case(journal):
+def test_runs_without_a_verdict_are_not_a_case(journal):
     journal.append(Entry(run=records.run(case="cut-short")))
     assert len(gather([journal.path]).cases) == 2
 
@@ -51,7 +51,7 @@ def test_a_damaged_line_is_named_and_the_rest_is_kept(journal):
     assert "line 8" in found.damages[0]
 
 
-def test_a_history_gives_the_sessions_of_the_report_s_cases_once_each(tmp_path):
+def test_a_history_has_each_session_of_the_cases_of_the_report_once(tmp_path):
     history = History(address=str(tmp_path / "history"))
     for number, name in enumerate(("first", "second")):
         write(journal := Journal(tmp_path / name), [session(number), judged("jax")])
@@ -60,5 +60,5 @@ def test_a_history_gives_the_sessions_of_the_report_s_cases_once_each(tmp_path):
     found = gather([other.path], history)
     assert sorted(past.began for past in found.past) == [f"2026-01-0{day}T02:00:00+00:00" for day in (1, 2)]
     assert {(past.case, past.runs) for past in found.past} == {(found.cases[0].case.id, 3)}
-    # One of them is the report's own.
+    # One of them is that of the report.
     assert len({row[2] for row in charts.history.chart(found.cases, found.past).rows}) == 2

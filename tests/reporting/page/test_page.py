@@ -1,4 +1,4 @@
-"""The page's text: whole, of a bounded size, and with nothing of a record but as text."""
+"""The HTML of the page: complete, of bounded size, and with records only as text."""
 
 import json
 import re
@@ -23,13 +23,13 @@ def gathered(*cases):
 
 @given(st.text())
 @settings(max_examples=200)
-def test_json_in_a_page_ends_no_script_and_says_the_same(text):
-    told = str(page._json({"text": text}))
-    assert not set(told) & set("<>&\u2028\u2029")
-    assert json.loads(told) == {"text": text.encode("utf-8", "replace").decode()}
+def test_json_in_a_page_cannot_end_its_script_and_keeps_its_value(text):
+    text_of_page = str(page._json({"text": text}))
+    assert not set(text_of_page) & set("<>&\u2028\u2029")
+    assert json.loads(text_of_page) == {"text": text.encode("utf-8", "replace").decode()}
 
 
-def test_the_page_runs_its_own_scripts_alone(tmp_path):
+def test_the_page_runs_only_its_own_scripts(tmp_path):
     page.write(tmp_path / "report.html", gathered(judged()))
     text = (tmp_path / "report.html").read_text()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
@@ -47,7 +47,7 @@ def test_the_page_runs_its_own_scripts_alone(tmp_path):
         ((), ("0 cases, none compared with a baseline", "plain")),
     ],
 )
-def test_the_verdict_comes_first(outcomes, headline):
+def test_the_headline_is_the_verdict(outcomes, headline):
     cases = [judged(f"framework-{n}", result={"outcome": outcome}) for n, outcome in enumerate(outcomes)]
     assert page._headline(measured(*cases)) == headline
 
@@ -70,17 +70,17 @@ def test_what_a_worker_printed_is_quoted(tmp_path):
     assert "<pre>loading\n&lt;fault&gt;</pre>" in path.read_text()
 
 
-def test_what_fails_is_told_before_what_is_uncertain():
+def test_failures_come_before_uncertain_cases():
     doubtful = judged("jax", result={"outcome": CaseOutcome.INCONCLUSIVE})
     worse = judged("mxnet", result={"outcome": CaseOutcome.SUSPECT})
     wrong = judged("pytorch", result={"outcome": CaseOutcome.REGRESSED})
-    told = [case.result.outcome for _, case in page._noisy(measured(doubtful, worse, wrong))]
-    assert told == [CaseOutcome.REGRESSED, CaseOutcome.SUSPECT, CaseOutcome.INCONCLUSIVE]
+    outcomes = [case.result.outcome for _, case in page._noisy(measured(doubtful, worse, wrong))]
+    assert outcomes == [CaseOutcome.REGRESSED, CaseOutcome.SUSPECT, CaseOutcome.INCONCLUSIVE]
 
 
-def test_a_page_without_cases_says_why_each_chart_is_missing(tmp_path):
+def test_a_page_without_cases_explains_why_each_chart_is_missing(tmp_path):
     assert page.write(tmp_path / "report.html", gathered()) == ()
-    assert (tmp_path / "report.html").read_text().count("Nothing to show, because") == len(page.CHARTS)
+    assert (tmp_path / "report.html").read_text().count("Nothing to show: ") == len(page.CHARTS)
 
 
 def test_a_page_of_500_cases_stays_under_15_megabytes(tmp_path):

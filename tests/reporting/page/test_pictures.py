@@ -16,25 +16,25 @@ def test_a_chart_becomes_an_svg_and_a_png(tmp_path):
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_chart_of_one_case_at_a_time_is_drawn_of_the_first_and_says_so():
+def test_a_picture_of_a_chart_with_a_choice_shows_the_first_and_says_so():
     drawn = pictures.specification(step_series.chart(CASES), CASES)
     assert drawn["title"]["subtitle"] == ["pytorch · tartu-mnist-cnn (1 of 2)"]
     assert {row["case"] for row in drawn["datasets"]["rows"]} == {"pytorch · tartu-mnist-cnn"}
 
 
-def test_a_chart_of_many_cases_is_drawn_of_the_first_and_says_so():
+def test_a_picture_of_many_cases_shows_the_first_ones_and_says_so():
     cases = measured(*(judged(model=f"model-{number}", runs=1) for number in range(pictures.MOST + 5)))
     drawn = pictures.specification(accuracy.chart(cases), cases)
     assert drawn["title"]["subtitle"] == ["the first 30 of 35"]
     assert len(drawn["datasets"]["rows"]) == pictures.MOST
 
 
-def test_a_line_that_is_of_no_case_is_in_the_picture_too():
+def test_a_constant_line_is_in_the_picture_too():
     drawn = pictures.specification(utilisation.chart(CASES), CASES)
     assert [{"roof": 100}] in drawn["datasets"].values()
 
 
-def test_a_legend_of_many_frameworks_takes_no_room_from_the_picture():
+def test_a_long_legend_does_not_shrink_the_plot():
     few, many = (
         measured(*(judged(f"framework-{n}", threads=threads) for n in range(count) for threads in (1, 2)))
         for count in (4, 24)

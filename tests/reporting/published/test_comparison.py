@@ -1,4 +1,4 @@
-"""Our ratios beside published ones."""
+"""Our ratios compared with published ones."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def ours(width=1.1, **seconds):
     }
 
 
-def test_frameworks_are_held_against_the_published_quickest_that_is_here():
+def test_frameworks_are_compared_with_the_fastest_published_one_that_we_have():
     found = list(compare(CELL, ours()))
     assert [(one.framework, one.quickest, one.then) for one in found] == [
         ("TensorFlow", "CNTK", 2.0),
@@ -37,24 +37,24 @@ def test_frameworks_are_held_against_the_published_quickest_that_is_here():
     ]
 
 
-def test_an_order_holds_where_the_interval_lies_beyond_1():
+def test_an_order_holds_if_the_interval_is_above_1():
     assert [one.held for one in compare(CELL, ours())] == [Held.YES, Held.NO]
 
 
-def test_an_interval_on_both_sides_of_1_decides_nothing():
+def test_an_interval_that_includes_1_is_undecided():
     assert [one.held for one in compare(CELL, ours(width=10))] == [Held.UNDECIDED, Held.UNDECIDED]
 
 
-def test_ranks_are_among_the_frameworks_of_both_sides():
+def test_ranks_are_among_the_frameworks_that_both_have():
     assert [(one.rank_then, one.rank_now, one.of) for one in compare(CELL, ours())] == [(2, 3, 3), (3, 1, 3)]
 
 
-def test_the_flaws_of_both_cells_are_told_once():
+def test_the_flaws_of_both_cells_are_listed_once():
     first, _ = compare(CELL, ours())
     assert first.flaws == ("shared", "of CNTK")
 
 
-def test_one_framework_alone_is_compared_with_nothing():
+def test_a_single_framework_is_not_compared():
     assert not list(compare(CELL, ours(cntk=1.0)))
 
 
@@ -64,7 +64,7 @@ def test_the_summary_counts_every_answer():
     )
 
 
-def test_a_log_is_compared_by_its_seconds_an_epoch():
+def test_a_log_is_compared_by_its_seconds_per_epoch():
     (cell,) = [c for c in cells() if c.model == "tartu-mnist-cnn" and not c.is_gpu]
     assert cell.seconds["Chainer"] == pytest.approx(5281.646 / 15)
 
@@ -74,17 +74,17 @@ def test_a_speed_is_compared_as_a_time():
     assert cell.seconds["MXNet"] == pytest.approx(1 / 46691)
 
 
-def test_several_graphics_processors_are_not_compared():
+def test_figures_of_several_gpus_are_not_compared():
     of_p100 = [c for c in cells() if c.model == "gatech-lenet" and "P100" in c.condition]
-    # Two processors gave 34,137 images a second.
+    # Two GPUs reached 34,137 images per second.
     assert [cell.seconds["MXNet"] for cell in of_p100] == [pytest.approx(1 / 46691)]
 
 
-def test_gatech_has_no_cell_because_each_framework_trained_its_own_network_there():
+def test_gatech_has_no_cell_because_each_framework_trained_its_own_network():
     assert not [cell for cell in cells() if cell.source == "gatech"]
 
 
-def test_ours_on_a_processor_stand_beside_published_figures_of_processors_alone():
+def test_our_cpu_figures_are_compared_only_with_published_cpu_figures():
     cases = measured(judged("tensorflow", "hkbu-fcn-r"), judged("mxnet", "hkbu-fcn-r", step=0.03))
     rows = joined(published.chart(cases), cases)
     assert rows
@@ -92,7 +92,7 @@ def test_ours_on_a_processor_stand_beside_published_figures_of_processors_alone(
     assert not [row for row in rows if "NVIDIA" in row["condition"]]
 
 
-def test_ours_with_the_nearest_number_of_threads_stand_beside_a_published_cell():
+def test_a_published_cell_is_compared_with_our_nearest_number_of_threads():
     ours = [judged(name, "hkbu-fcn-r", threads=count) for count in (1, 4) for name in ("tensorflow", "mxnet")]
     cases = measured(*ours)
     rows = joined(published.chart(cases), cases)
@@ -105,12 +105,12 @@ def test_ours_with_the_nearest_number_of_threads_stand_beside_a_published_cell()
     }
 
 
-def test_what_did_not_hold_stands_first():
+def test_orders_that_did_not_hold_come_first():
     cases = measured(judged("tensorflow", "tartu-mnist-cnn", step=0.03), judged("mxnet", "tartu-mnist-cnn"))
     rows = joined(published.chart(cases), cases)
     assert rows[0]["held"] == "did not hold"
     assert rows[0]["pair"] == "mxnet / tensorflow"
 
 
-def test_models_that_no_study_has_show_nothing():
+def test_models_without_published_figures_are_not_shown():
     assert isinstance(published.chart(measured(judged("tensorflow", "mine"), judged("mxnet", "mine"))), Nothing)

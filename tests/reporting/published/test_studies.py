@@ -1,4 +1,4 @@
-"""The published tables in the package: all there, and as they were published."""
+"""The published tables in the package: complete, and as published."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def find(source, **fields):
     ]
 
 
-def test_every_study_is_there_with_all_its_figures():
+def test_every_study_has_all_its_figures():
     assert {name: len(studies.figures(name)) for name in studies.studies()} == COUNTS
 
 
 @pytest.mark.parametrize("source", COUNTS)
-def test_every_figure_names_its_study_and_what_it_is_of(source):
+def test_every_figure_has_its_study_framework_and_model(source):
     for figure in studies.figures(source):
         assert figure.source == source
         assert figure.framework
@@ -30,7 +30,7 @@ def test_every_figure_names_its_study_and_what_it_is_of(source):
         assert figure.metric
 
 
-def test_a_figure_is_what_the_paper_prints():
+def test_figures_are_as_printed_in_the_papers():
     (figure,) = find("hkbu", framework="MXNet", model="ResNet-50", device="NVIDIA GTX 1080", note="Table 7")
     assert figure.number == 0.136
     (other,) = find("thesis", framework="MXNet", model="LeNet", device="NVIDIA Tesla P100", gpus="1", unit="images/s")
@@ -38,7 +38,7 @@ def test_a_figure_is_what_the_paper_prints():
 
 
 @pytest.mark.parametrize("printed", ["", "87-88", ">86400", "0"])
-def test_what_is_not_one_number_above_0_is_no_number(printed):
+def test_only_a_single_number_above_0_is_a_number(printed):
     (figure, *_) = studies.figures("hkbu")
     assert studies.Figure(**{**_fields(figure), "value": printed}).number is None
 
@@ -54,13 +54,13 @@ def test_the_flaws_of_a_cell_are_named():
     assert not any("4096-2048-1024" in flaw for flaw in studies.flaws(other))
 
 
-def test_what_a_row_itself_warns_of_is_a_flaw_of_its_cell():
+def test_a_warning_in_a_row_is_a_flaw_of_its_cell():
     spliced = [figure for figure in studies.figures("tartu") if "SPLICED" in figure.note]
     assert spliced
     assert all(any("SPLICED" in flaw for flaw in studies.flaws(figure)) for figure in spliced)
 
 
-def test_every_flaw_is_of_a_cell_that_there_is():
+def test_every_flaw_applies_to_an_existing_cell():
     for flaw in studies._flaws():
         assert any(flaw.is_of(figure) for figure in studies.figures(flaw.source)), flaw
         known = studies.figures(flaw.source)
@@ -69,12 +69,12 @@ def test_every_flaw_is_of_a_cell_that_there_is():
         assert set(flaw.frameworks) <= {figure.framework for figure in known}, flaw
 
 
-def test_every_name_stands_for_a_model_and_a_framework_of_ours():
+def test_every_published_name_has_one_of_our_models_and_frameworks():
     assert set(names.MODELS.values()) <= set(MODELS)
     assert {ours for several in names.FRAMEWORKS.values() for ours in several} <= set(KNOWN)
 
 
-def test_every_name_is_one_that_a_study_uses():
+def test_every_published_name_is_used_by_a_study():
     published = {(f.source, f.model, d) for s in COUNTS for f in studies.figures(s) for d in (f.dataset, None)}
     assert set(names.MODELS) <= published
     assert set(names.FRAMEWORKS) <= {figure.framework for source in COUNTS for figure in studies.figures(source)}

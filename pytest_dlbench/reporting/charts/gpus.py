@@ -1,4 +1,4 @@
-"""What graphics cards did while a model was trained, or applied."""
+"""Utilisation, memory, power and temperature of GPUs during training or inference."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,20 +11,21 @@ from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 
-NAME, TITLE = "cards", "Graphics cards"
+# The names of the chart and of its columns are part of addresses and downloads.
+NAME, TITLE = "cards", "GPUs"
 LEAD = (
-    "Each card of each run while it trained or inferred, one figure at a time. Utilisation is the share of time in"
-    " which anything ran on the card, not how much of it was busy."
+    "Each GPU of each run during training or inference, one figure at a time. Utilisation is the share of time in which"
+    " any kernel ran, not the share of the GPU that was busy."
 )
-COLUMNS = {"case": "case", "figure": "figure", "card": "card", "run": "run", "value": "value"}
+COLUMNS = {"case": "case", "figure": "figure", "card": "GPU", "run": "run", "value": "value"}
 MIB = 2**20
 
 
 def chart(cases: Sequence[Measured]) -> Chart | Nothing:
-    """Every figure that a card told; one at a time."""
+    """Every figure that a GPU reported; one at a time."""
     rows = tuple(row for number, case in enumerate(cases) for run in case.finished for row in _rows(number, run))
     if not rows:
-        return Nothing(name=NAME, title=TITLE, because="no graphics card was read beside a run")
+        return Nothing(name=NAME, title=TITLE, because="no run recorded a GPU")
     return Chart(
         name=NAME,
         title=TITLE,
@@ -38,19 +39,19 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 
 def _rows(number: int, run: Run) -> Iterator[Row]:
-    for card in phase(run).gpus:
-        for figure, value in _figures(card):
+    for gpu in phase(run).gpus:
+        for figure, value in _figures(gpu):
             if value is not None:
-                yield (number, figure, card.name, run.index + 1, value)
+                yield (number, figure, gpu.name, run.index + 1, value)
 
 
-def _figures(card: GpuUsage) -> Iterator[tuple[str, float | None]]:
-    yield "utilisation (%)", None if card.utilisation is None else 100 * card.utilisation
-    yield "peak memory (MiB)", None if card.memory_peak_bytes is None else card.memory_peak_bytes / MIB
-    yield "mean power (W)", card.power_mean_watts
-    yield "energy (J)", card.energy_joules
-    yield "peak temperature (°C)", card.temperature_peak_celsius
-    yield "mean clock (MHz)", card.sm_clock_mean_mhz
+def _figures(gpu: GpuUsage) -> Iterator[tuple[str, float | None]]:
+    yield "utilisation (%)", None if gpu.utilisation is None else 100 * gpu.utilisation
+    yield "peak memory (MiB)", None if gpu.memory_peak_bytes is None else gpu.memory_peak_bytes / MIB
+    yield "mean power (W)", gpu.power_mean_watts
+    yield "energy (J)", gpu.energy_joules
+    yield "peak temperature (°C)", gpu.temperature_peak_celsius
+    yield "mean clock (MHz)", gpu.sm_clock_mean_mhz
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
@@ -62,7 +63,7 @@ def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
             x=alt.X("value:Q", title="value", scale=alt.Scale(zero=False, padding=12)),
             color=look.framework_of_row(cases),
             shape=alt.Shape("card:N", title=None),
-            tooltip=look.hint(("case:N", "case"), ("card:N", "card"), ("run:O", "run"), ("value:Q", "value")),
+            tooltip=look.hint(("case:N", "case"), ("card:N", "GPU"), ("run:O", "run"), ("value:Q", "value")),
         )
     )
     return look.specification(dots, alt.Step(look.NARROW_ROW))
