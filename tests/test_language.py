@@ -5,18 +5,18 @@ import pytest
 from tests import language
 
 
-@pytest.mark.parametrize("path", language.CLEAN_DOCUMENTATION)
+@pytest.mark.parametrize("path", language.DOCUMENTATION)
 def test_documentation_uses_the_standard_terms(path):
     assert [str(found) for found in language.findings([path])] == []
 
 
-@pytest.mark.parametrize("path", language.CLEAN_CODE)
+@pytest.mark.parametrize("path", language.CODE)
 def test_strings_and_comments_use_the_standard_terms(path):
     assert [str(found) for found in language.findings([path])] == []
 
 
-def test_every_path_that_is_kept_clean_exists():
-    assert all((language.ROOT / path).exists() for path in (*language.CLEAN_DOCUMENTATION, *language.CLEAN_CODE))
+def test_every_checked_path_exists():
+    assert all((language.ROOT / path).exists() for path in (*language.DOCUMENTATION, *language.CODE))
 
 
 @pytest.mark.parametrize(
