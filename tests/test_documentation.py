@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 import pytest_dlbench as dlb
-from pytest_dlbench import records
+from pytest_dlbench import judging, records
 from pytest_dlbench.cli import main
 from pytest_dlbench.data import Dataset
+from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.judging import METRICS
+from pytest_dlbench.model import layers
 from pytest_dlbench.options import OPTIONS
 from pytest_dlbench.planning import hookspecs
 
@@ -80,6 +82,24 @@ def test_every_outcome_is_in_the_reference_with_what_it_does(reference):
 
 def _rows(page):
     return [line.split("|") for line in page.splitlines() if line.startswith("|")]
+
+
+def test_the_page_about_the_gate_names_every_outcome_that_fails_it():
+    gate = (DOCS / "reference" / "gate.md").read_text()
+    assert [outcome for outcome in judging.GATE_FAILING if f"`{outcome}`" not in gate] == []
+
+
+@pytest.mark.parametrize("page", ["how-to/environments.md", "explanation/frameworks.md"])
+def test_the_tables_of_frameworks_name_each(page):
+    text = (DOCS / page).read_text()
+    trained = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
+    assert [name for name in trained if f"`{name}`" not in text] == []
+
+
+def test_the_page_of_the_vocabulary_names_every_layer():
+    page = (DOCS / "reference" / "vocabulary.md").read_text()
+    named = [name for name in layers.__all__ if hasattr(getattr(layers, name), "prefix")]
+    assert [name for name in named if f"{name}(" not in page and f"`{name}`" not in page] == []
 
 
 def test_every_hook_is_in_the_reference(reference):

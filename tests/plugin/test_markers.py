@@ -21,12 +21,13 @@ def shown(pytester, *arguments):
     """Tolerances by metric of the tests of a module."""
     pytester.makeconftest("""
 import pytest
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.plugin import markers
 from pytest_dlbench.plugin.hooks import OPTIONS
 
 def pytest_collection_finish(session):
     for item in session.items:
-        print(sorted(marked.tolerances(item, session.config.stash[OPTIONS]).items()))
+        print(sorted(markers.tolerances(item, session.config.stash[OPTIONS], METRICS).items()))
 """)
     return pytester.runpytest_inprocess("--collect-only", "-s", *arguments)
 

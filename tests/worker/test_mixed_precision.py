@@ -76,6 +76,12 @@ OTHER_LAYERS = {
 }
 
 
+def test_every_builder_of_mixed_precision_is_trained_in_it():
+    able = [framework for framework in FRAMEWORKS.values() if framework.builder and supports(framework) & BOUNDS.keys()]
+    folders = {framework.builder.split(".")[2] for framework in able}
+    assert {FRAMEWORKS[name].builder.split(".")[2] for name in NAMES} == folders
+
+
 @pytest.fixture(scope="module")
 def asked(name, tmp_path_factory):
     place_of(name, "precision")
