@@ -81,7 +81,7 @@ def test_a_tolerance_that_cannot_be_resolved_is_an_error_before_anything_runs(su
     paired.stdout.fnmatch_lines(
         [
             "training-same-softmax-digits-cpu-smoke: tolerance too tight: 20 pairs cannot resolve it:",
-            "  step_time: 40% is asked for, * (90 % power), as runs varied in dlbench calibrate",
+            "  step_time: 40% was requested, * (90 % power), given how runs varied in dlbench calibrate",
         ]
     )
     assert len(list(suite.path.glob(".dlbench/*.jsonl"))) == 1

@@ -21,7 +21,9 @@ def spoiled(suite):
 def test_are_repeated_and_reported_and_not_compared(spoiled):
     result = spoiled.run("--dlbench-runs=1")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu *invalid", "*invalid, as were 2 repetitions; not compared*"])
+    result.stdout.fnmatch_lines(
+        ["numpy-softmax-digits-cpu *invalid", "*invalid, as were 2 repetitions; neither compared*"]
+    )
     (journal,) = (spoiled.path / ".dlbench").glob("*.jsonl")
     # Three runs, and the result.
     assert len(journal.read_text().splitlines()) == 4
