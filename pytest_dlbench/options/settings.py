@@ -5,6 +5,7 @@ Apart from ``read``: what measures is slow to load, and to read options takes no
 
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
+from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.options.reading import Options
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import CaseOutcome
@@ -13,8 +14,8 @@ from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 
 
-def run_settings(options: Options, progress: Progress) -> RunSettings:
-    """How runs are made on this machine; ``progress`` hears of environments that are built."""
+def run_settings(options: Options, progress: Progress, metrics: Metrics = METRICS) -> RunSettings:
+    """How runs are made on this machine; ``progress`` is notified of environments that are built."""
     return RunSettings(
         machine=this_machine(),
         runs=options.runs,
@@ -25,6 +26,7 @@ def run_settings(options: Options, progress: Progress) -> RunSettings:
         timeout_seconds=options.timeout,
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
+        metrics=metrics,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
 

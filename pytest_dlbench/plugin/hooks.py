@@ -87,7 +87,7 @@ def session_of(config: pytest.Config) -> "Session":
         progress = reporter.progress if reporter else Silent()
         worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
-            settings.run_settings(asked, progress),
+            settings.run_settings(asked, progress, config.stash[REGISTRY].metrics),
             settings.gate_policy(asked),
             settings.storage(asked),
             progress,
