@@ -63,7 +63,7 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
     if is_json:
         _json([{"ours": cell, **asdict(one), "held": one.held, "flaws": one.flaws} for cell, one in found])
     else:
-        none = ["no published cell has a model, two frameworks and a device of these"]
+        none = ["no published cell has this model, device and two of these frameworks"]
         _print(tables.side_by_side(found) if found else none)
     return 0 if found else 1
 
