@@ -45,7 +45,7 @@ def test_the_readme_has_the_output_of_a_run_that_regresses(suite):
     assert "\nregressed: training-pytorch-slower-gatech-lenet-digits28-cpu" in f"\n{shown}"
     said = {wording(line).replace("numpy", "pytorch") for line in printed.splitlines()}
     for line in shown.splitlines():
-        if re.match(r"against |  step_time\s+regressed|what |  step ", line):
+        if re.match(r"compared with |  step_time\s+regressed|phases |what |  step ", line):
             assert wording(line) in said, f"{line!r}: run python -m docs.readme_outputs"
 
 
