@@ -1,4 +1,4 @@
-"""The order of the workers' tests, and which of them share a process of pytest-xdist."""
+"""The order of the workers' tests."""
 
 from pathlib import Path
 
@@ -8,21 +8,18 @@ from pytest_dlbench.environments import FRAMEWORKS
 from tests.worker.theano_compiler import ON_THEANO
 
 
-# With --dist loadgroup a module's tests of one framework run in one process, and start its worker once. Theano compiles
-# under a lock of its folder: two processes are no faster than one, so these tests share one process, which starts
-# first. pytest-xdist reads the groups in the same hook.
+# With --dist worksteal each process of pytest-xdist begins with a contiguous part. Theano compiles under a lock of its
+# folder, so that two processes are no faster than one: these tests come first, and one process has them all. The tests
+# of a module follow each other framework by framework, so that a framework's worker starts once.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if framework := _framework(item):
-            group = "theano" if framework in ON_THEANO else f"{item.path.stem}-{framework}"
-            item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: _framework(item) not in ON_THEANO)
+    places = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in items))}
+    items.sort(key=lambda item: (_framework(item) not in ON_THEANO, places[item.path], _framework(item)))
 
 
-def _framework(item: pytest.Item) -> str | None:
-    """The framework among the parameters of a test in this folder."""
+def _framework(item: pytest.Item) -> str:
+    """The framework among the parameters of a test in this folder; empty if there is none."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or Path(__file__).parent not in item.path.parents:
-        return None
-    return next((name for name in callspec.params.values() if isinstance(name, str) and name in FRAMEWORKS), None)
+        return ""
+    return next((name for name in callspec.params.values() if isinstance(name, str) and name in FRAMEWORKS), "")
