@@ -68,7 +68,7 @@ class Planner:
 
 def _rows(items: list[pytest.Item], options: Options, registry: Registry, session: "Session") -> "Iterable[Row]":
     """A row for every item that is a case, which items without a cell are not."""
-    from pytest_dlbench.planning.estimate import Estimator, read_past  # noqa: PLC0415 - see plugin.session_of
+    from pytest_dlbench.planning.estimate import Estimator, read_past  # noqa: PLC0415 - see hooks.session_of
 
     estimator = Estimator(session.settings.machine, read_past(options.journals))
     outlook = _Outlook(options, registry, session, estimator)
