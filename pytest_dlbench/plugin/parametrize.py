@@ -20,6 +20,7 @@ from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Sides
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import SkippedCell
+from pytest_dlbench.reporting import skips
 
 SKIPPED = pytest.StashKey[list[SkippedCell]]()
 
@@ -240,7 +241,7 @@ class _Decorators:
 
 
 def _nothing(axes: Sequence[str], skipped: Sequence[SkippedCell]) -> Any:
-    reasons = "; ".join(sorted({cell.reason for cell in skipped})) or "an axis has no values"
+    reasons = "".join(skips.lines(skipped, is_listed=False)).removeprefix("skipped: ") or "an axis has no values"
     skip = pytest.mark.skip(reason=f"no cell of the matrix is left: {reasons}")
     return pytest.param(*[None] * len(axes), id="nothing-left", marks=skip)
 

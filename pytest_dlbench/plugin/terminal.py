@@ -173,7 +173,7 @@ class Reporter:
         return terminal.machine(settings.machine, self._options.threads, settings.scale)
 
     def _lines(self) -> list[str]:
-        from pytest_dlbench.reporting import ranking, side_by_side, tables, terminal  # noqa: PLC0415 - as above
+        from pytest_dlbench.reporting import ranking, side_by_side, skips, tables, terminal  # noqa: PLC0415 - as above
 
         options = self._options
         layout = Layout(columns=options.columns, group_by=options.group_by, sort=options.sort, metrics=self._metrics)
@@ -183,7 +183,7 @@ class Reporter:
         lines += ranking.lines(self._results)
         lines += terminal.notes(self._results, self._metrics)
         lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
-        lines += terminal.skipped(self._skipped, is_listed=bool(lists_reasons) or not self._ran_some)
+        lines += skips.lines(self._skipped, is_listed=bool(lists_reasons))
         return [*lines, *terminal.journals(self._written())]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_dlbench.records import SkippedCell
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import figures, skips, terminal
 
 RUNS = "runs"
 
@@ -30,11 +30,11 @@ class Row:
 
 
 def table(rows: Sequence[Row], skipped: Iterable[SkippedCell], *, is_verbose: bool) -> list[str]:
-    """The rows, the skipped cells (each one if verbose, else counted by reason), and the total."""
+    """The rows, the skipped cells (each one if verbose, else one line), and the total."""
     cells = list(skipped)
     shown = [*rows, *(Row(case=cell.id, state=f"skipped: {cell.reason}") for cell in cells if is_verbose)]
     lines = ["", *_grid(shown), ""] if shown else []
-    lines += [] if is_verbose else terminal.skipped(cells, is_listed=True)
+    lines += [] if is_verbose else skips.lines(cells, is_listed=False)
     return [*lines, _total(rows)]
 
 

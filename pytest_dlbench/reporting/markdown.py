@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.records import CaseOutcome, CaseResult, SkippedCell
-from pytest_dlbench.reporting import explain, figures, last_line, terminal
+from pytest_dlbench.reporting import explain, figures, last_line, skips, terminal
 
 # GitHub drops a summary of more than 1 MiB entirely.
 MOST_ROWS = 500
@@ -17,7 +17,7 @@ def summary(
     lines = [f"## dlbench: {last_line.counts(results)}", "", _text(heading), ""]
     lines += _findings(results, metrics)
     lines += _table(results, metrics)
-    lines += [f"- {_text(line)}" for line in terminal.skipped(skipped, is_listed=True)]
+    lines += [f"- {_text(line)}" for line in skips.lines(skipped, is_listed=False)]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
-from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, SkippedCell, VerdictOutcome
+from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
 from pytest_dlbench.reporting import cautions, explain
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
@@ -112,15 +112,6 @@ def _deciding(result: CaseResult, metrics: Metrics) -> list[str]:
     shown = explain.deciding(result, metrics)
     shown += [f"to settle it: {command}"] if (command := explain.settled_by(result, metrics)) else []
     return [f"  {name(result.case)}: {line}" for line in shown or [explain.message(result, metrics)]]
-
-
-def skipped(cells: Iterable[SkippedCell], *, is_listed: bool) -> list[str]:
-    """Skipped cells of the matrix, counted: by reason if they are to be listed or there is only one, else in total."""
-    # Two tests with the same axes skip the same cells.
-    reasons = Counter(reason for _, reason in {(cell.id, cell.reason) for cell in cells})
-    if len(reasons) < 2 or is_listed:
-        return [f"skipped: {count} × {reason}" for reason, count in sorted(reasons.items())]
-    return [f"skipped: {reasons.total()} cells of the matrix, for {len(reasons)} reasons; -rs lists them"]
 
 
 def journals(paths: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from pytest_dlbench.records import CaseOutcome, Pairing, SkippedCell, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, Pairing, VerdictOutcome
 from pytest_dlbench.records.reasons import Survivors, TooFew, Unavailable
 from pytest_dlbench.reporting import terminal
 from tests.doubles import records
@@ -110,41 +110,6 @@ def test_every_outcome_is_reported_by_a_failure_a_pass_or_a_note():
     }
     silent = [outcome for outcome in CaseOutcome if not terminal.notes([result(outcome=outcome)])]
     assert set(silent) == spoken
-
-
-# Skipped cells
-
-CELLS = [
-    SkippedCell(id="pytorch-net-a", reason="net takes 28×28, a has 32×32"),
-    SkippedCell(id="jax-net-a", reason="net takes 28×28, a has 32×32"),
-    SkippedCell(id="jax-net-b", reason="net has 10 classes, b 100"),
-]
-
-
-def test_listed_skipped_cells_are_counted_by_reason():
-    assert sorted(terminal.skipped(CELLS, is_listed=True)) == [
-        "skipped: 1 × net has 10 classes, b 100",
-        "skipped: 2 × net takes 28×28, a has 32×32",
-    ]
-
-
-def test_skipped_cells_that_are_not_listed_are_one_line():
-    (line,) = terminal.skipped(CELLS, is_listed=False)
-    assert "3 cells" in line
-    assert "2 reasons" in line
-
-
-def test_a_single_reason_is_shown_whether_listed_or_not():
-    assert terminal.skipped(CELLS[:1], is_listed=False) == terminal.skipped(CELLS[:1], is_listed=True)
-
-
-def test_a_cell_that_two_tests_skip_counts_once():
-    assert terminal.skipped(CELLS * 2, is_listed=True) == terminal.skipped(CELLS, is_listed=True)
-
-
-@pytest.mark.parametrize("is_listed", [True, False])
-def test_without_skipped_cells_there_is_no_line(is_listed):
-    assert terminal.skipped([], is_listed=is_listed) == []
 
 
 # Machine and journals
