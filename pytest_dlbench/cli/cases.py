@@ -105,10 +105,10 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     (changes,) = points(options.settings)
     # Late: NumPy and what measures are slow to load.
     from pytest_dlbench.options import settings  # noqa: PLC0415
-    from pytest_dlbench.reporting.progress import Live  # noqa: PLC0415
+    from pytest_dlbench.reporting.progress import Counted, Live  # noqa: PLC0415
     from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
-    progress = Live(_Errors(), lambda: shown_cases)
+    progress = Live(_Errors(), Counted(shown_cases))
     runs = replace(settings.run_settings(options, progress), changes=changes)
     session = open_session(
         runs, settings.gate_policy(options), settings.storage(options), progress, repeat_flags=options.again

@@ -13,7 +13,7 @@ from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.model import Model, Purpose, Recipe
+from pytest_dlbench.model import Model, Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.registry import Registry
@@ -22,7 +22,7 @@ from pytest_dlbench.plugin.parametrize import SKIPPED, Point
 
 if TYPE_CHECKING:
     from pytest_dlbench.planning.estimate import Estimator
-    from pytest_dlbench.planning.plan import Outline
+    from pytest_dlbench.planning.plan import Outline, RunSettings
     from pytest_dlbench.reporting.dry_run import Row
     from pytest_dlbench.workflows.session import Session
 
@@ -110,8 +110,7 @@ class _Outlook:
 
         # Equivalence tests train once, with the recipe of their golden losses.
         is_exact = item.get_closest_marker("equivalence") is None
-        purpose = parametrize.purpose_of(item)
-        outline = self._outline(item, recipe, purpose if is_exact else "equivalence", purpose)
+        outline = outline_of(item, self._options, self._registry, self._session.settings, recipe)
         size, state = self._estimator.size(outline.network), self._state(outline)
         estimate = self._estimator.run(outline, is_exact=is_exact) if state.startswith(dry_run.RUNS) else None
         runs = (self._options.runs if is_exact else 1) if estimate else 0
@@ -126,20 +125,6 @@ class _Outlook:
             runs=runs,
             seconds=estimate.seconds * runs if estimate else None,
             is_measured=estimate is not None and estimate.is_measured,
-        )
-
-    def _outline(self, item: pytest.Item, recipe: Recipe | None, label: str, purpose: Purpose) -> "Outline":
-        session, given = self._session, {"device": DEFAULT_DEVICE, **_parameters(item)}
-        point: Point = given.get("dlbench") or parametrize.points(item, self._options)[0]
-        values = [self._registry.find(axis, given[axis], item.nodeid) for axis in AXES]
-        return replace(session.settings, threads=point.threads, changes=point.changes).outline(
-            cast("Framework", values[0]),
-            cast("Model", values[1]),
-            cast("Dataset | SyntheticData", values[2]),
-            cast("Device", values[3]),
-            recipe=recipe,
-            label=label,
-            purpose=purpose,
         )
 
     def _state(self, outline: "Outline") -> str:
@@ -160,6 +145,25 @@ class _Outlook:
         if self._options.build:
             return "runs, once its environment is built"
         return f"skipped: {parametrize.not_installed(framework)}"
+
+
+def outline_of(
+    item: pytest.Item, options: Options, registry: Registry, settings: "RunSettings", recipe: Recipe | None = None
+) -> "Outline":
+    """What an item trains, by its parameters; DlbenchError if nothing can, KeyError if its body decides it."""
+    given = {"device": DEFAULT_DEVICE, **_parameters(item)}
+    point: Point = given.get("dlbench") or parametrize.points(item, options)[0]
+    values = [registry.find(axis, given[axis], item.nodeid) for axis in AXES]
+    purpose = parametrize.purpose_of(item)
+    return replace(settings, threads=point.threads, changes=point.changes).outline(
+        cast("Framework", values[0]),
+        cast("Model", values[1]),
+        cast("Dataset | SyntheticData", values[2]),
+        cast("Device", values[3]),
+        recipe=recipe,
+        label="equivalence" if item.get_closest_marker("equivalence") else purpose,
+        purpose=purpose,
+    )
 
 
 def _parameters(item: pytest.Item) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sides import Sides, sides_of
 from pytest_dlbench.plugin import markers, parametrize
+from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
@@ -105,7 +106,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     # Workers of pytest-xdist report to the controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
-        reporter = Reporter(config, terminal, config.stash[OPTIONS], lambda: session_of(config))
+        asked = config.stash[OPTIONS]
+        agenda = Collected(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
+        reporter = Reporter(config, terminal, asked, agenda, lambda: session_of(config))
         config.pluginmanager.register(reporter, REPORTER)
     if config.stash[OPTIONS].plan:
         if terminal is None:

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_dlbench.judging import SKIPPING, Metrics
 from pytest_dlbench.options import Options
+from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.parametrize import SKIPPED
 from pytest_dlbench.records import CaseResult, SkippedCell, codec
 from pytest_dlbench.reporting.annotations import Failure
@@ -34,10 +35,15 @@ class Reporter:
     """
 
     def __init__(
-        self, config: pytest.Config, terminal_reporter: Any | None, options: Options, session: "Callable[[], Session]"
+        self,
+        config: pytest.Config,
+        terminal_reporter: Any | None,
+        options: Options,
+        agenda: Collected,
+        session: "Callable[[], Session]",
     ) -> None:
         self._config, self._terminal, self._options, self._session = config, terminal_reporter, options, session
-        self._cases = 0
+        self._agenda = agenda
         # Read now: while pytest captures a test's output, standard output is not a terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
@@ -51,7 +57,7 @@ class Reporter:
         self._saw_benchmarks = self._ran_some = False
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
-        self.progress: Progress = Silent() if is_quiet else Live(self, lambda: self._cases)
+        self.progress: Progress = Silent() if is_quiet else Live(self, agenda)
 
     @property
     def is_rewritable(self) -> bool:
@@ -68,7 +74,10 @@ class Reporter:
             self._terminal._tw.write(text, flush=True)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._cases = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
+        self._agenda.collect(session.items)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._agenda.begin(nodeid)
 
     # First, to erase the progress line before pytest prints an outcome.
     @pytest.hookimpl(tryfirst=True)

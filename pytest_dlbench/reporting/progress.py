@@ -1,7 +1,6 @@
 """The progress line: a session's state, run by run and phase by phase. Nothing is written while a worker measures."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
@@ -34,6 +33,52 @@ class Screen(Protocol):
         ...
 
 
+class Agenda(Protocol):
+    """The cases of a session in their order. Work is in seconds as planned: only ratios matter."""
+
+    @property
+    def count(self) -> int:
+        """How many cases there are."""
+        ...
+
+    def number(self, case: Case) -> int:
+        """The place of the case that runs now, from 1."""
+        ...
+
+    def of_run(self, number: int) -> float:
+        """The work of one run of the case at a place."""
+        ...
+
+    def after(self, number: int, runs: int) -> float:
+        """The work of all cases after a place; ``runs`` is how many runs the case at this place has."""
+        ...
+
+
+class Counted:
+    """Cases of which only the number is known: each id that has not run yet is the next case, as long as the others."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._seen: dict[str, int] = {}
+
+    @property
+    def count(self) -> int:
+        """As announced, or more if more have run."""
+        return max(self._count, len(self._seen))
+
+    def number(self, case: Case) -> int:
+        """A case keeps its number."""
+        return self._seen.setdefault(case.id, len(self._seen) + 1)
+
+    def of_run(self, number: int) -> float:  # noqa: ARG002 - every run is the same
+        """One unit."""
+        return 1.0
+
+    def after(self, number: int, runs: int) -> float:
+        """As many runs for each case as this one has."""
+        return float(runs * (self.count - number))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     """The run in progress; ``side`` says which one of a pair it is."""
@@ -54,14 +99,14 @@ class Running:
 class Live:
     """One line that is overwritten on a terminal; elsewhere one plain line per finished run."""
 
-    def __init__(self, screen: Screen, cases: Callable[[], int]) -> None:
-        self._screen, self._cases = screen, cases
-        self._began: float | None = None
-        self._spoke = 0.0
+    def __init__(self, screen: Screen, agenda: Agenda) -> None:
+        self._screen, self._agenda = screen, agenda
+        self._began = self._spoke = 0.0
         self._running: Running | None = None
-        self._done_runs = self._finished = 0
+        self._finished = 0
+        # Of all finished runs, without what is between them: waiting for a device, building an environment.
+        self._seconds = self._work = 0.0
         self._is_shown = False
-        self._seen: dict[str, int] = {}
         self._outcomes: Counter[CaseOutcome] = Counter()
         self._rate = ""
 
@@ -75,8 +120,7 @@ class Live:
 
     def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
         """Show what is running."""
-        # From the first run on: collection and preparing data do not count.
-        self._began = self._began or monotonic()
+        self._began = monotonic()
         self._spoke = self._spoke or self._began
         self._running = Running(case=case, index=index, runs=runs, side=side)
         if self._screen.is_rewritable:
@@ -89,13 +133,14 @@ class Live:
 
     def run_finished(self, case: Case, run: Run, index: int, runs: int, side: str = "") -> None:
         """Show the result of a run."""
-        self._done_runs += 1
+        self._seconds += monotonic() - self._began if self._running else 0.0
+        self._work += self._agenda.of_run(self._agenda.number(case))
         found = judging.summarise([run]) if run.outcome is RunOutcome.FINISHED else {}
         self._rate = f", last {figures.figure('throughput', found['throughput'])}" if found else ""
         if not self._screen.is_rewritable:
             running = Running(case=case, index=index, runs=runs, side=side)
             name = f"{case.id} ({side})" if side else case.id
-            self._show(f"{self._position(running)} {name}: {_summary(run)}{self._left(running, 1)}")
+            self._show(f"{self._position(running)} {name}: {_summary(run)}{self._left(running, is_done=True)}")
 
     def case_judged(self, outcome: CaseOutcome) -> None:
         """Count the outcome of a case, which later lines show."""
@@ -124,18 +169,19 @@ class Live:
         return f"{position} {name}{known}"
 
     def _position(self, running: Running) -> str:
-        number = self._seen.setdefault(running.case.id, len(self._seen) + 1)
-        return f"case {number} of {max(number, self._cases())}, {running.place}:"
+        number = self._agenda.number(running.case)
+        return f"case {number} of {self._agenda.count}, {running.place}:"
 
-    def _left(self, running: Running, done: int = 0) -> str:
-        """The time left, from the start of the run, or with it ``done``."""
-        if not self._done_runs or self._began is None:
+    def _left(self, running: Running, *, is_done: bool = False) -> str:
+        """The time left: the work left, at the speed of the finished runs. ``is_done`` says that this run is, too."""
+        if not self._seconds:
             return ""
-        cases_left = max(0, self._cases() - self._seen[running.case.id])
+        number = self._agenda.number(running.case)
         # After screening, pairs continue if something is to be confirmed.
-        runs_left = max(0, running.runs - running.index - done) + running.runs * cases_left
-        seconds = (monotonic() - self._began) / self._done_runs * runs_left
-        return f", about {figures.duration(seconds)} left" if runs_left else ""
+        own = self._agenda.of_run(number) * max(0, running.runs - running.index - is_done)
+        work = own + self._agenda.after(number, running.runs)
+        seconds = work * self._seconds / self._work - (0.0 if is_done else monotonic() - self._began)
+        return f", about {figures.duration(max(0.0, seconds))} left" if work else ""
 
     def _so_far(self) -> str:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes.items())

@@ -21,6 +21,31 @@ def test_without_a_terminal_every_run_is_a_line(suite):
     )
 
 
+def test_cases_are_counted_by_test_from_the_start(suite):
+    suite.write(
+        models=("softmax", "two-layers"),
+        test="""
+import pytest
+
+@pytest.mark.skip(reason="not today")
+def test_skipped(dlbench, framework, model):
+    raise AssertionError
+
+def test_two_series(dlbench, framework, model):
+    dlbench.run(framework, model, "digits", steps=2, label="first")
+    dlbench.run(framework, model, "digits", steps=2, label="second")
+""",
+    )
+    suite.run().stdout.fnmatch_lines(
+        [
+            "case 1 of 2, run 1 of 1: first-numpy-softmax-*",
+            "case 1 of 2, run 1 of 1: second-numpy-softmax-*",
+            "case 2 of 2, run 1 of 1: first-numpy-two-layers-*",
+            "case 2 of 2, run 1 of 1: second-numpy-two-layers-*",
+        ]
+    )
+
+
 def test_quiet_prints_no_line_per_run(suite):
     result = suite.run("-q")
     result.stdout.no_fnmatch_line("*run 1 of 3*")

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, RunOutcome
-from pytest_dlbench.reporting.progress import SHORTEST_NAME, SILENCE_SECONDS, Live
+from pytest_dlbench.reporting.progress import SHORTEST_NAME, SILENCE_SECONDS, Counted, Live
 from pytest_dlbench.running.progress import phase
 from tests.doubles import records
 
@@ -53,7 +53,27 @@ def clock(monkeypatch):
 
 
 def live(screen, cases=2):
-    return Live(screen, lambda: cases)
+    return Live(screen, Counted(cases))
+
+
+class Planned:
+    """Cases of known lengths: seconds of a run and the number of runs, for each."""
+
+    def __init__(self, *cases):
+        self.cases, self.running = cases, 1
+
+    @property
+    def count(self):
+        return len(self.cases)
+
+    def number(self, case):  # noqa: ARG002 - as the agenda is asked
+        return self.running
+
+    def of_run(self, number):
+        return self.cases[number - 1][0]
+
+    def after(self, number, runs):  # noqa: ARG002
+        return sum(seconds * runs for seconds, runs in self.cases[number:])
 
 
 def finish(progress, case=CASE, runs=3):
@@ -206,6 +226,41 @@ def test_time_before_the_first_run_does_not_count_towards_the_time_left(terminal
 def test_after_the_last_run_of_the_last_case_no_time_is_left(pipe):
     finish(live(pipe, cases=1))
     assert "left" not in pipe.last
+
+
+def estimates(screen):
+    """The times left of all lines, in seconds."""
+    found = re.findall(r"about (?:(\d+) min )?(\d+) s left", "".join(screen.written))
+    return [60 * int(minutes or 0) + int(seconds) for minutes, seconds in found]
+
+
+def test_the_time_left_does_not_climb_from_quick_cases_to_slow_ones(terminal, clock):
+    planned = Planned((2.0, 1), (2.0, 1), (10.0, 3), (40.0, 3))
+    progress = Live(terminal, planned)
+    for number, (seconds, runs) in enumerate(planned.cases, start=1):
+        planned.running = number
+        for index in range(runs):
+            progress.run_started(CASE, index, runs)
+            # This machine takes three times as long as planned.
+            clock.seconds += 3 * seconds / 2
+            progress.phase_began("evaluation")
+            clock.seconds += 3 * seconds / 2
+            progress.run_finished(CASE, records.run(index + 1), index, runs)
+    shown = estimates(terminal)
+    assert shown[0] == 3 * (2 + 30 + 120)
+    assert len(shown) == 14
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_waiting_between_two_runs_does_not_change_the_time_left(terminal, clock):
+    progress = live(terminal, cases=1)
+    progress.run_started(CASE, 0, 3)
+    clock.seconds += 10
+    progress.run_finished(CASE, records.run(), 0, 3)
+    progress.waiting(CASE, "cpu")
+    clock.seconds += 600
+    progress.run_started(CASE, 1, 3)
+    assert terminal.last.endswith(", about 20 s left")
 
 
 # Other processes
