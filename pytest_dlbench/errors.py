@@ -3,6 +3,22 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+# What packages, imports and habit call things that have another name here. Nearness alone would make torch7 of torch.
+OTHER_NAMES = {
+    "torch": "pytorch",
+    "torch.compile": "pytorch-compile",
+    "tf": "tensorflow",
+    "tf2": "tensorflow",
+    "tf1": "tensorflow1",
+    "tensorflow-cpu": "tensorflow",
+    "keras": "keras-tensorflow",
+    "keras2": "keras2-tensorflow",
+    "paddlepaddle": "paddle",
+    "cuda": "gpu",
+    "sklearn": "digits",
+    "scikit-learn": "digits",
+}
+
 
 class DlbenchError(Exception):
     """Base of all errors that a user can fix; the message says what is wrong, where, and what to do."""
@@ -37,9 +53,17 @@ class FileFormatError(DlbenchError):
 
 
 def unknown_name(kind: str, value: str, where: str, known: Iterable[str]) -> str:
-    """The message for an unknown name: the name, where it was given, the known names, and the closest match."""
+    """The message for an unknown name: the name, where it was given, the known names, and the nearest."""
     names = sorted(known)
     lines = [f"{where}: unknown {kind} {value!r}", f"  known: {', '.join(names) or 'none'}"]
-    if nearest := get_close_matches(value, names, n=1, cutoff=0.4):
-        lines.append(f"  did you mean {nearest[0]!r}?")
+    if close := nearest(value, names):
+        lines.append(f"  did you mean {close!r}?")
     return "\n".join(lines)
+
+
+def nearest(value: str, known: Iterable[str]) -> str:
+    """The known name that is meant by another of its names, else the one spelled most like it; empty if none is."""
+    names = list(known)
+    if (meant := OTHER_NAMES.get(value.lower())) in names:
+        return str(meant)
+    return next(iter(get_close_matches(value, names, n=1, cutoff=0.4)), "")

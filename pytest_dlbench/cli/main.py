@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import shtab
 
@@ -23,7 +24,7 @@ from pytest_dlbench.cli import (
     runs,
 )
 from pytest_dlbench.cli.output import plain_command
-from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.errors import DlbenchError, nearest
 from pytest_dlbench.reporting import explain
 
 # Each module has declare(commands). In the order of the help.
@@ -85,7 +86,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """All commands with their arguments."""
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Names the nearest command or option for one that there is not, as Python does from 3.14 on for commands."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        for flag in (text.partition("=")[0] for text in unknown if text.startswith("--")):
+            close = nearest(flag, self._option_string_actions)
+            self.error(f"unknown option {flag}{f'; did you mean {close}?' if close else ''}")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            close = nearest(str(value), known)
+            advice = f"did you mean {close!r}? known: " if close else "known: "
+            raise argparse.ArgumentError(action, f"unknown {value!r}; {advice}{', '.join(known)}")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        # Late: no other command needs it.
+        from importlib import metadata  # noqa: PLC0415
+
+        print(f"pytest-dlbench {metadata.version('pytest-dlbench')}")
+        parser.exit()
+
+
+    parser: argparse.ArgumentParser = _Parser(
         prog="dlbench",
         description=__doc__,
         epilog=MORE.strip("\n"),
@@ -93,6 +121,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
+    parser.add_argument("--version", action=_Version, nargs=0, help="Print the version of pytest-dlbench.")
         module.declare(commands)
     text = "Print the shell completion script of this command."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)

@@ -2,24 +2,25 @@
 
 import argparse
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from pytest_dlbench.cli.output import Commands, answer, command
-from pytest_dlbench.environments import FRAMEWORKS, Framework
+from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Absent, Places
-from pytest_dlbench.environments.specification import is_specification, specified
-from pytest_dlbench.errors import DlbenchError, OptionError, unknown_name
+from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.model import Model, Network, infer
+from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.reporting import listings
 from pytest_dlbench.zoo import MODELS
 
 WHERE = "dlbench models"
 MORE = """
-Without NAME: all models. With NAME: its layers. With --native: the model as the framework prints it.
+Without NAME: all models. With NAME (lenet is gatech-lenet): its layers. With --native: the model as the framework
+prints it.
 
 examples:
   dlbench models
-  dlbench models gatech-lenet
+  dlbench models lenet
   dlbench models gatech-lenet --native jax
   dlbench models --json | jq '.[] | select(.sources[] == "hkbu") | .name'
 
@@ -41,9 +42,7 @@ def _models(asked: argparse.Namespace) -> int:
         if asked.native:
             raise OptionError(f"{WHERE} --native: name a model, such as {WHERE} gatech-lenet --native {asked.native}")
         return _list(asked)
-    if asked.name not in MODELS:
-        raise OptionError(unknown_name("model", asked.name, WHERE, MODELS))
-    model = MODELS[asked.name]
+    model = cast("Model", KNOWN.find("model", asked.name, WHERE))
     return _native(asked, model) if asked.native else _layers(asked, infer(model))
 
 
@@ -85,18 +84,10 @@ def _native(asked: argparse.Namespace, model: Model) -> int:
     # Late: NumPy and psutil are slow to load, and only needed here.
     from pytest_dlbench.running.native_model import describe  # noqa: PLC0415
 
-    framework = _framework(asked.native)
+    framework = cast("Framework", KNOWN.find("framework", asked.native, f"{WHERE} --native"))
     place = Places().find(framework)
     if isinstance(place, Absent):
         raise DlbenchError(place.reason)
     shown = describe(framework, place, infer(model), model.recipe)
     answer(asked, {"model": model.name, "framework": framework.name, "description": shown}, [shown])
     return 0
-
-
-def _framework(name: str) -> Framework:
-    if is_specification(name):
-        return specified(name, FRAMEWORKS, f"{WHERE} --native")
-    if name not in FRAMEWORKS:
-        raise OptionError(unknown_name("framework", name, f"{WHERE} --native", FRAMEWORKS))
-    return FRAMEWORKS[name]

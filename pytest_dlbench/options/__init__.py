@@ -2,7 +2,7 @@
 
 from pytest_dlbench.options.declare import add_to_command, declare
 from pytest_dlbench.options.option import Option
-from pytest_dlbench.options.reading import Options, check_keys, read
+from pytest_dlbench.options.reading import Options, check_flags, check_keys, read
 from pytest_dlbench.options.table import OPTIONS
 
-__all__ = ["OPTIONS", "Option", "Options", "add_to_command", "check_keys", "declare", "read"]
+__all__ = ["OPTIONS", "Option", "Options", "add_to_command", "check_flags", "check_keys", "declare", "read"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_dlbench.errors import OptionError
+from pytest_dlbench.errors import OptionError, nearest, unknown_name
 from pytest_dlbench.judging import METRICS, Metrics, given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options.option import Option
@@ -81,7 +81,8 @@ def read(
 ) -> Options:
     """Read options from the command line, else from the ini file, else the default. Raises OptionError.
 
-    Both callables return the text of a key, or None. ``metrics`` are those that options may name. ``has_pairs`` says
+    Both callables return the value of a key, or None: the command line's is text, the ini file's what ``as_text``
+    takes. ``metrics`` are those that options may name. ``has_pairs`` says
     that the session runs in pairs even without --dlbench-ab.
     """
     values = {option.name: _value(option, command_line, ini, metrics) for option in OPTIONS}
@@ -101,12 +102,40 @@ def read(
 
 
 def check_keys(written: Iterable[str]) -> None:
-    """Refuse ini keys with hyphens, which pytest would ignore with a warning; OptionError names the right key."""
+    """Refuse keys that are none of ours, which pytest would ignore with a warning; OptionError names the nearest."""
     known = {option.key for option in OPTIONS}
-    for key in written:
+    for key in sorted(written):
+        if key in known or not key.startswith(("dlbench_", "dlbench-")):
+            continue
         right = key.replace("-", "_")
-        if right != key and right in known:
+        if right in known:
             raise OptionError(f"ini key {key}: ini keys are written with underscores: {right}")
+        raise OptionError(unknown_name("key", key, "ini file", known))
+
+
+def check_flags(unknown: Iterable[str]) -> None:
+    """Refuse options that look like ours; OptionError names the nearest, which pytest's own message does not."""
+    prefix = "--dlbench-"
+    known = [option.flag.removeprefix(prefix) for option in OPTIONS]
+    for typed in (text.partition("=")[0] for text in unknown):
+        if typed.startswith(prefix):
+            # All would be similar by the prefix.
+            close = nearest(typed.removeprefix(prefix), known)
+            advice = f"did you mean {prefix}{close}?" if close else "pytest --help lists them"
+            raise OptionError(f"unknown option {typed}; {advice}")
+
+
+def as_text(value: Any, where: str) -> str:
+    """The text of a value as TOML may have it: a list is what the option separates by commas. Raises OptionError."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list):
+        return ",".join(as_text(one, where) for one in value)
+    raise OptionError(f"{where}: expected text, a number, true or false, or a list of them, got {value!r}")
 
 
 def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: bool) -> None:
@@ -154,5 +183,6 @@ def _value(option: Option, command_line: Callable[[str], Any], ini: Callable[[st
         joined = ",".join(given) if option.repeats else given
         return option.read(joined, option.flag, metrics)
     if (written := ini(option.key)) is not None:
-        return option.read(written, f"ini key {option.key}", metrics)
+        where = f"ini key {option.key}"
+        return option.read(as_text(written, where), where, metrics)
     return option.read(option.default, option.flag, metrics)

@@ -1,7 +1,7 @@
 """The hooks of the process that runs tests, and the fixtures."""
 
-import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +44,28 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+# Around the others, so that a suite's conftest.py has added its own options.
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    yield
+    if any(text.startswith("--dlbench-") for text in args):
+        _, unknown = parser.parse_known_and_unknown_args(args, copy(early_config.option))
+        try:
+            options.check_flags(unknown)
+        except OptionError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
 def pytest_configure(config: pytest.Config) -> None:
     try:
         # Before the options, which may name metrics of hooks.
         registry = KNOWN.measuring(_flat(config.hook.pytest_dlbench_record(config=config)))
-        options.check_keys(_written_keys(config))
-        asked = options.read(config.getoption, config.getini, config.rootpath, metrics=registry.metrics)
+        written = _written(config)
+        # Another plugin may have keys that begin like ours.
+        options.check_keys(written.keys() - config._parser._inidict.keys())
+        asked = options.read(config.getoption, written.get, config.rootpath, metrics=registry.metrics)
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
@@ -65,12 +81,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", markers.LINE)
 
 
-def _written_keys(config: pytest.Config) -> Iterator[str]:
-    """Our keys in the ini file and in -o, including unknown ones, which getini does not return."""
-    text = config.inipath.read_text(encoding="utf-8") if config.inipath else ""
-    # At the start of a line: an indented line continues a value.
-    yield from re.findall(r'^"?(dlbench[-_][\w-]*)"?\s*[=:]', text, re.MULTILINE)
-    yield from (text.partition("=")[0].strip() for text in config.getoption("override_ini") or ())
+def _written(config: pytest.Config) -> dict[str, Any]:
+    """The keys of the ini file and of -o with their values, as TOML has them, also unknown ones.
+
+    pytest has no public way: getini refuses a list or a number where text was declared, and unknown keys.
+    """
+    # pytest 9 wraps the values, and has renamed the attribute.
+    found = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
+    values = {key: getattr(value, "value", value) for key, value in found.items()}
+    typed = (text.partition("=") for text in config.getoption("override_ini") or ())
+    return values | {key.strip(): value.strip() for key, _, value in typed}
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -22,6 +23,35 @@ from pytest_dlbench.cli.main import main
 def test_a_removed_command_names_its_replacement(removed, new, capsys):
     assert main(removed) == 2
     assert new in capsys.readouterr().err
+
+
+def message_of(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["modles"], "unknown 'modles'; did you mean 'models'? known: init, models, env, data, "),
+        (["env", "biuld"], "unknown 'biuld'; did you mean 'build'? known: "),
+        (["xyzzy"], "unknown 'xyzzy'; known: init, models, "),
+        (["models", "--jsno"], "dlbench models: error: unknown option --jsno; did you mean --json?"),
+        (["models", "--natvie=jax"], "unknown option --natvie; did you mean --native?"),
+        (["--verzion", "models"], "unknown option --verzion; did you mean --version?"),
+    ],
+)
+def test_an_unknown_command_or_option_is_answered_with_the_nearest(arguments, message, capsys):
+    assert message in message_of(arguments, capsys)
+
+
+def test_the_version_is_that_of_the_distribution(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"pytest-dlbench {version('pytest-dlbench')}\n"
 
 
 def test_the_command_runs_without_loading_pytest():

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from pytest_dlbench.cli import models as models_command
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.environments import FRAMEWORKS
 
@@ -20,6 +19,11 @@ def test_a_model_is_shown_layer_by_layer_with_the_total(capsys):
     assert " ".join(first[:-3]) == "conv1 Conv2D(filters=20, kernel=5, stride=1, padding='valid', bias=True, groups=1)"
     assert first[-3:] == ["20×24×24", "520", "288,000"]
     assert lines[-1].split() == ["total", "431,080", "2,293,000"]
+
+
+def test_the_source_of_a_model_may_be_omitted_as_in_options(capsys):
+    assert main(["models", "lenet"]) == 0
+    assert "431,080" in capsys.readouterr().out
 
 
 def test_an_unknown_model_is_reported_with_the_closest_match(capsys):
@@ -46,7 +50,7 @@ def test_a_native_model_of_an_unknown_name_is_reported_with_the_closest_match(ca
 
 def test_a_model_that_the_framework_cannot_build_is_an_error_with_the_reason(capsys, monkeypatch):
     broken = replace(FRAMEWORKS["pytorch"], builder="dlworker.frameworks.nobody_wrote_this")
-    monkeypatch.setitem(models_command.FRAMEWORKS, "pytorch", broken)
+    monkeypatch.setitem(FRAMEWORKS, "pytorch", broken)
     assert main(["models", "gatech-lenet", "--native", "pytorch"]) == 2
     assert "nobody_wrote_this" in capsys.readouterr().err
 

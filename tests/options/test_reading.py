@@ -103,6 +103,35 @@ def test_each_option_can_be_given_in_the_ini_file(name, text, value):
 
 
 @pytest.mark.parametrize(
+    ("name", "written", "value"),
+    [
+        ("frameworks", ["pytorch", "jax"], ("pytorch", "jax")),
+        ("frameworks", [], ()),
+        ("runs", 2, 2),
+        ("threads", [1, 2], (1, 2)),
+        ("target_accuracy", 0.97, 0.97),
+        ("compare", True, True),
+        ("compare", False, False),
+        ("allow", ["no_baseline", "inconclusive"], {CaseOutcome.NO_BASELINE, CaseOutcome.INCONCLUSIVE}),
+    ],
+)
+def test_the_ini_file_may_have_values_as_toml_has_them(name, written, value):
+    assert getattr(read(ini={name: written}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "message"),
+    [
+        ("runs", [1, 2], "ini key dlbench_runs: expected a whole number, 1 or more, got '1,2'"),
+        ("runs", 2.5, "ini key dlbench_runs: expected a whole number, 1 or more, got '2.5'"),
+        ("scale", {"quick": 1}, "ini key dlbench_scale: expected text, a number, true or false, or a list of them"),
+    ],
+)
+def test_a_value_of_toml_that_does_not_fit_is_refused(name, written, message):
+    assert message in error_of(ini={name: written})
+
+
+@pytest.mark.parametrize(
     ("name", "typed", "written", "value"),
     [
         ("runs", "7", "5", 7),

@@ -60,6 +60,28 @@ def test_an_ini_key_with_hyphens_is_refused_with_the_right_one(key):
         options.check_keys(["addopts", key])
 
 
+@pytest.mark.parametrize(
+    ("key", "nearest"), [("dlbench_runz", "dlbench_runs"), ("dlbench_max_run", "dlbench_max_runs")]
+)
+def test_an_unknown_ini_key_is_refused_with_the_nearest(key, nearest):
+    with pytest.raises(OptionError, match=f"unknown key '{key}'(.|\n)*did you mean '{nearest}'"):
+        options.check_keys([key])
+
+
+@pytest.mark.parametrize(
+    ("flag", "advice"),
+    [
+        ("--dlbench-framework=jax", "--dlbench-framework; did you mean --dlbench-frameworks?"),
+        ("--dlbench-dataset", "--dlbench-dataset; did you mean --dlbench-datasets?"),
+        ("--dlbench-zzz", "--dlbench-zzz; pytest --help lists them"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest(flag, advice):
+    with pytest.raises(OptionError) as caught:
+        options.check_flags(["--unlike-ours", flag])
+    assert str(caught.value) == f"unknown option {advice}"
+
+
 def test_ini_keys_of_other_plugins_may_have_hyphens():
     options.check_keys(["some-plugins-key", "dlbench_max_runs"])
 

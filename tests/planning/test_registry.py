@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.data import ANY_SHAPE, DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
-from pytest_dlbench.errors import OptionError
+from pytest_dlbench.errors import OptionError, nearest
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.zoo import MODELS
@@ -74,10 +74,24 @@ def test_the_error_for_an_unknown_name_lists_the_known_ones_in_order(axis, known
         ("model", "gatech-le-net", "gatech-lenet"),
         ("dataset", "digit28", "digits28"),
         ("device", "cuda-gpu", "gpu"),
+        # By what packages and imports are called: torch7 is spelled more like torch than pytorch is.
+        ("framework", "torch", "pytorch"),
+        ("framework", "Torch", "pytorch"),
+        ("framework", "tf", "tensorflow"),
+        ("framework", "keras", "keras-tensorflow"),
+        ("framework", "paddlepaddle", "paddle"),
+        ("dataset", "sklearn", "digits"),
+        ("device", "cuda", "gpu"),
     ],
 )
 def test_the_error_for_an_unknown_name_suggests_the_closest_match(axis, value, nearest):
     assert message_of(axis, value).endswith(f"\n  did you mean {nearest!r}?")
+
+
+@pytest.mark.parametrize("framework", [framework for framework in FRAMEWORKS.values() if framework.package], ids=str)
+def test_a_framework_is_suggested_for_the_name_of_its_package(framework):
+    meant = nearest(framework.package, FRAMEWORKS)
+    assert FRAMEWORKS[meant].package.removesuffix("-cpu") == framework.package.removesuffix("-cpu")
 
 
 def test_a_name_unlike_all_known_ones_has_no_closest_match():

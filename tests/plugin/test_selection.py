@@ -194,6 +194,69 @@ def test_an_ini_key_with_hyphens_is_a_usage_error_with_the_right_key(suite, name
     result.stderr.fnmatch_lines(["*ini key dlbench*max-runs: ini keys are written with underscores: dlbench_max_runs"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tool.pytest.ini_options]\ndlbench_frameworks = ["numpy"]\ndlbench_runs = 2\n',
+        pytest.param(
+            '[tool.pytest]\ndlbench_frameworks = ["numpy"]\ndlbench_runs = 2\n',
+            marks=pytest.mark.skipif(pytest.version_tuple < (9,), reason="older versions do not read [tool.pytest]"),
+        ),
+    ],
+    ids=["ini_options", "native"],
+)
+def test_lists_and_numbers_of_toml_set_options(matrix, text):
+    (matrix.path / "pyproject.toml").write_text(text)
+    result = matrix.run("-W", "error")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["case 2 of 2, run 2 of 2: training-numpy-two-layers-*"])
+    result.stdout.no_fnmatch_line("*training-other-*")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tool.pytest.ini_options]\ndlbench_frameworks = [["a"], {b = 1}]\n',
+        "[tool.pytest.ini_options]\ndlbench_runs = []\n",
+    ],
+)
+def test_a_value_of_toml_that_does_not_fit_is_a_usage_error(suite, text):
+    (suite.path / "pyproject.toml").write_text(text)
+    result = suite.run("--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*ini key dlbench_*: expected *"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+@pytest.mark.parametrize("arguments", [(), ("-o", "dlbench_runz=2")])
+def test_an_unknown_ini_key_is_a_usage_error_with_the_nearest(suite, arguments):
+    if not arguments:
+        (suite.path / "pytest.ini").write_text("[pytest]\ndlbench_runz = 2\n")
+    result = suite.run("--collect-only", *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*ini file: unknown key 'dlbench_runz'*", "*did you mean 'dlbench_runs'?*"])
+
+
+def test_a_key_of_another_plugin_may_begin_like_ours(suite):
+    text = "def pytest_addoption(parser):\n    parser.addini('dlbench_theirs', 'another plugin')\n"
+    (suite.path / "theirs.py").write_text(text)
+    (suite.path / "pytest.ini").write_text("[pytest]\ndlbench_theirs = 2\npythonpath = .\n")
+    assert suite.run("--collect-only", "-p", "theirs").ret == 0
+
+
+def test_an_unknown_option_is_a_usage_error_with_the_nearest(suite):
+    result = suite.run("--dlbench-framework=numpy")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*unknown option --dlbench-framework; did you mean --dlbench-frameworks?"])
+
+
+def test_an_option_that_a_conftest_adds_may_begin_like_ours(suite):
+    conftest = (suite.path / "conftest.py").read_text()
+    added = "\n\ndef pytest_addoption(parser):\n    parser.addoption('--dlbench-theirs')\n"
+    (suite.path / "conftest.py").write_text(conftest + added)
+    assert suite.run("--collect-only", "--dlbench-theirs=2").ret == 0
+
+
 def test_an_overriding_ini_key_with_hyphens_is_a_usage_error(suite):
     result = suite.run("--collect-only", "-o", "dlbench_max-runs=5")
     result.stderr.fnmatch_lines(["*ini keys are written with underscores: dlbench_max_runs"])
