@@ -1,14 +1,15 @@
-"""scikit-learn's digits: 1,797 real scans of handwritten digits, 8×8, without a download.
+"""1,797 real scans of handwritten digits, 8×8, without a download.
 
-Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI (1998), the test part, as shipped
-with scikit-learn. The split is fixed in ``digits_test_index.txt``: 360 test images, stratified by digit.
+Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository (1998),
+doi:10.24432/C50P49, CC BY 4.0; the test part. ``digits.csv.gz`` has a line for each image, 64 pixels from 0 to 16 and
+the digit, and is the file that scikit-learn has. The split is fixed in ``digits_test_index.txt``: 360 test images,
+stratified by digit.
 """
 
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_dlbench.data.dataset import Arrays, Dataset
-from pytest_dlbench.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,20 +20,18 @@ TEST_EXAMPLES = 360
 
 
 def _load() -> "tuple[NDArray[np.float32], NDArray[np.int64]]":
+    import gzip
+    from importlib import resources
+
     import numpy as np
 
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise DataError(
-            "the digits come with scikit-learn, which is not installed; pip install 'pytest-dlbench[bench]'"
-        ) from error
-    digits = load_digits()
-    return (digits.images[:, None] / 16).astype(np.float32), digits.target.astype(np.int64)
+    packed = resources.files("pytest_dlbench.data").joinpath("digits.csv.gz").read_bytes()
+    rows = np.loadtxt(gzip.decompress(packed).decode().splitlines(), delimiter=",")
+    return (rows[:, :-1].reshape(-1, 1, 8, 8) / 16).astype(np.float32), rows[:, -1].astype(np.int64)
 
 
 def held_out_index() -> "NDArray[np.int64]":
-    """The indices of the test images among scikit-learn's 1,797."""
+    """The indices of the test images among the 1,797."""
     from importlib import resources
 
     import numpy as np
