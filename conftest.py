@@ -1,12 +1,3 @@
-"""Which values this suite gives the axes: one file each under fixtures/."""
+"""For the whole repository: pytest wants this plugin, which tests/plugin uses, named here."""
 
-pytest_plugins = [
-    "fixtures.framework",
-    "fixtures.model",
-    "fixtures.dataset",
-    "fixtures.device",
-    "fixtures.recipe",
-    "fixtures.golden_losses",
-    # For tests/plugin; pytest wants it named here.
-    "pytester",
-]
+pytest_plugins = ["pytester"]

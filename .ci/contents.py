@@ -45,7 +45,7 @@ class Sweep:
 
 MODELS, ZOO = "pytest_dlbench/model/**/*.py", "pytest_dlbench/zoo/**/*.py"
 # The only network that a usual run certifies; the others are for CI_FULL=1.
-GOLDEN = "fixtures/golden/gatech-lenet-*.json"
+GOLDEN = "bench/fixtures/golden/gatech-lenet-*.json"
 
 SWEEPS: Mapping[str, Sweep] = {
     "layers": Sweep(tests=("tests/worker/test_builders_agree.py",)),
@@ -104,7 +104,7 @@ def folder_of(file: Path) -> str:
 
 
 def test_files(tests: Iterable[str]) -> list[Path]:
-    """Test files, their conftests, and all files in tests/, bench/ and fixtures/ that one of these imports or names."""
+    """Test files, their conftests, and all files in tests/ and bench/ that one of these imports or names."""
     found: set[Path] = set()
     todo = [ROOT / test for test in tests]
     while todo:
@@ -123,26 +123,32 @@ def _conftests(file: Path) -> list[Path]:
 
 @cache
 def _mentioned(file: Path) -> tuple[Path, ...]:
-    nodes = ast.walk(ast.parse(file.read_text()))
-    found = (_module(f"{prefix}{name}") for node in nodes for name in _names(node) for prefix in ("", f"{DOUBLES}."))
+    nodes, folder = ast.walk(ast.parse(file.read_text())), file.parent.relative_to(ROOT)
+    names = (name for node in nodes for name in _names(node, ".".join(folder.parts)))
+    found = (_module(f"{prefix}{name}") for name in names for prefix in ("", f"{DOUBLES}."))
     return tuple(path for path in found if path)
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    """Modules that a node may refer to: imports, and strings such as pytest_plugins and builders of doubles."""
+def _names(node: ast.AST, package: str) -> Iterator[str]:
+    """Modules that a node may refer to: imports, and strings such as pytest_plugins and builders of doubles.
+
+    ``package`` is that of the node's file, from which relative imports start.
+    """
     match node:
         case ast.Import(names=aliases):
             yield from (alias.name for alias in aliases)
-        case ast.ImportFrom(module=str(module), names=aliases):
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in aliases)
+        case ast.ImportFrom(module=module, names=aliases, level=level):
+            above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+            whole = ".".join([*above, *([module] if module else [])])
+            yield whole
+            yield from (f"{whole}.{alias.name}" for alias in aliases)
         case ast.Constant(value=str(text)):
             yield text
 
 
 def _module(name: str) -> Path | None:
     parts = name.split(".")
-    if parts[0] not in ("tests", "bench", "fixtures") or not all(part.isidentifier() for part in parts):
+    if parts[0] not in ("tests", "bench") or not all(part.isidentifier() for part in parts):
         return None
     file = ROOT.joinpath(*parts).with_suffix(".py")
     return file if file.is_file() else None

@@ -6,7 +6,8 @@ Certificates of those that do are stored in .dlbench/certificates/; the records 
 import pytest
 
 import pytest_dlbench as dlb
-from fixtures import golden_losses
+
+from .fixtures import golden_losses
 
 pytestmark = pytest.mark.equivalence
 

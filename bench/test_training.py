@@ -2,7 +2,7 @@
 
 import pytest
 
-from fixtures.model import USUAL
+from .fixtures.model import USUAL
 
 pytestmark = pytest.mark.training
 

@@ -88,7 +88,7 @@ def _golden(model: dlb.Model) -> str:
 def _known_golden() -> dict[str, list[str]]:
     """Data sets by model, from the names of the files: model-dataset.json; a model may be a prefix of another."""
     found: dict[str, list[str]] = {}
-    for path in sorted(PAGE.parents[2].glob("fixtures/golden/*.json")):
+    for path in sorted(PAGE.parents[2].glob("bench/fixtures/golden/*.json")):
         model = max((name for name in dlb.MODELS if path.stem.startswith(f"{name}-")), key=len)
         found.setdefault(model, []).append(path.stem.removeprefix(f"{model}-"))
     return found

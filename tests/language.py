@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCUMENTATION = ("docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 CODE = (
-    *("pytest_dlbench", "bench", "fixtures", "tests", ".ci"),
+    *("pytest_dlbench", "bench", "tests", ".ci"),
     *("conftest.py", "pyproject.toml", "tox.ini", "toxfile.py"),
 )
 SHARE = r"\d[\d.,]*(?:\s+(?:to|of|in|and)\s+\d[\d.,]*)?"

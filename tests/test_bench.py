@@ -1,4 +1,4 @@
-"""The suite in bench/: which of its models are collected."""
+"""The suite in bench/: which of its cases are collected, in which order."""
 
 import subprocess
 import sys
@@ -14,6 +14,70 @@ def collected(*arguments):
     out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     cases = [line.partition("[pytorch-")[2].partition("]")[0] for line in out.splitlines() if "[pytorch-" in line]
     return cases, next((line for line in out.splitlines() if line.startswith("models: ")), "")
+
+
+def node_ids(*arguments, suite=("bench",), folder=ROOT):
+    """What pytest collects in bench/."""
+    command = [sys.executable, "-m", "pytest", *suite, "--collect-only", "-q", "-p", "no:cacheprovider", *arguments]
+    out = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    return [line for line in out.splitlines() if "::" in line]
+
+
+def test_without_options_it_is_the_sixteen_cases_of_the_readme_and_speed_comes_first():
+    # Whatever is installed or built here, gcc for pytorch-compile included.
+    found = [line.partition("::")[2].removesuffix("-cpu]") for line in node_ids("--dlbench-devices=cpu")]
+    cells = {
+        f"{framework}-{cell}"
+        for framework in ("pytorch", "jax")
+        for cell in (
+            "gatech-lenet-digits28",
+            "tartu-mnist-cnn-digits28",
+            "tartu-cifar10-cnn-digits32",
+            "hkbu-fcn-r-digits28",
+        )
+    }
+    tests = [line.partition("[")[0] for line in found]
+    assert tests == ["test_training"] * 8 + ["test_trains_the_same_network"] * 8
+    assert {line.partition("[")[2] for line in found[:8]} == cells
+    assert {line.partition("[")[2] for line in found[8:]} == cells
+
+
+def test_elsewhere_the_suite_of_the_package_is_the_same(tmp_path):
+    here = node_ids("--dlbench-devices=cpu")
+    elsewhere = node_ids("--dlbench-devices=cpu", suite=("--pyargs", "pytest_dlbench.bench"), folder=tmp_path)
+    assert [line.partition("::")[2] for line in elsewhere] == [line.partition("::")[2] for line in here]
+    assert len(elsewhere) == 16
+
+
+def test_tests_of_others_in_the_session_are_left_as_they_are(tmp_path):
+    own = (
+        "import pytest\n@pytest.mark.equivalence\ndef test_own(): pass\n@pytest.mark.inference\ndef test_more(): pass\n"
+    )
+    (tmp_path / "test_own.py").write_text(own)
+    both = ("test_own.py", "--pyargs", "pytest_dlbench.bench")
+    found = node_ids("--dlbench-devices=cpu", suite=both, folder=tmp_path)
+    assert found[:2] == ["test_own.py::test_own", "test_own.py::test_more"]
+    assert len(found) == 18
+
+
+def test_other_frameworks_are_asked_for_by_name_by_pattern_or_all_together():
+    named = "\n".join(node_ids("--dlbench-frameworks=tensorflow1", "-k", "training and lenet"))
+    assert "test_training[tensorflow1-gatech-lenet-digits28-cpu]" in named
+    pattern = "\n".join(node_ids("--dlbench-frameworks=jax*,pytorch", "-k", "training and lenet"))
+    assert "[jax-" in pattern
+    assert "[pytorch-" in pattern
+    # Those that are not installed are skipped: at least these two are installed here.
+    installed = "\n".join(node_ids("--dlbench-frameworks=all", "-k", "training and lenet"))
+    assert "[jax-" in installed
+    assert "[pytorch-" in installed
+    assert "[torch7-" not in installed
+
+
+def test_a_node_id_finds_the_case_of_another_framework():
+    one = "bench/test_training.py::test_training[tensorflow-gatech-lenet-digits28-cpu]"
+    command = [sys.executable, "-m", "pytest", one, "--collect-only", "-q", "-p", "no:cacheprovider", "--dlbench-build"]
+    out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    assert [line for line in out.splitlines() if "::" in line] == [one]
 
 
 def test_four_models_are_the_default_whatever_is_selected():

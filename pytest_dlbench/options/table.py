@@ -128,7 +128,14 @@ OPTIONS = (
         metavar="SCALE",
         help="Length of one training: smoke (seconds per case), quick, or full (the recipe's own epochs or steps).",
     ),
-    Option(name="frameworks", parse=names, default="", metavar="NAMES", help="Train only these frameworks."),
+    Option(
+        name="frameworks",
+        parse=names,
+        default="",
+        metavar="NAMES",
+        help="Train these frameworks: names, patterns such as 'keras-*', or all (those that are installed); by default"
+        " those that the tests name.",
+    ),
     Option(
         name="models",
         parse=names,

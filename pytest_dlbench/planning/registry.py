@@ -24,6 +24,11 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
+def is_pattern(text: str) -> bool:
+    """Whether a text stands for several values; an environment's path may have any letters."""
+    return text == ALL or (bool(set(text) & set("*?[")) and not is_specification(text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
     """Values by axis and name, and metrics by name."""
@@ -46,20 +51,20 @@ class Registry:
             raise OptionError(unknown_name(axis, str(value), where, known))
         return known[value]
 
-    def models(self, pattern: str, where: str) -> Sequence[Value]:
-        """The models that match a name, a pattern such as ``hkbu-*``, or ``all``. Raises OptionError."""
-        known = self.values["model"]
-        if pattern not in (ALL, *known) and not set(pattern) & set("*?["):
-            return [self.find("model", pattern, where)]
-        found = [value for name, value in known.items() if pattern in (ALL, name) or fnmatchcase(name, pattern)]
+    def matching(self, axis: str, pattern: str, where: str) -> Sequence[Value]:
+        """The values that match a name, a pattern such as ``hkbu-*``, or ``all``. Raises OptionError."""
+        known = self.values[axis]
+        if not is_pattern(pattern):
+            return [self.find(axis, pattern, where)]
+        found = [value for name, value in known.items() if pattern == ALL or fnmatchcase(name, pattern)]
         if not found:
-            raise OptionError(unknown_name("model", pattern, where, known))
+            raise OptionError(unknown_name(axis, pattern, where, known))
         return found
 
-    def models_in(self, node_ids: Iterable[str]) -> Sequence[Value]:
-        """The models in the brackets of node ids, such as ``test_training[jax-gatech-lenet-digits28-cpu]``."""
+    def named_in(self, axis: str, node_ids: Iterable[str]) -> Sequence[Value]:
+        """The values in the brackets of node ids, such as ``test_training[jax-gatech-lenet-digits28-cpu]``."""
         texts = [f"-{node_id.partition('[')[2].rstrip(']')}-" for node_id in node_ids]
-        return [value for name, value in self.values["model"].items() if any(f"-{name}-" in text for text in texts)]
+        return [value for name, value in self.values[axis].items() if any(f"-{name}-" in text for text in texts)]
 
     def extended(self, axis: str, values: Iterable[Value]) -> "Registry":
         """A registry with more values; one with a known name replaces it."""

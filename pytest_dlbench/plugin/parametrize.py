@@ -16,7 +16,7 @@ from pytest_dlbench.model import Purpose
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.matrix import AXES, Value, cells
-from pytest_dlbench.planning.registry import Registry
+from pytest_dlbench.planning.registry import Registry, is_pattern
 from pytest_dlbench.planning.sides import Sides
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import SkippedCell
@@ -25,6 +25,8 @@ from pytest_dlbench.reporting import skips
 SKIPPED = pytest.StashKey[list[SkippedCell]]()
 
 OPTION_OF_AXIS = {"framework": "frameworks", "model": "models", "dataset": "datasets", "device": "devices"}
+# Axes of which a suite may train a few by default, and has many more.
+BY_PATTERN = ("framework", "model")
 FIXED_MARKS = {
     "training": "trains a model",
     "equivalence": "checks that frameworks train the same network",
@@ -86,7 +88,9 @@ def parametrize(
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
     if sides and "framework" in values:
         values["framework"] = [pair.new for pair in sides]
-    absent = {} if asked.frameworks or sides else _absent(values.get("framework", ()), asked)
+    named = {registry.find("framework", name, "").name for name in asked.frameworks if not is_pattern(name)}
+    unnamed = [framework for framework in values.get("framework", ()) if framework.name not in named]
+    absent = {} if sides else _absent(unnamed, asked)
     if not asked.datasets:
         datasets = [data for data in values.get("dataset", ()) if isinstance(data, Dataset)]
         absent |= {data.name: reason for data in datasets if (reason := missing(data))}
@@ -167,7 +171,8 @@ def _values(metafunc: pytest.Metafunc, axis: str, registry: Registry, asked: Opt
     if definitions and definitions[-1].params is not None:
         where = f"fixture {axis!r} in {definitions[-1].baseid or 'conftest.py'}"
         own = [registry.find(axis, _plain(given), where) for given in definitions[-1].params]
-        return _named_once(axis, [*own, *(registry.models_in(_node_ids(metafunc.config)) if axis == "model" else ())])
+        asked_for = registry.named_in(axis, _node_ids(metafunc.config)) if axis in BY_PATTERN else ()
+        return _named_once(axis, [*own, *asked_for])
     return [value for value in registry.values[axis].values() if not isinstance(value, Device) or value.is_available]
 
 
@@ -175,13 +180,13 @@ def _chosen(axis: str, registry: Registry, asked: Options) -> list[Value]:
     """The values on the command line; raises OptionError for unknown names."""
     option = OPTION_OF_AXIS[axis]
     names, where = getattr(asked, option), f"--dlbench-{option}"
-    if axis == "model":
-        return [value for name in names for value in registry.models(name, where)]
+    if axis in BY_PATTERN:
+        return [value for name in names for value in registry.matching(axis, name, where)]
     return [registry.find(axis, name, where) for name in names]
 
 
 def _node_ids(config: pytest.Config) -> Sequence[str]:
-    """Node IDs, if only those select tests: their models are added to the fixture's, so that the cases are found.
+    """Node IDs, if only those select tests: what they name is added to the fixtures' values, so that cases are found.
 
     With --lf these are the failed cases, which then run again without the options of that session.
     """

@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from fixtures.golden_losses import DEEP, PAIRS, STEPS, path, read
+from bench.fixtures.golden_losses import DEEP, PAIRS, STEPS, path, read
 
 # Synthetic data are too noisy for ten steps, and the learning rates of deep networks too small:
 # tests/worker/test_zoo_learns.py trains those that are not slow at another rate.

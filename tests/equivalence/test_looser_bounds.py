@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.fixtures import golden_losses, make_golden
 from bench.test_equivalence import LOOSER
-from fixtures import golden_losses, make_golden
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place

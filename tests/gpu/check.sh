@@ -20,7 +20,7 @@ python -m pytest tests/gpu/real_gpu.py tests/gpu/test_seen.py tests/sampling/tes
     tests/sampling/test_gpu.py tests/sampling/test_observer.py tests/running/test_devices.py \
     -p no:cacheprovider -q 2>&1 | tee "$results/tests.txt" || status=1
 DLBENCH_TIMEOUT=600
-python -m pytest bench -m "training and gpu" --dlbench-scale smoke --dlbench-runs 1 --dlbench-timeout "$DLBENCH_TIMEOUT" \
+python -m pytest bench -m "training and gpu" --dlbench-frameworks all --dlbench-scale smoke --dlbench-runs 1 --dlbench-timeout "$DLBENCH_TIMEOUT" \
     --dlbench-journals "$results/journal" -p no:cacheprovider 2>&1 | tee "$results/bench.txt" || status=1
 
 {
