@@ -17,6 +17,7 @@ from pytest_dlbench.planning import lock_diff
 from pytest_dlbench.planning.lock_diff import Bump, Change
 from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.records import codec
+from pytest_dlbench.storing.files import create_ignored
 
 WHERE = "dlbench bump"
 MORE = """
@@ -96,6 +97,7 @@ def _sides(asked: argparse.Namespace, old: Lock, new: Lock) -> tuple[Path, Path]
 def _write(sides: tuple[Path, Path], old: Lock, new: Lock) -> None:
     for path, lock in zip(sides, (old, new), strict=True):
         if not path.is_file():
+            create_ignored(JOURNALS)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(lock.as_requirements())
 

@@ -1,4 +1,4 @@
-"""The ``dlbench`` command: show models and recorded runs, judge them, and manage environments, data and baselines."""
+"""The ``dlbench`` command: start a suite, show and judge recorded runs, manage environments, data and baselines."""
 
 import argparse
 import sys
@@ -18,6 +18,7 @@ from pytest_dlbench.cli import (
     environments,
     export,
     history,
+    init,
     models,
     published,
     report,
@@ -29,6 +30,7 @@ from pytest_dlbench.reporting import explain
 
 # Each module has declare(commands). In the order of the help.
 COMMANDS = (
+    init,
     models,
     environments,
     data,
@@ -84,8 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands with their arguments."""
 class _Parser(argparse.ArgumentParser):
     """Names the nearest command or option for one that there is not, as Python does from 3.14 on for commands."""
 
@@ -113,15 +113,17 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def parser() -> argparse.ArgumentParser:
+    """All commands with their arguments."""
     parser: argparse.ArgumentParser = _Parser(
         prog="dlbench",
         description=__doc__,
         epilog=MORE.strip("\n"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="Print the version of pytest-dlbench.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
-    parser.add_argument("--version", action=_Version, nargs=0, help="Print the version of pytest-dlbench.")
         module.declare(commands)
     text = "Print the shell completion script of this command."
     completion = plain_command(commands, "completion", help_text=text, more=COMPLETION)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Case, Certificate, codec
-from pytest_dlbench.storing.files import write_whole
+from pytest_dlbench.storing.files import create_ignored, write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,8 @@ class CertificateStore:
     def write(self, certificate: Certificate) -> Path:
         """Replace the certificate of its framework, model, data set and device."""
         path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
+        # Next to the journals, whose folder is created by whichever comes first.
+        create_ignored(self.folder.parent)
         write_whole(path, codec.encode_file(certificate))
         return path
 

@@ -5,6 +5,15 @@ import tempfile
 from pathlib import Path
 
 
+def create_ignored(folder: Path) -> None:
+    """Create a folder that git ignores; one that exists is left as it is, because somebody may want it in git."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return
+    (folder / ".gitignore").write_text("# Written by pytest-dlbench: what it measures here is for this machine.\n*\n")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file atomically: readers, even after a crash, see either the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run, codec
+from pytest_dlbench.storing.files import create_ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Append one line, which is on disk when this returns."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        create_ignored(self.path.parent)
         is_new = not self.path.exists()
         with self.path.open("ab+") as file:
             # Serialises entries if other processes write to this file.

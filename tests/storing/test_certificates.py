@@ -38,6 +38,11 @@ def store(tmp_path):
     return CertificateStore(folder=tmp_path)
 
 
+def test_git_ignores_the_folder_of_the_session_if_certificates_come_first(tmp_path):
+    CertificateStore(folder=tmp_path / ".dlbench" / "certificates").write(CERTIFICATE)
+    assert (tmp_path / ".dlbench" / ".gitignore").read_text().splitlines()[-1] == "*"
+
+
 def test_a_certificate_is_found_for_its_own_network(store):
     store.write(CERTIFICATE)
     assert store.find(records.case(), "5d806ee3711cedb8") == CERTIFICATE

@@ -279,3 +279,16 @@ def test_two_processes_writing_to_one_journal_do_not_interleave_lines(tmp_path, 
     assert not damages(path)
     for name in "ab":
         assert [read.run.seed for read in kept(path) if read.run.message[0] == name] == list(range(1, 31))
+
+
+# What git sees
+
+
+def test_git_ignores_a_folder_that_is_created(journal):
+    journal.append(entry())
+    assert (journal.path.parent / ".gitignore").read_text().splitlines()[-1] == "*"
+
+
+def test_a_folder_that_exists_is_not_hidden_from_git(tmp_path):
+    Journal(tmp_path).append(entry())
+    assert not (tmp_path / ".gitignore").exists()

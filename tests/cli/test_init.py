@@ -1,0 +1,111 @@
+"""``dlbench init``, as a user calls it, and what it writes."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pytest_dlbench.cli.main import main
+from pytest_dlbench.options import OPTIONS
+
+SUITE = {"bench/conftest.py", "bench/test_training.py", ".dlbench/.gitignore"}
+WORKFLOWS = {
+    "--github": {".github/workflows/benchmarks.yml"},
+    "--gitlab": {".gitlab/benchmarks.yml", ".gitlab-ci.yml"},
+}
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    return tmp_path
+
+
+def written(repository):
+    names = (path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file())
+    return {name for name in names if not name.startswith(".git/")}
+
+
+def commands(service):
+    """What the generated workflow gives the shell, a command each."""
+    if service == "--github":
+        job = yaml.safe_load(Path(".github/workflows/benchmarks.yml").read_text())["jobs"]["train"]
+        scripts = [step["run"] for step in job["steps"] if "run" in step]
+    else:
+        scripts = yaml.safe_load(Path(".gitlab/benchmarks.yml").read_text())["benchmarks"]["script"]
+    return [line for script in scripts for line in script.splitlines()]
+
+
+def test_a_suite_is_written_and_listed(repository, capsys):
+    assert main(["init"]) == 0
+    assert written(repository) == SUITE
+    out = capsys.readouterr().out
+    assert all(f"written: {name}\n" in out for name in SUITE)
+
+
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_a_workflow_is_written_for_the_service_that_is_named(repository, service):
+    assert main(["init", service]) == 0
+    assert written(repository) == SUITE | WORKFLOWS[service]
+
+
+def test_git_ignores_the_journals_and_nothing_else(repository):
+    main(["init", "--github"])
+    Path(".dlbench/session.jsonl").touch()
+    seen = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard"], capture_output=True, text=True, check=True
+    )
+    assert set(seen.stdout.split()) == (SUITE | WORKFLOWS["--github"]) - {".dlbench/.gitignore"}
+
+
+def test_a_file_that_exists_is_kept_and_named(repository, capsys):
+    Path("bench").mkdir()
+    Path("bench/conftest.py").write_text("# mine\n")
+    assert main(["init"]) == 1
+    assert Path("bench/conftest.py").read_text() == "# mine\n"
+    assert "kept, because it exists: bench/conftest.py; --overwrite replaces it" in capsys.readouterr().out
+    assert Path("bench/test_training.py").exists()
+
+
+def test_a_file_that_exists_is_replaced_when_that_is_asked_for(repository):
+    main(["init"])
+    Path("bench/conftest.py").write_text("# mine\n")
+    assert main(["init", "--overwrite"]) == 0
+    assert "def framework" in Path("bench/conftest.py").read_text()
+
+
+def test_an_existing_gitlab_file_is_kept_with_what_to_add(repository, capsys):
+    Path(".gitlab-ci.yml").write_text("stages: [test]\n")
+    assert main(["init", "--gitlab"]) == 1
+    assert Path(".gitlab-ci.yml").read_text() == "stages: [test]\n"
+    assert "add to .gitlab-ci.yml: include: [{local: .gitlab/benchmarks.yml}]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_the_commands_of_the_workflow_pass_on_the_suite(repository, service):
+    main(["init", service])
+    # Installing is tried by CI, from the built package. One of the two services is enough to train.
+    run = [line for line in commands(service) if not line.startswith("pip install ")]
+    assert [line.split()[0] for line in run] == ["pytest"]
+    given = ["--collect-only", "-q"] if service == "--gitlab" else ["--dlbench-scale=smoke"]
+    environment = {**os.environ, "PYTEST_ADDOPTS": shlex.join(given), "TMPDIR": str(repository)}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        environment.pop(name, None)
+    done = subprocess.run(["bash", "-ec", *run], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_training[pytorch-gatech-lenet-digits28-cpu]" in done.stdout or "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_every_option_in_a_workflow_is_one_of_ours(repository, service):
+    main(["init", service])
+    named = set(re.findall(r"--dlbench-[a-z-]+", "\n".join(commands(service))))
+    assert named <= {option.flag for option in OPTIONS}
+    assert "--dlbench-compare" in named
