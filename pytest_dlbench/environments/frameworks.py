@@ -5,6 +5,11 @@ from pathlib import Path
 
 from pytest_dlbench.environments.environment import Environment
 
+# A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
+PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
+# Ends the name of the candidate of an A/A test, which would otherwise be that of its baseline.
+AGAIN = "@A-A"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
@@ -36,4 +41,24 @@ class Framework:
     def marks(self) -> tuple[str, ...]:
         """The pytest marks of this framework's cells."""
         # pytorch==2.12.0 is selected as pytorch: versions are not marks.
-        return self.more_marks if self.is_explicit else (self.name, *self.more_marks)
+        return self.more_marks if self.is_explicit else (self.plain_name, *self.more_marks)
+
+    @property
+    def takes_processor_as_gpu(self) -> bool:
+        """Whether its cases on a GPU may run on an OpenCL driver of the processor, as a test may ask for."""
+        return PROCESSOR_AS_GPU in dict(self.variables)
+
+    @property
+    def specification(self) -> str:
+        """The name as it was given, without the mark of an A/A test."""
+        return self.name.removesuffix(AGAIN)
+
+    @property
+    def plain_name(self) -> str:
+        """The name without a version, a requirements file or a Python."""
+        return self.name.partition("==")[0].partition("@")[0]
+
+
+def is_one_framework(one: Framework, other: Framework) -> bool:
+    """Whether two differ in nothing but their environments."""
+    return (one.plain_name, one.builder, one.variables) == (other.plain_name, other.builder, other.variables)

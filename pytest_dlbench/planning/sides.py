@@ -1,7 +1,7 @@
 """Which frameworks are compared with each other: ``--dlbench-ab OLD,NEW``."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.frameworks import AGAIN
 from pytest_dlbench.environments.specification import requirements
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning.registry import Registry
@@ -27,6 +28,7 @@ class Sides:
 def sides_of(asked: Sequence[str], frameworks: Sequence[str], registry: Registry) -> tuple[Sides, ...]:
     """The sides that ``--dlbench-ab`` names: as in ``--dlbench-frameworks``, or as requirements files.
 
+    The same name twice is an A/A test.
     Two requirements files select every framework that both pin, but variants such as pytorch-compile only if
     ``frameworks`` names them. Raises OptionError.
     """
@@ -39,9 +41,8 @@ def sides_of(asked: Sequence[str], frameworks: Sequence[str], registry: Registry
         raise OptionError(f"{WHERE} already names the frameworks: omit --dlbench-frameworks")
     old, new = (cast("Framework", registry.find("framework", text, WHERE)) for text in asked)
     if old.name == new.name:
-        raise OptionError(
-            f"{WHERE}: both sides are {old.name!r}; expected two, such as pytorch==2.12.0,pytorch==2.13.0"
-        )
+        # The cases of both sides are in one journal, so they need names of their own.
+        new = replace(new, name=f"{new.name}{AGAIN}")
     return (Sides(old=old, new=new),)
 
 
