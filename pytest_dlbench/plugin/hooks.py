@@ -15,7 +15,7 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sides import Sides, sides_of
-from pytest_dlbench.plugin import markers, parametrize
+from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
@@ -54,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
+    _exit_if(gpus.missing(asked, registry))
     config.stash[REGISTRY] = registry
     config.stash[parametrize.SKIPPED] = []
     config.stash[OPTIONS] = asked
@@ -70,6 +71,12 @@ def _written_keys(config: pytest.Config) -> Iterator[str]:
     # At the start of a line: an indented line continues a value.
     yield from re.findall(r'^"?(dlbench[-_][\w-]*)"?\s*[=:]', text, re.MULTILINE)
     yield from (text.partition("=")[0].strip() for text in config.getoption("override_ini") or ())
+
+
+def _exit_if(problem: str) -> None:
+    """End the session as one that collected no test, if there is a reason to."""
+    if problem:
+        pytest.exit(problem, returncode=pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
@@ -138,6 +145,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
+    if not config.stash[OPTIONS].plan:
+        _exit_if(gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
