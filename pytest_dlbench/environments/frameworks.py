@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.programs import Program
 
 # A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
 PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
@@ -29,6 +30,8 @@ class Framework:
     environments: tuple[Environment, ...] = ()
     package: str = ""
     variables: tuple[tuple[str, str], ...] = ()
+    more_programs: tuple[Program, ...] = ()
+    """Programs of the system that it needs in addition to those of its environment."""
     folders: tuple[Path, ...] = ()
     more_marks: tuple[str, ...] = ()
     python: Path | None = None
@@ -42,6 +45,12 @@ class Framework:
         """The pytest marks of this framework's cells."""
         # pytorch==2.12.0 is selected as pytorch: versions are not marks.
         return self.more_marks if self.is_explicit else (self.plain_name, *self.more_marks)
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The programs of the system that it needs."""
+        of_environment = self.environments[0].programs if self.environments else ()
+        return tuple(dict.fromkeys((*of_environment, *self.more_programs)))
 
     @property
     def takes_processor_as_gpu(self) -> bool:

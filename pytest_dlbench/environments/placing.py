@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from pytest_dlbench.environments.building import BuildProgress, Built, EnvironmentStore
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.programs import lacking
 from pytest_dlbench.environments.requested import OR
 from pytest_dlbench.errors import EnvironmentBuildError, EnvironmentMissingError
 
@@ -41,6 +42,7 @@ class Lack(StrEnum):
 
     NOT_BUILT = "not built"
     NO_PYTHON = "no Python"
+    NO_PROGRAM = "no program"
     BROKEN = "broken"
     UNSUPPORTED = "unsupported"
     NO_DATA = "no data"
@@ -64,6 +66,8 @@ class Places:
 
     def find(self, framework: Framework) -> Place | Absent:
         """The place of a framework; builds an environment only if ``progress`` is given."""
+        if problem := lacking(framework.name, framework.programs):
+            return Absent(lack=Lack.NO_PROGRAM, reason=problem)
         if ready := self.ready(framework):
             return ready
         if framework.unsupported:
