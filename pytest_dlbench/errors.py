@@ -41,7 +41,7 @@ class DataMissingError(DataError):
 
 
 class EnvironmentMissingError(DlbenchError):
-    """A framework's environment is not available: not built, or there is no Python to build it with."""
+    """A framework's environment is not available: not built, or a Python or a program for it is missing."""
 
 
 class EnvironmentBuildError(DlbenchError):

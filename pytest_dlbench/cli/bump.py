@@ -4,6 +4,8 @@ import argparse
 import hashlib
 import os
 import shlex
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,11 +22,14 @@ from pytest_dlbench.records import codec
 from pytest_dlbench.storing.files import create_ignored
 
 WHERE = "dlbench bump"
+NOT_ALL_TESTED = 3
 MORE = """
 OLD and NEW are two states of a lock file: requirements.txt as pip-compile or uv write it, pylock.toml, uv.lock or
 poetry.lock. The differences are listed, and pytest runs both states in pairs (--dlbench-ab) for the frameworks that
 depend on a changed package, also indirectly: NumPy, CUDA's libraries, jaxlib. If a file does not say which
-package needs which (requirements without "# via"), every change is assumed to affect every framework in it.
+package needs which (requirements without "# via"), every change is assumed to affect every framework in it. Every pin
+is compared: versions, addresses, extras, ranges, markers. A framework is run if both files pin it in a version that its
+builder serves; changes of others are listed as NOT TESTED, with the reason.
 
 Environments are built as needed, from the pinned versions and with pip's own settings; hashes are not checked.
 Variants such as pytorch-compile run only if --frameworks names them.
@@ -36,7 +41,8 @@ examples:
 
 exit status: 0 nothing changed that a framework depends on, or all tests passed; 1 a test failed: a case
 regressed, did not finish, or was inconclusive (--dlbench-compare); 2 usage error, a file that is not a lock file, or
-Ctrl-C; otherwise pytest's own (4 usage error of pytest, 5 no test was collected)
+Ctrl-C; 3 a change that a framework depends on was not tested (listed with the reason), and no test failed; otherwise
+pytest's own (4 usage error of pytest, 5 no test was collected)
 """
 
 
@@ -66,12 +72,25 @@ def _bump(asked: argparse.Namespace) -> int:
     # With --json nothing but the document may be printed.
     is_plan = asked.plan or asked.json
     answer(asked, {**codec.builtins(_as_json(found)), "command": tests}, _lines(found, tests, is_plan=is_plan))
+    status = 0
     if tests and not is_plan:
         _write(sides, old, new)
         sys.stdout.flush()
-        # pytest replaces this process, so Ctrl-C and the exit status are its own.
-        os.execv(tests[0], tests)
-    return 0
+        if not found.not_tested:
+            # pytest replaces this process, so Ctrl-C and the exit status are its own.
+            os.execv(tests[0], tests)
+        status = _run(tests)
+    return status or (NOT_ALL_TESTED if found.not_tested else 0)
+
+
+def _run(tests: Sequence[str]) -> int:
+    """Run pytest, which gets this process's signals, and return its exit status."""
+    with subprocess.Popen(tests) as process:
+        # Ctrl-C reaches both processes, and pytest ends by itself.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+        status = process.wait()
+    return status if status >= 0 else 128 - status
 
 
 def _lock(path: Path) -> Lock:
@@ -120,6 +139,7 @@ def _as_json(found: Bump) -> dict[str, object]:
         "changes": found.changes,
         "frameworks": {each.framework.name: [one.name for one in each.changes] for each in found.affected},
         "passed_over": found.unaffected,
+        "not_tested": {each.change.name: each.reasons for each in found.not_tested},
         "tells_needs": found.lists_dependencies,
     }
 
@@ -135,8 +155,11 @@ def _lines(found: Bump, tests: Sequence[str], *, is_plan: bool) -> Iterator[str]
     for each in found.affected:
         yield f"{each.framework.name}: affected by {', '.join(one.name for one in each.changes)}"
     yield from (f"{name}: not affected, skipped" for name in found.unaffected)
+    for missed in found.not_tested:
+        yield f"NOT TESTED: {_line(missed.change)}"
+        yield from (f"  {name}: {reason}" for name, reason in missed.reasons.items())
     if not tests:
-        yield "no framework that both files pin is affected: nothing to run"
+        yield "nothing is run" if found.not_tested else "no framework depends on what changed: nothing to run"
         return
     yield f"{'to run it' if is_plan else 'running'}: pytest {shlex.join(tests[3:])}"
 

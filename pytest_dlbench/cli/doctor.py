@@ -1,14 +1,17 @@
-"""``dlbench doctor``: report what makes measurements on this machine noisy."""
+"""``dlbench doctor``: report what makes measurements on this machine noisy, and which programs frameworks lack."""
 
 import argparse
+from collections.abc import Iterator
 from typing import NoReturn
 
 from pytest_dlbench.cli.output import Commands, answer, command
+from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.programs import Program
 from pytest_dlbench.records.codec import builtins
 
 MORE = """
 examples:
-  dlbench doctor          each cause of noise on this machine, and what to do about it
+  dlbench doctor          each cause of noise, each missing program, and what to do about it
   dlbench doctor --json
 
 exit status: 0 reported, 2 usage error
@@ -27,7 +30,7 @@ class _Moved(argparse.Action):
 
 def declare(commands: Commands) -> None:
     """Add ``doctor``."""
-    text = "Report what makes measurements on this machine noisy."
+    text = "Report what makes measurements on this machine noisy, and which programs frameworks lack."
     parser = command(commands, "doctor", help_text=text, more=MORE)
     parser.add_argument("--observer", nargs=0, action=_Moved, help=argparse.SUPPRESS)
     parser.set_defaults(run=_doctor)
@@ -35,12 +38,22 @@ def declare(commands: Commands) -> None:
 
 def _doctor(asked: argparse.Namespace) -> int:
     # Late: psutil is slow to load.
-    from pytest_dlbench.sampling.noise import findings  # noqa: PLC0415
+    from pytest_dlbench.sampling.noise import Finding, findings  # noqa: PLC0415
 
-    found = findings()
+    missing = [(name, program.lacking) for name, program in _missing()]
+    programs = [
+        Finding(topic=f"{name} cannot run", state="a program is missing", advice=text) for name, text in missing
+    ]
+    found = [*findings(), *programs]
     lines = [line for finding in found for line in _lines(finding.topic, finding.state, finding.advice)]
     answer(asked, [builtins(finding) for finding in found], lines)
     return 0
+
+
+def _missing() -> Iterator[tuple[str, Program]]:
+    """Each framework with each program that it needs and this machine does not have."""
+    for framework in FRAMEWORKS.values():
+        yield from ((framework.name, program) for program in framework.programs if not program.is_there)
 
 
 def _lines(topic: str, state: str, advice: str) -> list[str]:

@@ -58,7 +58,7 @@ exit status of every command:
   0    done, and everything read is intact; compare: nothing is worse
   1    something is damaged, refused or missing (named; the rest is done); compare, bump: something is worse
   2    usage error: no such command, option, name or file
-  3    compare, bisect: nothing is known to be worse, but some comparisons were undecided
+  3    compare, bisect: nothing is known to be worse, but some comparisons were undecided; bump: some were not made
 "dlbench COMMAND --help" explains them for each command, with examples. --json prints one JSON document.
 """
 COMPLETION = """

@@ -20,7 +20,8 @@ from pytest_dlbench.environments import installing, interpreters
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.interpreters import Interpreter
 from pytest_dlbench.environments.mpi_stub import build_mpi_stub
-from pytest_dlbench.errors import DlbenchError, EnvironmentBuildError
+from pytest_dlbench.environments.programs import lacking
+from pytest_dlbench.errors import DlbenchError, EnvironmentBuildError, EnvironmentMissingError
 
 COMMAND_SECONDS = 1800
 LOG_LINES = 20
@@ -96,10 +97,13 @@ class EnvironmentStore:
     def build(self, environment: Environment, progress: BuildProgress) -> Built:
         """The environment, built if needed. Safe to call from several processes at once.
 
-        Raises EnvironmentMissingError if there is no Python for it, EnvironmentBuildError with the end of the log.
+        Raises EnvironmentMissingError if there is no Python for it or a program is missing, EnvironmentBuildError with
+        the end of the log.
         """
         if built := self.find(environment):
             return built
+        if problem := lacking(f"environment {environment.name!r}", environment.programs):
+            raise EnvironmentMissingError(problem)
         interpreter = self.interpreter(environment)
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / environment.folder_name

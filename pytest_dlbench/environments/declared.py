@@ -1,6 +1,7 @@
 """The environments that frameworks are trained in: pins that were tested together, one environment per stack."""
 
 from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.programs import CC, CLANG, CXX, NM
 
 # Pinned exactly: any looser requirement installs a build with gigabytes of CUDA on a machine without a GPU.
 _TORCH = "torch==2.13.0"
@@ -46,7 +47,7 @@ TINYGRAD = Environment(
     requirements=("tinygrad==0.14.0", _NUMPY),
     # Without it, tinygrad compiles in separate processes, each for only 16 kernels: starting them takes longer.
     variables=(("CACHEDB", "{caches}/tinygrad.db"), ("PARALLEL", "0")),
-    notes="Compiles with clang, which must be on PATH (Debian: clang).",
+    programs=(CLANG,),
 )
 MLX = Environment(
     name="mlx",
@@ -90,6 +91,7 @@ THEANO = Environment(
         "setuptools==65.7.0",
     ),
     build_constraints=("setuptools==65.7.0",),
+    programs=(CXX,),
     notes="Lasagne imports pkg_resources, which is part of setuptools.",
 )
 THEANO_PYMC = Environment(
@@ -97,11 +99,13 @@ THEANO_PYMC = Environment(
     python="3.10",
     requirements=("theano-pymc==1.1.2", "numpy==1.22.4", "scipy==1.7.3", "setuptools==65.7.0"),
     build_constraints=("setuptools==65.7.0",),
+    programs=(CXX,),
 )
 CNTK = Environment(
     name="cntk",
     python="3.6",
     requirements=("cntk==2.7.post2", "keras==2.2.4", "h5py==2.10.0", "numpy==1.19.5", "scipy==1.5.4"),
     steps=("mpi_stub",),
+    programs=(CC, NM),
     notes="CNTK links against Open MPI 1.10, which no current system has; a single-process stub replaces it.",
 )

@@ -1,10 +1,31 @@
 """The devices that frameworks compute on."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 # Created by the kernel drivers of NVIDIA and AMD.
 GPU_FILES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
+# GPUs of other vendors, and those of Windows: some frameworks compute on them, but not enough do by default.
+OTHER_FILES = ("dri/renderD*", "dxg")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[str, ...] | None:
+    """The indices and UUIDs in CUDA_VISIBLE_DEVICES; None if it is not set, so that all GPUs may be used.
+
+    As in CUDA, the list ends at the first entry that is not a GPU: "", "-1" and "NoDevFiles" hide all of them.
+    """
+    if VISIBLE not in variables:
+        return None
+    names = [name.strip() for name in variables[VISIBLE].split(",")]
+    end = next((place for place, name in enumerate(names) if not _may_be_gpu(name)), len(names))
+    return tuple(dict.fromkeys(names[:end]))
+
+
+def _may_be_gpu(name: str) -> bool:
+    return name.isdigit() or name.startswith(("GPU-", "MIG-"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +41,19 @@ class Device:
 
     @property
     def is_available(self) -> bool:
-        """Whether this machine has the device; decided without querying or loading a driver."""
-        return self.name == "cpu" or any(file.exists() for file in GPU_FILES)
+        """Whether this session may use such a device; decided without querying or loading a driver."""
+        return self.name == "cpu" or (not self.is_hidden and any(file.exists() for file in GPU_FILES))
+
+    @property
+    def may_exist(self) -> bool:
+        """Whether a framework might find such a device, of any vendor, if somebody asks for it."""
+        others = (found for pattern in OTHER_FILES for found in Path("/dev").glob(pattern))
+        return self.is_available or (not self.is_hidden and any(others))
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether CUDA_VISIBLE_DEVICES hides all such devices from this session."""
+        return self.name != "cpu" and visible_gpus() == ()
 
 
 DEVICES: dict[str, Device] = {device.name: device for device in (Device(name="cpu"), Device(name="gpu"))}

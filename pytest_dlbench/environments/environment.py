@@ -5,6 +5,8 @@ import json
 import platform
 from dataclasses import dataclass
 
+from pytest_dlbench.environments.programs import Program
+
 # Incremented when the build process changes, so that environments built before are not reused.
 LAYOUT = 1
 
@@ -16,7 +18,7 @@ class Environment:
     ``python`` is a minor version such as "3.11". ``requirements`` use pip's own notation, or are one path of a
     requirements file (``requirements_file``). ``build_constraints`` pin what source distributions are built with.
     ``steps`` are names in ``building.STEPS``, run after the installation. ``since`` is the oldest version of the
-    framework that can replace the pinned one.
+    framework that can replace the pinned one. ``programs`` are those of the system that building or running needs.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Environment:
     variables: tuple[tuple[str, str], ...] = ()
     steps: tuple[str, ...] = ()
     since: str = "0"
+    programs: tuple[Program, ...] = ()
     notes: str = ""
 
     @property

@@ -4,6 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.programs import Program
+
+# A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
+PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
+# Ends the name of the candidate of an A/A test, which would otherwise be that of its baseline.
+AGAIN = "@A-A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +30,8 @@ class Framework:
     environments: tuple[Environment, ...] = ()
     package: str = ""
     variables: tuple[tuple[str, str], ...] = ()
+    more_programs: tuple[Program, ...] = ()
+    """Programs of the system that it needs in addition to those of its environment."""
     folders: tuple[Path, ...] = ()
     more_marks: tuple[str, ...] = ()
     python: Path | None = None
@@ -36,4 +44,30 @@ class Framework:
     def marks(self) -> tuple[str, ...]:
         """The pytest marks of this framework's cells."""
         # pytorch==2.12.0 is selected as pytorch: versions are not marks.
-        return self.more_marks if self.is_explicit else (self.name, *self.more_marks)
+        return self.more_marks if self.is_explicit else (self.plain_name, *self.more_marks)
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The programs of the system that it needs."""
+        of_environment = self.environments[0].programs if self.environments else ()
+        return tuple(dict.fromkeys((*of_environment, *self.more_programs)))
+
+    @property
+    def takes_processor_as_gpu(self) -> bool:
+        """Whether its cases on a GPU may run on an OpenCL driver of the processor, as a test may ask for."""
+        return PROCESSOR_AS_GPU in dict(self.variables)
+
+    @property
+    def specification(self) -> str:
+        """The name as it was given, without the mark of an A/A test."""
+        return self.name.removesuffix(AGAIN)
+
+    @property
+    def plain_name(self) -> str:
+        """The name without a version, a requirements file or a Python."""
+        return self.name.partition("==")[0].partition("@")[0]
+
+
+def is_one_framework(one: Framework, other: Framework) -> bool:
+    """Whether two differ in nothing but their environments."""
+    return (one.plain_name, one.builder, one.variables) == (other.plain_name, other.builder, other.variables)

@@ -2,6 +2,7 @@
 
 from pytest_dlbench.environments import declared
 from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.programs import CXX
 
 # The builder uses stateless_dropout, which 2.5 does not have; 2.7 was tested.
 _TENSORFLOW_2 = "tensorflow>=2.7 | tensorflow-cpu>=2.7"
@@ -25,6 +26,7 @@ _CURRENT = (
         package="torch",
         needs=("torch>=2.1",),
         environments=(declared.PYTORCH,),
+        more_programs=(CXX,),
         more_marks=("pytorch",),
     ),
     Framework(

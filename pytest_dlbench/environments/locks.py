@@ -18,12 +18,16 @@ from packaging.utils import canonicalize_name
 from pytest_dlbench.environments.specification import requirements
 from pytest_dlbench.errors import OptionError
 
+# A version that begins with one of these is a range; an empty one is any version.
+OPERATORS = ("", "<", ">", "=", "!", "~")
+# pip's options that have no value. Those of other options are the next word.
+FLAGS = ("--pre", "--no-index", "--prefer-binary", "--require-hashes")
 FORMS = "a requirements file, pylock.toml, uv.lock or poetry.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """One version of one package, by its canonical name; ``version`` may be a URL.
+    """One version of one package, by its canonical name; ``version`` may be a URL, a range, or empty if any will do.
 
     ``needs`` are the packages that it needs, if the file lists them. ``index`` is where it comes from, if known.
     """
@@ -31,14 +35,24 @@ class Pin:
     name: str
     version: str
     marker: str = ""
+    extras: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
     index: str = ""
 
     @property
     def requirement(self) -> str:
         """The pin in pip's notation."""
-        pinned = f"{self.name} @ {self.version}" if "://" in self.version else f"{self.name}=={self.version}"
+        name = f"{self.name}[{','.join(self.extras)}]" if self.extras else self.name
+        if "://" in self.version:
+            pinned = f"{name} @ {self.version}"
+        else:
+            pinned = f"{name}{self.version}" if self.version[:1] in OPERATORS else f"{name}=={self.version}"
         return f"{pinned} ; {self.marker}" if self.marker else pinned
+
+    @property
+    def shown(self) -> str:
+        """The version in a list of changes, with its extras."""
+        return " ".join([self.version or "any version", *([f"[{', '.join(self.extras)}]"] if self.extras else [])])
 
     def is_for(self, python: str) -> bool:
         """Whether it is installed on this machine for a Python such as "3.11"."""
@@ -62,6 +76,10 @@ class Lock:
         """The version of every package that is installed for a Python such as "3.11"."""
         return {pin.name: pin.version for pin in self.pins if pin.is_for(python)}
 
+    def requirements(self, python: str) -> dict[str, Requirement]:
+        """The requirement of every package that is installed for a Python such as "3.11"."""
+        return {pin.name: Requirement(pin.requirement) for pin in self.pins if pin.is_for(python)}
+
     def as_requirements(self) -> str:
         """The lock as a requirements file."""
         return "".join(f"{line}\n" for line in (*self.options, *(pin.requirement for pin in self.pins)))
@@ -75,49 +93,50 @@ def read(path: Path, where: str) -> Lock:
         found = _of_toml(path, where) if path.suffix in (".toml", ".lock") else _of_requirements(path, where)
     except (ValueError, KeyError, TypeError, AttributeError, InvalidRequirement) as error:
         raise OptionError(f"{where}: {path} cannot be read as {FORMS}: {error}") from None
-    if not found.pins:
+    if not any(pin.version for pin in found.pins):
         raise OptionError(f"{where}: {path} pins no versions; expected {FORMS}")
     return found
 
 
 def _of_requirements(path: Path, where: str) -> Lock:
-    lines = list(requirements(path, where))
-    parsed = [Requirement(line) for line in lines if _is_pin(line)]
+    options, lines = _parted(requirements(path, where))
+    parsed = [Requirement(line) for line in lines]
     needs = _needs_of_comments(path.read_text().splitlines())
     pins = (
         Pin(
             name=(name := canonicalize_name(one.name)),
             version=one.url or _pinned(one),
             marker=str(one.marker or ""),
+            extras=tuple(sorted(one.extras)),
             needs=needs.get(name, frozenset()),
         )
         for one in parsed
     )
-    return Lock(pins=tuple(pins), options=tuple(_options(lines)))
+    return Lock(pins=tuple(pins), options=tuple(options))
 
 
-def _is_pin(line: str) -> bool:
-    return not line.startswith("-") and ("==" in line or " @ " in line)
-
-
-def _options(lines: Iterable[str]) -> Iterator[str]:
-    """Each option with its value, which is the next word."""
-    begun = ""
-    for line in lines:
-        if begun and (line.startswith("-") or _is_pin(line)):
-            yield begun
-            begun = ""
-        if line.startswith("-"):
-            begun = line
-        elif begun:
-            yield f"{begun} {line}"
-            begun = ""
-    if begun:
-        yield begun
+def _parted(words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Options, each with its value, and requirements."""
+    options: list[str] = []
+    lines: list[str] = []
+    takes_value = False
+    for word in words:
+        if takes_value:
+            options[-1] += f" {word}"
+            takes_value = False
+        elif word.startswith("-"):
+            options.append(word)
+            takes_value = "=" not in word and word not in FLAGS
+        else:
+            lines.append(word)
+    return options, lines
 
 
 def _pinned(requirement: Requirement) -> str:
-    return ",".join(one.version if one.operator == "==" else str(one) for one in requirement.specifier)
+    """The version of an exact pin, else the range."""
+    (one, *others) = [*requirement.specifier] or [None]
+    is_exact = one is not None and not others and one.operator == "==" and not one.version.endswith(".*")
+    return one.version if one is not None and is_exact else str(requirement.specifier)
 
 
 def _needs_of_comments(lines: Iterable[str]) -> dict[str, frozenset[str]]:
@@ -151,14 +170,17 @@ def _of_toml(path: Path, where: str) -> Lock:
 
 
 def _is_published(package: Mapping[str, Any]) -> bool:
-    """Whether the package comes from an index: not the project itself, nor a local folder."""
+    """Whether the package comes from an index or a repository: not the project itself, nor a local folder."""
     source = {**package, **package.get("source", {})}
-    return "version" in package and not source.keys() & {"directory", "editable", "virtual", "path"}
+    is_local = bool(source.keys() & {"directory", "editable", "virtual", "path"})
+    return bool({"version", "vcs"} & package.keys()) and not is_local
 
 
 def _of_pylock(package: Mapping[str, Any]) -> Pin:
     needed = package.get("dependencies", ())
-    address = package.get("archive", {}).get("url") or package["version"]
+    vcs = package.get("vcs", {})
+    commit = f"{vcs['type']}+{vcs['url']}@{vcs['commit-id']}" if "url" in vcs else ""
+    address = commit or package.get("archive", {}).get("url") or package["version"]
     return Pin(
         name=canonicalize_name(package["name"]),
         version=address,
@@ -173,18 +195,26 @@ def _of_uv(package: Mapping[str, Any]) -> Pin:
     markers = [f"({marker})" for marker in package.get("resolution-markers", ())]
     return Pin(
         name=canonicalize_name(package["name"]),
-        version=package["source"].get("url") or package["version"],
+        version=_of_git(package["source"].get("git", "")) or package["source"].get("url") or package["version"],
         marker=" or ".join(markers),
         needs=frozenset(canonicalize_name(one["name"]) for one in (*package.get("dependencies", ()), *further)),
         index=package["source"].get("registry", ""),
     )
 
 
+def _of_git(address: str) -> str:
+    """A repository with its commit, as uv writes it after a "#", in pip's notation; empty for none."""
+    plain, _, commit = address.partition("#")
+    return f"git+{plain.partition('?')[0]}@{commit}" if address else ""
+
+
 def _of_poetry(package: Mapping[str, Any]) -> Pin:
     source, marker = package.get("source", {}), package.get("markers", "")
+    kind, address = source.get("type"), source.get("url", "")
+    elsewhere = {"git": f"git+{address}@{source.get('resolved_reference', '')}", "url": address}
     return Pin(
         name=canonicalize_name(package["name"]),
-        version=package["version"],
+        version=elsewhere.get(kind, package["version"]),
         # One per group of dependencies if they differ.
         marker=" or ".join(f"({one})" for one in marker.values()) if isinstance(marker, dict) else marker,
         needs=frozenset(canonicalize_name(name) for name in package.get("dependencies", {})),

@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +14,8 @@ from packaging.requirements import Requirement
 from pytest_dlbench.environments.building import BuildProgress, Built, EnvironmentStore
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.programs import lacking
+from pytest_dlbench.environments.requested import OR
 from pytest_dlbench.errors import EnvironmentBuildError, EnvironmentMissingError
 
 CURRENT = "current"
@@ -25,13 +27,14 @@ class Place:
 
     ``environment`` is its name in records, CURRENT for the Python that runs pytest. ``variables`` are set in its
     processes. ``caches`` is the folder for what they compile and download, which should go neither to the user's home
-    nor to another framework.
+    nor to another framework. ``requirements`` are those that its packages must meet; none for a Python that was named.
     """
 
     python: Path
     environment: str
     caches: Path
     variables: Mapping[str, str] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
 
 
 class Lack(StrEnum):
@@ -39,6 +42,7 @@ class Lack(StrEnum):
 
     NOT_BUILT = "not built"
     NO_PYTHON = "no Python"
+    NO_PROGRAM = "no program"
     BROKEN = "broken"
     UNSUPPORTED = "unsupported"
     NO_DATA = "no data"
@@ -62,12 +66,14 @@ class Places:
 
     def find(self, framework: Framework) -> Place | Absent:
         """The place of a framework; builds an environment only if ``progress`` is given."""
+        if problem := lacking(framework.name, framework.programs):
+            return Absent(lack=Lack.NO_PROGRAM, reason=problem)
         if ready := self.ready(framework):
             return ready
         if framework.unsupported:
             return Absent(lack=Lack.UNSUPPORTED, reason=framework.unsupported)
         if not framework.environments:
-            needs = " ".join(f"'{need.partition(' | ')[0]}'" for need in framework.needs)
+            needs = " ".join(f"'{need.partition(OR)[0]}'" for need in framework.needs)
             advice = f"{framework.name} is not installed in {sys.executable}\n  to install it: pip install {needs}"
             return Absent(lack=Lack.NOT_BUILT, reason=advice)
         environment = framework.environments[0]
@@ -83,7 +89,8 @@ class Places:
         if framework.python:
             return _place(framework, framework.python, str(framework.python), _caches(framework.python))
         if not framework.is_explicit and all(map(_is_met, framework.needs)):
-            return _place(framework, Path(sys.executable), CURRENT, _caches(Path(sys.executable)))
+            here = _place(framework, Path(sys.executable), CURRENT, _caches(Path(sys.executable)))
+            return replace(here, requirements=framework.needs)
         for environment in framework.environments[:1]:
             if built := self.store.find(environment):
                 return _in(framework, environment, built)
@@ -103,14 +110,15 @@ class Places:
         self.store.interpreter(environment)
         advice = (
             f"the environment {environment.name!r} of {framework.name} is not built\n"
-            f"  to build it: dlbench env build {framework.name}\n"
+            f"  to build it: dlbench env build {framework.specification}\n"
             "  to build environments on demand: --dlbench-build"
         )
         return Absent(lack=Lack.NOT_BUILT, reason=advice)
 
 
 def _in(framework: Framework, environment: Environment, built: Built) -> Place:
-    return _place(framework, built.python, built.folder.name, built.caches, environment)
+    place = _place(framework, built.python, built.folder.name, built.caches, environment)
+    return replace(place, requirements=environment.requirements)
 
 
 def _place(
@@ -128,7 +136,7 @@ def _caches(python: Path) -> Path:
 
 def _is_met(need: str) -> bool:
     """Whether one of the alternatives is installed in this Python."""
-    return any(_is_installed(Requirement(text)) for text in need.split(" | "))
+    return any(_is_installed(Requirement(text)) for text in need.split(OR))
 
 
 def _is_installed(requirement: Requirement) -> bool:

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.requested import OR, exact_version, versioned
 from pytest_dlbench.errors import OptionError, unknown_name
 
 FORMS = "NAME, NAME==VERSION, NAME@REQUIREMENTS.txt or NAME@/path/to/python"
@@ -51,10 +55,39 @@ def _of_version(framework: Framework, version: str, where: str) -> Environment:
             f"{where}: {version!r} is not a version; expected something like {framework.name}==2.1"
         ) from None
     fitting = [environment for environment in framework.environments if wanted >= Version(environment.since)]
-    if not fitting:
-        oldest = min((environment.since for environment in framework.environments), key=Version)
-        raise OptionError(f"{where}: {framework.name} is supported from version {oldest} on, not {version}")
+    if not fitting or not served(framework).contains(wanted, prereleases=True):
+        raise OptionError(_not_served(framework, wanted, where))
     return pinned(max(fitting, key=lambda environment: Version(environment.since)), framework.package, version)
+
+
+def served(framework: Framework) -> SpecifierSet:
+    """The versions of its package that a framework's builder serves."""
+    needs = (Requirement(text) for need in framework.needs for text in need.split(OR))
+    return next((need.specifier for need in needs if _is_same(need.name, framework.package)), SpecifierSet())
+
+
+def since(framework: Framework) -> SpecifierSet:
+    """The versions that one of its environments can have in place of the pinned one."""
+    oldest = min(Version(environment.since) for environment in framework.environments)
+    return SpecifierSet(f">={oldest}")
+
+
+def _not_served(framework: Framework, wanted: Version, where: str) -> str:
+    """The message about a version that no builder serves: which are, and the nearest one that is known."""
+    limits = served(framework), since(framework)
+    pins = [Requirement(pin) for environment in framework.environments for pin in environment.requirements]
+    tested = [pin.specifier for pin in pins if _is_same(pin.name, framework.package)]
+    named = [Version(one.version) for some in (limits[0], *tested) for one in some if one.operator in (">=", "==")]
+    oldest = [Version(environment.since) for environment in framework.environments]
+    known = sorted(version for version in (*oldest, *named) if all(version in limit for limit in limits))
+    nearest = [known[0] if wanted < known[0] else known[-1]] if known else []
+    shown = next(str(limit) for limit in limits if wanted not in limit)
+    advice = "".join(f"; the nearest is {framework.name}=={version}" for version in nearest)
+    return f"{where}: the builder of {framework.name} serves {framework.package}{shown}, not {wanted}{advice}"
+
+
+def _is_same(name: str, other: str) -> bool:
+    return canonicalize_name(name) == canonicalize_name(other)
 
 
 def pinned(environment: Environment, package: str, version: str) -> Environment:
@@ -76,7 +109,25 @@ def _of_file(framework: Framework, path: Path, where: str) -> Environment:
         raise OptionError(
             f"{where}: {framework.name!r} has no environment; name a Python: {framework.name}@/path/to/python"
         )
-    return replace(framework.environments[0], requirements=tuple(requirements(path, where)))
+    environment = replace(framework.environments[0], requirements=tuple(requirements(path, where)))
+    for need in framework.needs:
+        if refused := _refused(need, environment):
+            raise OptionError(f"{where}: {path} pins {refused}; the builder of {framework.name} serves {need}")
+    return environment
+
+
+def _refused(need: str, environment: Environment) -> str:
+    """The pins of an environment that a need excludes; empty if one fits, or none is exact."""
+    alternatives = [Requirement(text) for text in need.split(OR)]
+    pins = [
+        (name, version)
+        for text in environment.requirements
+        for pin in versioned(text, f"{environment.python}.0")
+        for name in alternatives
+        if _is_same(name.name, pin.name) and (version := exact_version(pin))
+    ]
+    fits = any(name.specifier.contains(version, prereleases=True) for name, version in pins)
+    return "" if fits else ", ".join(f"{name.name}=={version}" for name, version in pins)
 
 
 def requirements(path: Path, where: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ OF_RUNS = {
     RunOutcome.TIMEOUT: CaseOutcome.TIMEOUT,
     RunOutcome.CRASHED: CaseOutcome.CRASHED,
     RunOutcome.BROKEN_PROTOCOL: CaseOutcome.BROKEN_PROTOCOL,
+    RunOutcome.WRONG_VERSION: CaseOutcome.WRONG_VERSION,
     RunOutcome.FAILED: CaseOutcome.FAILED,
     RunOutcome.UNSUPPORTED: CaseOutcome.UNSUPPORTED,
     RunOutcome.MISSING_FRAMEWORK: CaseOutcome.SKIPPED,
@@ -32,6 +33,7 @@ ALWAYS_FAILING = frozenset(
         CaseOutcome.TIMEOUT,
         CaseOutcome.CRASHED,
         CaseOutcome.BROKEN_PROTOCOL,
+        CaseOutcome.WRONG_VERSION,
         CaseOutcome.FAILED,
     }
 )

@@ -86,8 +86,8 @@ class RunSettings:
         Prepares the data; if their files are missing, the spec has no place to run.
         """
         outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
-        refused = Absent(lack=Lack.UNSUPPORTED, reason=outline.refusal)
-        place = refused if outline.refusal else self.places.find(framework)
+        refusal = outline.refusal or _without_device(framework, device)
+        place = Absent(lack=Lack.UNSUPPORTED, reason=refusal) if refusal else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
         return RunSpec(
             case=outline.case,
@@ -189,6 +189,13 @@ class RunSettings:
             recipe_steps=spec.recipe_steps,
             allocator=spec.allocator,
         )
+
+
+def _without_device(framework: Framework, device: Device) -> str:
+    """Why a case cannot run on a device, known before the framework is imported; empty if it might."""
+    if device.may_exist or framework.takes_processor_as_gpu:
+        return ""
+    return f"no {device.name} on this machine"
 
 
 def synthetic_for(model: Model) -> Dataset:

@@ -15,7 +15,7 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sides import Sides, sides_of
-from pytest_dlbench.plugin import markers, parametrize
+from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
@@ -71,6 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
+    _exit_if(gpus.missing(asked, registry))
     config.stash[REGISTRY] = registry
     config.stash[parametrize.SKIPPED] = []
     config.stash[OPTIONS] = asked
@@ -91,6 +92,12 @@ def _written(config: pytest.Config) -> dict[str, Any]:
     values = {key: getattr(value, "value", value) for key, value in found.items()}
     typed = (text.partition("=") for text in config.getoption("override_ini") or ())
     return values | {key.strip(): value.strip() for key, _, value in typed}
+
+
+def _exit_if(problem: str) -> None:
+    """End the session as one that collected no test, if there is a reason to."""
+    if problem:
+        pytest.exit(problem, returncode=pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
@@ -161,6 +168,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.UsageError(str(error)) from error
+    if not config.stash[OPTIONS].plan:
+        _exit_if(gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

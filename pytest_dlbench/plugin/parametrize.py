@@ -11,6 +11,7 @@ from pytest_dlbench.data.cache import missing
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.placing import Places
+from pytest_dlbench.environments.programs import lacking
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.model import Purpose
 from pytest_dlbench.options import Options
@@ -197,13 +198,15 @@ def _node_ids(config: pytest.Config) -> Sequence[str]:
 
 
 def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
-    """Why frameworks that the command line does not name are skipped: unsupported, or not installed."""
+    """Why frameworks that the command line does not name are skipped: unsupported, not installed, no program."""
     places = Places(store=EnvironmentStore(pythons=asked.pythons))
     reasons = {}
     for framework in frameworks:
         assert isinstance(framework, Framework)
         if framework.unsupported:
             reasons[framework.name] = framework.unsupported
+        elif problem := lacking(framework.name, framework.programs):
+            reasons[framework.name] = " ".join(problem.split())
         elif not asked.build and not places.ready(framework):
             reasons[framework.name] = not_installed(framework)
     return reasons

@@ -41,6 +41,7 @@ class Pairing:
     false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, ``reasons`` why each metric was
     decided when it was. ``spreads`` are the expected differences between consecutive runs (standard deviations in log
     units, or points), measured in ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0.
+    ``is_aa`` marks an A/A test: both sides had the same versions of everything, and any change is a false alarm.
     """
 
     old: Case
@@ -51,6 +52,7 @@ class Pairing:
     reasons: Mapping[str, str]
     spreads: Mapping[str, float] = field(default_factory=dict)
     reference_runs: int = 0
+    is_aa: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

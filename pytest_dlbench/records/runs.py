@@ -38,9 +38,18 @@ class StepWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeDevice:
+    """What a framework reports to have computed on: "gpu" or "cpu", and its name, which not every framework knows."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One training or inference in a fresh process: the unit of every statistic.
 
+    ``device`` is what the framework computed on, None if it cannot use GPUs, or in files older than this field.
     ``threads`` is the number of CPU threads that the framework reports, None if it reports none; ``cores`` are the
     processors that the kernel lets its process use, read after the framework is imported. ``compiled`` is "cold" for a
     run that left compiled code in its environment's folder, "warm" for one that found some there and left none.
@@ -62,6 +71,7 @@ class Run:
     log: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    device: ComputeDevice | None = None
     threads: int | None = None
     cores: tuple[int, ...] = ()
     compiled: Literal["", "cold", "warm"] = ""

@@ -8,10 +8,23 @@ from pytest_dlbench.records import CaseResult
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import figures
 
+AA_TEST = "A/A test: both sides had the same versions of everything, so any change is a false alarm"
+
 
 def warnings(result: CaseResult, metrics: Metrics = METRICS) -> tuple[str, ...]:
     """All warnings of a case; files from before cautions were data have them as text."""
-    return tuple(sentences(result.cautions, metrics)) if result.cautions else result.warnings
+    of_pairs = (AA_TEST,) if is_aa(result) else ()
+    return (*of_pairs, *sentences(result.cautions, metrics)) if result.cautions or of_pairs else result.warnings
+
+
+def is_aa(result: CaseResult) -> bool:
+    """Whether both sides of the case had the same versions of everything."""
+    return result.pairing is not None and result.pairing.is_aa
+
+
+def verdict(result: CaseResult) -> str:
+    """The outcome of a case, marked if it is that of an A/A test."""
+    return f"{result.outcome} (A/A)" if is_aa(result) else result.outcome.value
 
 
 def sentences(cautions: Sequence[of.Caution], metrics: Metrics = METRICS) -> Iterator[str]:

@@ -253,7 +253,8 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     passes = f"{pairing.screened} pairs"
     if pairing.confirmed:
         passes += f", and {pairing.confirmed} fresh ones to confirm what those flagged"
-    heading = f"compared with {pairing.old.framework} in {passes}{_spread(pairing)}:"
+    kind = "A/A test, " if pairing.is_aa else ""
+    heading = f"{kind}compared with {pairing.old.framework} in {passes}{_spread(pairing)}:"
     lines = (
         *_verdicts(result.verdicts, subject.metrics),
         *_alongside(reason, result.verdicts),

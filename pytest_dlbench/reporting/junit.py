@@ -2,12 +2,13 @@
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseResult
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.reporting import cautions, explain
 
 
 def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str, object]]:
     """Names and values: the case, the outcome and its reasons, every figure, and every verdict."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
+    found += [("dlbench_aa", True if cautions.is_aa(result) else None)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
     found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]
     found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]

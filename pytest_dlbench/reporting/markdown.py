@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.records import CaseOutcome, CaseResult, SkippedCell
-from pytest_dlbench.reporting import explain, figures, last_line, skips, terminal
+from pytest_dlbench.reporting import cautions, explain, figures, last_line, skips, terminal
 
 # GitHub drops a summary of more than 1 MiB entirely.
 MOST_ROWS = 500
@@ -63,7 +63,7 @@ def _table(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 def _row(result: CaseResult, columns: Sequence[Metric]) -> Sequence[str]:
     found = result.figures
     shown = [figures.cell(metric.name, found[metric.name]) if metric.name in found else "–" for metric in columns]
-    return (_text(terminal.name(result.case)), result.outcome.value, str(result.runs), *shown)
+    return (_text(terminal.name(result.case)), cautions.verdict(result), str(result.runs), *shown)
 
 
 def _text(text: str) -> str:

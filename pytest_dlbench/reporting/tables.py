@@ -8,7 +8,7 @@ from pytest_dlbench.judging import Metrics
 from pytest_dlbench.judging.best import best
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.records import CaseResult
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import cautions, figures, terminal
 from pytest_dlbench.reporting.columns import Layout, heading
 
 BEST = "*"
@@ -84,7 +84,7 @@ def _rank(row: Row, layout: Layout) -> tuple[bool, float, str]:
 
 def _cell(result: CaseResult, column: str, metrics: Metrics, is_best: bool) -> str:
     if column == "verdict":
-        return "saved" if result.saved else result.outcome.value
+        return "saved" if result.saved else cautions.verdict(result)
     if column == "runs":
         return str(result.runs)
     if column == "equal_to":

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from pytest_dlbench.environments.devices import visible_gpus
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running import pinning
 from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
@@ -38,10 +39,15 @@ def folder() -> Path:
 
 
 def gpus() -> tuple[str, ...]:
-    """The UUIDs of the GPUs that this session may use; a single empty one if no library can list them."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    """The UUIDs of the GPUs that this session may use: none if CUDA_VISIBLE_DEVICES hides them.
+
+    A single empty one if no library can list them.
+    """
+    names = visible_gpus()
+    if names == ():
+        return ()
     try:
-        return tuple(gpu.uuid for gpu in open_gpus([name.strip() for name in visible.split(",") if name.strip()]))
+        return tuple(gpu.uuid for gpu in open_gpus(names))
     except NoGpuError:
         return ("",)
 

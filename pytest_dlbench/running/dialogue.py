@@ -1,7 +1,7 @@
 """The requests that the driver sends to the worker of one run, and the checks of its answers."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from math import isfinite, prod
@@ -9,8 +9,12 @@ from statistics import median
 from time import monotonic
 from typing import Any
 
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.devices import visible_gpus
+from pytest_dlbench.environments.placing import CURRENT, Place
+from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import CurvePoint, Evaluation, Inference, RunOutcome, StepCheck, Training
+from pytest_dlbench.records import ComputeDevice, CurvePoint, Evaluation, Inference, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import failures, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.run_hooks import RunHooks
@@ -48,7 +52,7 @@ class Dialogue:
             worker.pid,
             started,
             device=spec.case.device,
-            gpu=spec.gpu,
+            gpus=(spec.gpu,) if spec.gpu else visible_gpus(),
             make=hooks.samplers,
         )
         self._period_seconds = spec.sample_period_seconds
@@ -120,19 +124,36 @@ class Dialogue:
             "threads": hello.threads,
             "cores": pinning.in_force(self._worker.pid),
         }
+        self._check_versions(spec, hello)
         if hello.threads not in (None, case.threads):
             message = f"{case.threads} threads were requested, but {spec.framework.name} uses {hello.threads}"
             raise NotDoneError(RunOutcome.UNSUPPORTED, message)
+
+    def _check_versions(self, spec: RunSpec, hello: messages.Hello) -> None:
+        """Raise NotDoneError if the worker has other versions than were requested, or than its builder reports."""
+        assert isinstance(spec.place, Place)
+        found = Packages(
+            name=spec.framework.name,
+            requested=spec.place.requirements,
+            python=hello.versions["python"],
+            installed=hello.distributions,
+        )
+        if problems := [*wrong(found), *contradicted(hello.versions, hello.sources)]:
+            raise NotDoneError(RunOutcome.WRONG_VERSION, _wrong(spec.framework, spec.place, problems))
+        if problem := self._hooks.packages_reported(found):
+            raise NotDoneError(RunOutcome.WRONG_VERSION, problem)
 
     def _build(self, spec: RunSpec, seed: int, weights: str | None) -> None:
         built: messages.Built = self._ask(
             "build", network=spec.network.as_json(), recipe=recipe_json(spec.recipe), weights=weights, seed=seed
         )
-        self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters}
+        self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters, "device": built.device}
+        if problem := _wrong_device(spec, built.device):
+            raise NotDoneError(RunOutcome.FAILED, problem)
         inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
         if built.parameters != inferred:
-            wrong = sorted(set(built.parameters.items()) ^ set(inferred.items()))
-            message = f"the parameters of the built network differ from those of {spec.case.model}: {wrong}"
+            differing = sorted(set(built.parameters.items()) ^ set(inferred.items()))
+            message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
             raise NotDoneError(RunOutcome.FAILED, message)
 
     def _train(self, spec: RunSpec, order: str, rates: str | None) -> None:
@@ -281,6 +302,27 @@ class Dialogue:
             batch_size=_evaluation_batch_size(spec),
         )
         return evaluated
+
+
+def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:
+    """Why the run would not measure the device that was requested; empty if it does."""
+    name, wanted = spec.framework.name, spec.case.device
+    if device is None:
+        return "" if wanted == "cpu" else f"{name} does not report what it computes on: its Trainer lacks computes_on()"
+    is_allowed = spec.framework.takes_processor_as_gpu and device.kind == "cpu"
+    if (device.kind == "cpu") == (wanted == "cpu") or is_allowed:
+        return ""
+    return f"a {wanted} was requested, but {name} computes on a {device.kind}: {device.name or 'without a name'}"
+
+
+def _wrong(framework: Framework, place: Place, problems: Sequence[str]) -> str:
+    """The message about versions that are not the requested or reported ones."""
+    if framework.python or place.environment == CURRENT:
+        remedy = f"to see what is installed: {place.python} -m pip list"
+    else:
+        remedy = f"if it was changed after it was built, delete {place.caches.parent}; --dlbench-build builds it again"
+    heading = f"the environment {place.environment!r} of {framework.name} is not what it should be:"
+    return "\n  ".join([heading, *problems, remedy])
 
 
 def _evaluation_batch_size(spec: RunSpec) -> int:

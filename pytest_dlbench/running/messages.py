@@ -1,22 +1,35 @@
 """The answers of a worker, as the driver expects them (the worker's side of the protocol is dlworker/protocol.py)."""
 
+import re
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pytest_dlbench.records import codec
+from pytest_dlbench.records import ComputeDevice, codec
 
 PROTOCOL_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The framework is imported. ``threads`` is the number in force, None if the framework does not report it."""
+    """The framework is imported. ``threads`` is the number in force, None if the framework does not report it.
+
+    ``versions`` are those that the builder reports, ``distributions`` those that are installed, by canonical name.
+    ``sources`` are, for a reported name, the installed distributions that it comes from.
+    """
 
     seconds: float
     versions: dict[str, str]
     executable: str
     threads: int | None
+    distributions: dict[str, str]
+    sources: dict[str, dict[str, str]]
+
+    def __post_init__(self) -> None:
+        if not re.match(r"\d+\.\d+", self.versions.get("python", "")):
+            raise ValueError("the versions lack that of Python")
+        if unknown := self.sources.keys() - self.versions.keys():
+            raise ValueError(f"no version of {', '.join(sorted(unknown))}, whose distributions are given")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +37,13 @@ class Built:
     """The network is built.
 
     ``parameters`` are the canonical shapes of its trainable arrays, ``description`` is the native model as text.
+    ``device`` is what it will compute on, None if the builder does not report it.
     """
 
     seconds: float
     parameters: dict[str, tuple[int, ...]]
     description: str
+    device: ComputeDevice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

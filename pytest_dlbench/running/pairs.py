@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 
+from pytest_dlbench.environments.frameworks import is_one_framework
+from pytest_dlbench.environments.requested import Packages, are_alike, same_despite_request
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.progress import Progress
@@ -13,6 +16,8 @@ from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
 
 BASELINE, CANDIDATE = "baseline", "candidate"
+SAME = "the two sides were asked for different versions and have the same"
+TO_COMPARE = "  name versions that differ; for an A/A test, name the same on both sides"
 
 
 class UnfinishedError(Exception):
@@ -54,10 +59,20 @@ class Pairs:
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     _order: Random = field(init=False)
+    _packages: dict[str, Packages] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
         self._order = Random(f"{self.candidate.seed} {self.baseline.case.id} {self.candidate.case.id}")
+
+    @property
+    def is_aa(self) -> bool:
+        """Whether both sides ran one framework with the same versions of everything: an A/A test."""
+        return (
+            len(self._packages) == 2
+            and is_one_framework(self.baseline.framework, self.candidate.framework)
+            and are_alike(self._packages[BASELINE], self._packages[CANDIDATE])
+        )
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -100,7 +115,8 @@ class Pairs:
     def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
         done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name}, {spec.framework.name}"
         self.progress.run_started(self.candidate.case, done, limit, side)
-        run = self.examine(spec, train_once(spec, index, self.hooks))
+        hooks = replace(self.hooks, packages_reported=partial(self._refusal, name))
+        run = self.examine(spec, train_once(spec, index, hooks))
         self.keep(spec, run)
         self.progress.run_finished(self.candidate.case, run, done, limit, side)
         if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
@@ -108,3 +124,11 @@ class Pairs:
         if run.outcome is not RunOutcome.FINISHED:
             raise UnfinishedError(run)
         return run
+
+    def _refusal(self, name: str, packages: Packages) -> str:
+        """Why the sides cannot be compared, as soon as both have reported their packages; empty if they can."""
+        self._packages[name] = packages
+        if len(self._packages) < 2 or not is_one_framework(self.baseline.framework, self.candidate.framework):
+            return ""
+        same = same_despite_request(self._packages[BASELINE], self._packages[CANDIDATE])
+        return f"{SAME}: {same}\n{TO_COMPARE}" if same else ""

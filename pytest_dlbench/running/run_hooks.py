@@ -3,12 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.records import StepCheck
 from pytest_dlbench.sampling.sampler import MakeSampler
 
 
 def _ignore(phase: str) -> None:
     """Do nothing."""
+
+
+def _accept(_: Packages) -> str:
+    """Any versions will do."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +26,8 @@ class RunHooks:
     """Whether a step check of the first run must be repeated. Without it, steps are not checked."""
     phase_began: Callable[[str], None] = _ignore
     """Called with each phase before its request is sent, while the worker still waits."""
+    packages_reported: Callable[[Packages], str] = _accept
+    """Called before anything is built; why these versions must not be measured, empty if they may be."""
 
 
 NO_HOOKS = RunHooks()

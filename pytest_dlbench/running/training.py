@@ -25,6 +25,7 @@ from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
 LACK_OUTCOMES = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
     Lack.NO_PYTHON: RunOutcome.MISSING_FRAMEWORK,
+    Lack.NO_PROGRAM: RunOutcome.MISSING_FRAMEWORK,
     Lack.BROKEN: RunOutcome.FAILED,
     Lack.UNSUPPORTED: RunOutcome.UNSUPPORTED,
     Lack.NO_DATA: RunOutcome.MISSING_DATA,

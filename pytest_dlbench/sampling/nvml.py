@@ -18,16 +18,25 @@ SLOWED = {
 }
 
 
+HIDDEN = "CUDA_VISIBLE_DEVICES hides all GPUs"
+
+
 class NoGpuError(Exception):
     """NVML finds no GPU; the message says why."""
 
 
-def open_gpus(names: Sequence[str] = (), nvml: Any = None) -> list["NvmlGpu"]:
-    """The named GPUs (indices or UUIDs), else all. Raises NoGpuError without a driver, library or GPU."""
+def open_gpus(names: Sequence[str] | None = None, nvml: Any = None) -> list["NvmlGpu"]:
+    """The named GPUs (indices, UUIDs or beginnings of them); all for None, none for an empty list.
+
+    Raises NoGpuError without a driver, library or GPU.
+    """
+    if names is not None and not names:
+        raise NoGpuError(HIDDEN)
     nvml = nvml or _library()
     try:
         nvml.nvmlInit()
-        names = names or [str(index) for index in range(nvml.nvmlDeviceGetCount())]
+        if names is None:
+            names = [str(index) for index in range(nvml.nvmlDeviceGetCount())]
         gpus = [NvmlGpu(nvml, _handle(nvml, name)) for name in names]
     except nvml.NVMLError as error:
         raise NoGpuError(f"NVML, the library of NVIDIA's driver: {error}") from None
@@ -45,7 +54,17 @@ def _library() -> Any:
 
 
 def _handle(nvml: Any, name: str) -> Any:
-    return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
+    if name.isdigit():
+        return nvml.nvmlDeviceGetHandleByIndex(int(name))
+    try:
+        return nvml.nvmlDeviceGetHandleByUUID(name)
+    except nvml.NVMLError:
+        # CUDA accepts the beginning of a UUID, NVML does not.
+        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+        found = [handle for handle in handles if str(nvml.nvmlDeviceGetUUID(handle)).startswith(name)]
+        if len(found) != 1:
+            raise
+        return found[0]
 
 
 class NvmlGpu:

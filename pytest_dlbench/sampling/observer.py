@@ -15,7 +15,8 @@ from pytest_dlbench.sampling.unavailable import unavailable
 class Observer:
     """Samples one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read, and why.
 
-    ``origin`` is the start of the run on the monotonic clock, ``gpu`` the index or UUID of its GPU, all if empty.
+    ``origin`` is the start of the run on the monotonic clock. ``gpus`` are the indices or UUIDs of those that it may
+    use, None for all.
     """
 
     def __init__(
@@ -24,17 +25,17 @@ class Observer:
         origin: float,
         *,
         device: str,
-        gpu: str = "",
+        gpus: Sequence[str] | None = None,
         make: Sequence[MakeSampler] = (),
     ) -> None:
         self.absent = unavailable(pid)
         self._tree = ProcessTree(pid, origin)
-        self._gpu = None if device == "cpu" else self._gpus(gpu)
+        self._gpu = None if device == "cpu" else self._opened(gpus)
         self._samplers: list[Sampler] = [*self._energy(), *(one(pid) for one in make)]
 
-    def _gpus(self, gpu: str) -> GpuSampler | None:
+    def _opened(self, gpus: Sequence[str] | None) -> GpuSampler | None:
         try:
-            return GpuSampler(open_gpus([gpu] if gpu else []), self._tree.pids)
+            return GpuSampler(open_gpus(gpus), self._tree.pids)
         except NoGpuError as error:
             self.absent["gpu"] = str(error)
             return None

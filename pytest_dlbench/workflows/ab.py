@@ -118,6 +118,7 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
         reasons={name: decision.reason.value for name, decision in found.decisions.items()},
         spreads={name: terms.spreads[name] for name in found.decisions},
         reference_runs=terms.reference_runs,
+        is_aa=pairs.is_aa,
     )
 
 

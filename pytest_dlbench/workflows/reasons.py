@@ -61,7 +61,7 @@ def in_pairs(
     is_released = then and now and then != now and framework.environments
     typed = {name: tolerance for name, tolerance in tolerances.items() if tolerance != metrics[name].tolerance}
     return InPairs(
-        framework=framework.name.partition("==")[0].partition("@")[0],
+        framework=framework.plain_name,
         versions=(then, now) if is_released else None,
         tolerances=typed,
     )

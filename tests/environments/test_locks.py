@@ -152,10 +152,57 @@ def test_a_lock_survives_a_round_trip_through_requirements(lock):
 
 
 @pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("torch==2.13.0", "2.13.0"),
+        ("torch[opt,all]==2.13.0", "2.13.0"),
+        ("torch>=2,<3", "<3,>=2"),
+        ("torch==2.13.*", "==2.13.*"),
+        ("torch @ https://wheels.example/torch-2.13.0.whl", "https://wheels.example/torch-2.13.0.whl"),
+        ("torch", ""),
+    ],
+)
+def test_every_requirement_is_read_and_written_again(lock, line, version):
+    found = lock("requirements.txt", f"--pre\n--index-url https://usual.example\n{line}\nnumpy==2.4.6\n")
+    assert found.pins[0].version == version
+    assert found.options == ("--pre", "--index-url https://usual.example")
+    assert lock("again.txt", found.as_requirements()).pins[0] == found.pins[0]
+
+
+AT_GIT = {
+    "uv.lock": UV.replace(
+        """source = {registry = "https://usual.example/simple"}\ndep""",
+        """source = {git = "https://example.org/t?rev=main#abc"}\ndep""",
+    ),
+    "pylock.toml": f"""{PYLOCK}
+[[packages]]
+name = "torch"
+vcs = {{type = "git", url = "https://example.org/t", commit-id = "abc"}}
+""",
+    "poetry.lock": """
+[[package]]
+name = "torch"
+version = "2.13.0"
+[package.source]
+type = "git"
+url = "https://example.org/t"
+resolved_reference = "abc"
+[metadata]
+lock-version = "2.1"
+""",
+}
+
+
+@pytest.mark.parametrize("name", AT_GIT)
+def test_a_repository_is_pinned_with_its_commit(lock, name):
+    assert lock(name, AT_GIT[name]).versions("3.11")["torch"] == "git+https://example.org/t@abc"
+
+
+@pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
         ("empty.txt", "# nothing\n", "pins no versions"),
-        ("loose.txt", "torch>=2\n", "pins no versions"),
+        ("loose.txt", "torch\nnumpy\n", "pins no versions"),
         ("broken.toml", "[[package", "cannot be read as"),
         ("other.toml", "[project]\nname = 'x'\n", "is not a supported lock file"),
         ("uv.lock", "version = 1\npackage = [{version = '1'}]\n", "cannot be read as"),

@@ -54,9 +54,35 @@ def test_a_version_of_a_variant_is_that_of_its_framework():
     assert named.marks == ("pytorch-compile", "pytorch")
 
 
-def test_a_version_too_old_is_refused_with_the_oldest_supported_one():
-    with pytest.raises(OptionError, match=r"pytorch is supported from version 1\.0 on, not 0\.4\.1"):
-        specified("pytorch==0.4.1", FRAMEWORKS, WHERE)
+@pytest.mark.parametrize(
+    ("text", "served", "nearest"),
+    [
+        ("pytorch==0.3", "torch>=1.0.1, not 0.3", "pytorch==1.0.1"),
+        ("tensorflow==2.10", "tensorflow-cpu>=2.16, not 2.10", "tensorflow==2.16"),
+        ("tensorflow1==2.1", "tensorflow<2,>=1.12, not 2.1", "tensorflow1==1.15.5"),
+        ("paddle==2.6.2", "paddlepaddle>=3, not 2.6.2", "paddle==3"),
+        ("tinygrad==0.9.0", "tinygrad>=0.14, not 0.9.0", "tinygrad==0.14"),
+        ("keras-jax==2.15.0", "keras>=3, not 2.15.0", "keras-jax==3.0"),
+        ("pytorch-compile==1.13.1", "torch>=2.1, not 1.13.1", "pytorch-compile==2.3"),
+    ],
+)
+def test_a_version_that_the_builder_does_not_serve_is_refused_with_those_served_and_the_nearest(text, served, nearest):
+    with pytest.raises(OptionError) as caught:
+        specified(text, FRAMEWORKS, WHERE)
+    name = text.partition("==")[0]
+    assert str(caught.value) == f"{WHERE}: the builder of {name} serves {served}; the nearest is {nearest}"
+
+
+def test_a_requirements_file_with_a_version_that_the_builder_does_not_serve_is_refused(tmp_path):
+    (tmp_path / "pins.txt").write_text("torch==0.4.1\n")
+    with pytest.raises(OptionError, match=r"pins\.txt pins torch==0\.4\.1; the builder of pytorch serves torch>=1"):
+        specified(f"pytorch@{tmp_path}/pins.txt", FRAMEWORKS, WHERE)
+
+
+@pytest.mark.parametrize("line", ["torch>=2.12", "torch==2.12.*", "torch", "torch==0.4.1 ; python_version < '3.7'"])
+def test_what_a_range_will_be_is_known_only_when_it_is_built(tmp_path, line):
+    (tmp_path / "pins.txt").write_text(f"{line}\n")
+    assert specified(f"pytorch@{tmp_path}/pins.txt", FRAMEWORKS, WHERE).environments[0].requirements == (line,)
 
 
 def test_an_invalid_version_is_refused():
@@ -94,7 +120,7 @@ def test_a_requirements_file_is_read_into_the_environment(tmp_path):
 def test_a_changed_requirements_file_is_another_environment(tmp_path):
     file = tmp_path / "pins.txt"
     folders = []
-    for version in ("1.0", "1.1"):
+    for version in ("2.12.0", "2.13.0"):
         file.write_text(f"torch=={version}\n")
         folders.append(specified(f"pytorch@{file}", FRAMEWORKS, WHERE).environments[0].folder_name)
     assert len(set(folders)) == 2

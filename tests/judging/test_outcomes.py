@@ -13,6 +13,7 @@ BROKEN = {
     CaseOutcome.TIMEOUT,
     CaseOutcome.CRASHED,
     CaseOutcome.BROKEN_PROTOCOL,
+    CaseOutcome.WRONG_VERSION,
     CaseOutcome.FAILED,
 }
 UNTOLD = {

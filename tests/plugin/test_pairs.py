@@ -30,6 +30,20 @@ def test_two_equal_sides_pass(suite):
     }
 
 
+def test_one_name_on_both_sides_is_an_aa_test(suite):
+    result = suite.run("--dlbench-ab=numpy,numpy", *WIDE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["numpy@A-A-softmax-digits-cpu *passed (A/A)*", "warning: numpy@A-A-*: A/A test: *"])
+    reported, _ = result_of(suite)
+    assert reported["pairing"]["is_aa"]
+
+
+def test_frameworks_with_different_names_are_no_aa_test(suite):
+    suite.write(more={"same": "clocked"})
+    suite.run("--dlbench-ab=numpy,same", *WIDE)
+    assert not result_of(suite)[0]["pairing"]["is_aa"]
+
+
 def test_both_sides_of_a_pair_have_the_same_seed_and_are_in_the_journal(suite):
     suite.write(more={"same": "clocked"})
     suite.run("--dlbench-ab=numpy,same", *WIDE)
@@ -142,7 +156,6 @@ def test_deselected(dlbench, framework, model, dataset, device):
     ("arguments", "line"),
     [
         (["--dlbench-ab=numpy"], "ERROR: --dlbench-ab: expected OLD,NEW, such as *, got 'numpy'"),
-        (["--dlbench-ab=numpy,numpy"], "ERROR: --dlbench-ab: both sides are 'numpy'; expected two*"),
         (["--dlbench-ab=numpy,nunpy"], "ERROR: --dlbench-ab: *nunpy*"),
         (["--dlbench-ab=numpy,same", "--dlbench-frameworks=same"], "ERROR: --dlbench-ab already names the frameworks*"),
         (["--dlbench-ab=numpy,same", "--dlbench-save", "--dlbench-reason=x"], "ERROR: --dlbench-save: --dlbench-ab *"),

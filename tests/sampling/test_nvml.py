@@ -87,6 +87,16 @@ class TestOpenGpus:
         fake = FakeNvml([gpu(uuid="GPU-a"), gpu(uuid="GPU-b")])
         assert [found.uuid for found in open_gpus(["1", "GPU-a"], fake)] == ["GPU-b", "GPU-a"]
 
+    def test_the_beginning_of_a_uuid_is_enough_if_it_is_that_of_one_gpu(self):
+        fake = FakeNvml([gpu(uuid="GPU-ab1"), gpu(uuid="GPU-ac2")])
+        assert [found.uuid for found in open_gpus(["GPU-ac"], fake)] == ["GPU-ac2"]
+        with pytest.raises(NoGpuError, match="Not Found"):
+            open_gpus(["GPU-a"], fake)
+
+    def test_of_no_names_none_is_opened(self):
+        with pytest.raises(NoGpuError, match="CUDA_VISIBLE_DEVICES hides all GPUs"):
+            open_gpus((), FakeNvml())
+
     def test_an_unknown_gpu_is_an_error(self):
         with pytest.raises(NoGpuError, match="Invalid Argument"):
             open_gpus(["7"], FakeNvml())

@@ -47,9 +47,15 @@ def phase(observer):
 
 
 def test_the_runs_gpu_is_in_every_phase(observing):
-    found = observing(FakeNvml([{**GPU, "uuid": "GPU-a"}, {**GPU, "uuid": "GPU-b"}]), device="gpu", gpu="GPU-b")
+    found = observing(FakeNvml([{**GPU, "uuid": "GPU-a"}, {**GPU, "uuid": "GPU-b"}]), device="gpu", gpus=("GPU-b",))
     assert [[gpu.uuid for gpu in phase(found).gpus] for _ in range(2)] == [["GPU-b"], ["GPU-b"]]
     assert "gpu" not in found.absent
+
+
+def test_a_run_whose_gpus_are_hidden_samples_none(observing):
+    found = observing(FakeNvml(), device="gpu", gpus=())
+    assert phase(found).gpus == ()
+    assert found.absent["gpu"] == "CUDA_VISIBLE_DEVICES hides all GPUs"
 
 
 def test_without_a_driver_the_phase_has_no_gpu_and_the_run_has_the_reason(observing):

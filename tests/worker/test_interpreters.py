@@ -114,6 +114,8 @@ def test_a_worker_runs_under_the_python_it_was_started_with(conversation, versio
     assert conversation.hello.versions["python"].startswith(f"{version}.")
     assert conversation.hello.versions["numpy"] == interpreters.NUMPY[version]
     assert conversation.hello.versions["numpy_softmax"] == "1"
+    assert conversation.hello.distributions["numpy"] == interpreters.NUMPY[version]
+    assert conversation.hello.sources == {"numpy": {"numpy": interpreters.NUMPY[version]}}
     assert interpreters.ENVIRONMENTS[version].folder_name in Path(conversation.hello.executable).parts
 
 

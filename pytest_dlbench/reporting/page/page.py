@@ -64,6 +64,7 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         noisy=_noisy(gathered.cases),
         warned=_warned(gathered.cases, gathered.metrics),
         reasons=explain.paragraphs,
+        verdict=cautions.verdict,
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
         nothing=[chart for chart in drawn if isinstance(chart, Nothing)],
     )

@@ -8,6 +8,7 @@ from time import monotonic, process_time
 
 import numpy as np
 
+from dlworker import distributions
 from dlworker.evaluation import TOP, judge
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
@@ -51,7 +52,15 @@ def hello(session, request):
     seconds = monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     versions.update(session.builder.versions())
-    return {"seconds": seconds, "versions": versions, "executable": sys.executable, "threads": threads}
+    found = distributions.installed()
+    return {
+        "seconds": seconds,
+        "versions": versions,
+        "executable": sys.executable,
+        "threads": threads,
+        "distributions": {name: version for name, (version, _) in found.items()},
+        "sources": distributions.sources(versions, found),
+    }
 
 
 def build(session, request):
@@ -67,7 +76,18 @@ def build(session, request):
     session.network, session.recipe = network, recipe
     seconds = monotonic() - began
     parameters = {name: list(shape) for name, shape in session.trainer.parameters().items()}
-    return {"seconds": seconds, "parameters": parameters, "description": session.trainer.describe()}
+    return {
+        "seconds": seconds,
+        "parameters": parameters,
+        "description": session.trainer.describe(),
+        "device": _device(session),
+    }
+
+
+def _device(session):
+    """The kind and the name of the device that a builder for GPUs reports; None if it reports none."""
+    computes_on = getattr(session.trainer, "computes_on", None)
+    return dict(zip(("kind", "name"), computes_on())) if computes_on else None
 
 
 def _refuse_unsupported(builder, network, recipe):

@@ -38,7 +38,9 @@ A builder is a module with
     ``step(number)``: one update with the examples in that row of the order; returns the loss before the update, as the
     framework's own scalar: ``float()`` of it waits for the device;
     ``outputs(inputs, batch_size)``: yields the last layer's output for each batch, as a NumPy array, with dropout off
-    and running statistics. Examples are put on the device before the first batch.
+    and running statistics. Examples are put on the device before the first batch;
+    ``computes_on()``, for GPUs only: ("gpu" or "cpu", the device's name), as the framework reports where its arrays
+    are. An OpenCL driver of the processor is a "cpu". A run on a GPU fails if it is not stated, or is a "cpu".
 
 ``profile(run, trainer, device)``, optional
     {operator: seconds} of everything that ``run()`` does, by the framework's own profiler and names. In a folder it is

@@ -78,6 +78,9 @@ class Trainer:
                 shapes["%s.%s" % (layer, role)] = shape
         return shapes
 
+    def computes_on(self):
+        return "cpu" if self.device.platform == "cpu" else "gpu", self.device.device_kind
+
     def peak_device_bytes(self):
         # None on the CPU, whose memory XLA does not count.
         counts = self.device.memory_stats()

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from dlworker.frameworks.keras.backend import configure, rows, threads, use, versions
+from dlworker.frameworks.keras.backend import configure, kind_of, rows, threads, use, versions
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
 from dlworker.frameworks.keras.losses import LOSSES
 from dlworker.frameworks.keras.optimizers import OPTIMIZERS, optimizer
@@ -166,6 +166,9 @@ class Trainer:
         for layer, role, variable in self._natives():
             # assign() refuses a different shape.
             variable.assign(_to_native(layer, role, weights, images.get(layer["name"])))
+
+    def computes_on(self):
+        return kind_of(self.model.weights[0].value)
 
     def parameters(self):
         natives = self._natives()

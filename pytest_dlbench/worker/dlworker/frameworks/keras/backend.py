@@ -55,6 +55,20 @@ if BACKEND == "jax":
     rows = jax.jit(rows)
 
 
+def kind_of(array):
+    """("gpu" or "cpu", its name) of the device that holds an array of the backend."""
+    if BACKEND == "torch":
+        is_gpu = array.device.type == "cuda"
+        return ("gpu", torch.cuda.get_device_name(array.device)) if is_gpu else (array.device.type, "")
+    if BACKEND == "jax":
+        (device,) = array.devices()
+        return "cpu" if device.platform == "cpu" else "gpu", device.device_kind
+    if ":GPU:" not in array.device.upper():
+        return "cpu", ""
+    details = tf.config.experimental.get_device_details(tf.config.get_visible_devices("GPU")[0])
+    return "gpu", details.get("device_name", "")
+
+
 def use(device):
     """Select the device; on a GPU, allocate memory as needed and compute products in full float32.
 

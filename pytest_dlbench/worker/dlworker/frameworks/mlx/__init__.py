@@ -59,6 +59,10 @@ class Trainer:
         self.optimizer.init(self.model.trainable_parameters())
         mx.eval(self.model.state, self.optimizer.state)
 
+    def computes_on(self):
+        device = mx.default_device()
+        return "cpu" if device.type == mx.cpu else "gpu", str(mx.device_info(device).get("device_name", device))
+
     def _natives(self):
         """The neutral layer, the role and the native layer of every parameter, and the parameter's name there."""
         for layer, module in zip(self.network["layers"], self.model.layers):

@@ -59,6 +59,10 @@ class Trainer:
 
     hybrid = True
 
+    def computes_on(self):
+        # MXNet reports no names of GPUs.
+        return self.context.device_type, str(self.context)
+
     def __init__(self, network, recipe, weights, device, seed):
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the MXNet builder does not support precision %r" % recipe["precision"])

@@ -65,6 +65,10 @@ class Trainer:
         self.loss = LOSSES[network["loss"]](network)
         self.optimizer = optimizer([parameter for _, parameter, _ in self._natives()], recipe)
 
+    def computes_on(self):
+        _, parameter, _ = next(self._natives())
+        return ("gpu", paddle.device.cuda.get_device_name()) if parameter.place.is_gpu_place() else ("cpu", "")
+
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
         for layer in self.network["layers"]:

@@ -93,6 +93,11 @@ class Trainer:
     def describe(self):
         return str(self.model)
 
+    def computes_on(self):
+        if self.device.type != "cuda":
+            return self.device.type, ""
+        return "gpu", torch.cuda.get_device_name(self.device)
+
     def peak_device_bytes(self):
         return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else None
 

@@ -86,6 +86,14 @@ def _use(device):
     tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
+def kind_of(variable):
+    """("gpu" or "cpu", its name) of the device that holds a variable."""
+    if ":GPU:" not in variable.device.upper():
+        return "cpu", ""
+    details = tf.config.experimental.get_device_details(tf.config.get_visible_devices("GPU")[0])
+    return "gpu", details.get("device_name", "")
+
+
 class Trainer:
     """The network, its optimiser, the examples and the compiled step."""
 
@@ -116,6 +124,9 @@ class Trainer:
         if not keeps_channels_last(self.layers):
             kinds["flatten"] = flatten_in_order
         return kinds
+
+    def computes_on(self):
+        return kind_of(self.variables[0])
 
     def parameters(self):
         shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in self.variables}

@@ -3,6 +3,7 @@
 Images are channels first, as tinygrad's own layers expect them.
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 from tinygrad import Context, Device, Tensor, TinyJit, dtypes, nn
 from tinygrad.dtype import to_dtype
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
+from tinygrad.runtime.autogen import opencl
 
 from dlworker.frameworks.tinygrad.layers import KINDS, built, logits_of
 from dlworker.frameworks.tinygrad.losses import LOSSES
@@ -22,6 +24,12 @@ from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
 SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+# Set by a framework whose tests use an OpenCL driver of the processor in place of a GPU.
+PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
+# Devices that are no accelerator: the processor, and emulators that run on it.
+PROCESSORS = ("CPU", "PYTHON", "NULL")
 
 
 def configure(threads):
@@ -53,6 +61,22 @@ def _choose(device):
     if found == "CPU":
         raise RequestError("unsupported", "tinygrad found no device except the CPU")
     DEV.value = "%s%s" % (found, device[len("gpu") :])
+    kind, name = _kind_and_name()
+    if kind == "cpu" and PROCESSOR_AS_GPU not in os.environ:
+        message = "tinygrad found no GPU: its %s device is the processor, %s" % (found, name)
+        raise RequestError("unsupported", message)
+
+
+def _kind_and_name():
+    """("gpu" or "cpu", its name) of the default device; OpenCL has drivers of processors, such as pocl."""
+    found = Device[Device.DEFAULT]
+    backend = Device.DEFAULT.split(":")[0]
+    if backend != "CL":
+        name = "%s %s" % (backend, getattr(found, "arch", ""))
+        return "cpu" if backend in PROCESSORS else "gpu", name.strip()
+    kind = ctypes.c_uint64()
+    opencl.clGetDeviceInfo(found.cl_dev, opencl.CL_DEVICE_TYPE, ctypes.sizeof(kind), ctypes.byref(kind), None)
+    return "cpu" if kind.value & opencl.CL_DEVICE_TYPE_CPU else "gpu", found.device_name
 
 
 # Where tinygrad keeps an array, by kind and canonical role.
@@ -109,6 +133,9 @@ class Trainer:
         for name, parameter, transposed in self._natives():
             array = weights[name].T if transposed else weights[name]
             parameter.replace(Tensor(np.array(array, dtype=self.precision, order="C")))
+
+    def computes_on(self):
+        return _kind_and_name()
 
     def parameters(self):
         return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}

@@ -1,0 +1,70 @@
+"""What a worker reports to compute on, against the device of its case."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.frameworks import PROCESSOR_AS_GPU
+from pytest_dlbench.environments.placing import CURRENT, Place
+from pytest_dlbench.records import ComputeDevice, RunOutcome
+from pytest_dlbench.running.training import train_once
+from tests.running.specs import BUILDERS, spec
+
+POCL = "pthread-haswell-AMD EPYC"
+
+
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture
+def run(data_folder):
+    """Train on a device with a double that reports a device."""
+
+    def run(device, *, kind="", name="", builder="computes_on_what_it_is_told", variables=()):
+        usual = spec(builder, data_folder)
+        told = {"DOUBLE_KIND": kind, "DOUBLE_NAME": name, **dict(variables)}
+        caches = data_folder / "caches"
+        place = Place(python=Path(sys.executable), environment=CURRENT, caches=caches, variables=told)
+        framework = Framework(name=builder, builder=builder, folders=(BUILDERS,), variables=variables)
+        case = replace(usual.case, device=device)
+        return train_once(replace(usual, case=case, framework=framework, place=place), 0)
+
+    return run
+
+
+def test_a_gpu_is_recorded_with_its_kind_and_name(run):
+    found = run("gpu", kind="gpu", name="NVIDIA H100")
+    assert (found.outcome, found.device) == (RunOutcome.FINISHED, ComputeDevice(kind="gpu", name="NVIDIA H100"))
+
+
+def test_a_processor_in_place_of_a_gpu_fails_before_training_and_is_named(run):
+    found = run("gpu", kind="cpu", name=POCL)
+    assert (found.outcome, found.training) == (RunOutcome.FAILED, None)
+    assert found.message == f"a gpu was requested, but computes_on_what_it_is_told computes on a cpu: {POCL}"
+    assert found.device == ComputeDevice(kind="cpu", name=POCL)
+
+
+def test_a_test_may_ask_for_a_processor_in_place_of_a_gpu(run):
+    found = run("gpu", kind="cpu", name=POCL, variables=((PROCESSOR_AS_GPU, "1"),))
+    assert (found.outcome, found.device.kind) == (RunOutcome.FINISHED, "cpu")
+
+
+def test_a_builder_that_does_not_report_its_gpu_fails(run):
+    found = run("gpu", builder="numpy_softmax")
+    assert found.outcome is RunOutcome.FAILED
+    assert found.message == "numpy_softmax does not report what it computes on: its Trainer lacks computes_on()"
+
+
+def test_a_gpu_in_place_of_a_processor_fails(run):
+    found = run("cpu", kind="gpu", name="NVIDIA H100")
+    assert found.message == "a cpu was requested, but computes_on_what_it_is_told computes on a gpu: NVIDIA H100"
+
+
+def test_a_case_on_the_processor_needs_no_report(run):
+    found = run("cpu", builder="numpy_softmax")
+    assert (found.outcome, found.device) == (RunOutcome.FINISHED, None)
