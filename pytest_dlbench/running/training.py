@@ -121,7 +121,6 @@ def _write_inputs(spec: RunSpec, seed: int, folder: Path) -> dict[str, Any]:
     rates = None
     if recipe.schedule is not None:
         rates = str(folder / "rates.npy")
-        per_epoch = dataset.train_examples // recipe.batch_size
-        np.save(rates, recipe.learning_rates(steps=spec.steps, steps_per_epoch=per_epoch), allow_pickle=False)
+        np.save(rates, spec.learning_rates(), allow_pickle=False)
     weights = write_weights(spec.network, recipe, seed=seed, folder=folder)
     return {"weights": weights, "order": str(folder / "order.npy"), "rates": rates}

@@ -78,6 +78,10 @@ class Trainer:
                 shapes["%s.%s" % (layer, role)] = shape
         return shapes
 
+    def array(self, name):
+        layer, role = name.split(".")
+        return np.asarray(self.weights[layer][role])
+
     def peak_device_bytes(self):
         # None on the CPU, whose memory XLA does not count.
         counts = self.device.memory_stats()
