@@ -31,6 +31,8 @@ SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
 SIDES = pytest.StashKey[Sequence[Sides]]()
 RESULT = pytest.StashKey[CaseResult]()
+# The results with which a test went on.
+SETTLED = pytest.StashKey[list[CaseResult]]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 PAIRED = pytest.StashKey[int]()
 
@@ -160,12 +162,35 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if "dlbench" in getattr(item, "fixturenames", ()):
+        if report.when == "call" and report.failed:
+            _mark_failed(item, report, call.excinfo.exconly() if call.excinfo else report.longreprtext)
         # Plain data, which a worker of pytest-xdist can send.
         report.__dict__["dlbench"] = _reported(item) if RESULT in item.stash else {}
     return report
+
+
+def _mark_failed(item: pytest.Item, report: pytest.TestReport, problem: str) -> None:
+    """If not an outcome but the test itself failed, its results must not say that it passed."""
+    settled = item.stash.get(SETTLED, [])
+    if not settled or settled[-1] is not item.stash[RESULT]:
+        return
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - as below
+    from pytest_dlbench.workflows import recording  # noqa: PLC0415 - as below
+
+    session = session_of(item.config)
+    failed = [recording.body_failed(session, result, problem.partition("\n")[0]) for result in settled]
+    item.stash[RESULT] = failed[-1]
+    others = [pair for pair in item.user_properties if not pair[0].startswith("dlbench_")]
+    item.user_properties = [
+        *others,
+        *(p for result in failed for p in junit.properties(result, session.settings.metrics)),
+    ]
+    report.user_properties = list(item.user_properties)
 
 
 def _reported(item: pytest.Item) -> dict[str, Any]:
@@ -235,7 +260,9 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
         node.user_properties += junit.properties(result, session.settings.metrics)
         _settle(asked, result, session.settings.metrics)
+        node.stash[SETTLED].append(result)
 
+    node.stash[SETTLED] = []
     point = getattr(request, "param", None) or parametrize.points(node, asked)[0]
     target = parametrize.target_of(node, asked.target_accuracy)
     return Dlbench(

@@ -375,6 +375,11 @@ def _unfinished(reason: of.Unfinished, _: Subject) -> Iterator[Paragraph]:
 
 
 @_explained.register
+def _body_failed(reason: of.BodyFailed, _: Subject) -> Iterator[Paragraph]:
+    yield Paragraph(text=f"the test failed after the measurement: {reason.problem}")
+
+
+@_explained.register
 def _diverged(reason: of.Diverged, _: Subject) -> Iterator[Paragraph]:
     counts = (
         f"{reason.baseline} of {reason.baseline_runs} runs of the baseline diverged,"

@@ -2,7 +2,7 @@
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseResult
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.reporting import cautions, explain
 
 
 def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str, object]]:
@@ -10,6 +10,7 @@ def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
     found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]
+    found += [("dlbench_warnings", "\n".join(cautions.warnings(result, metrics)) or None)]
     found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]
     found += [(f"dlbench_{name}", value) for name, value in result.figures.items()]
     for verdict in result.verdicts:
