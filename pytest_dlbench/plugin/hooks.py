@@ -19,6 +19,7 @@ from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
+from pytest_dlbench.records.reasons import Caution
 from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
@@ -168,29 +169,32 @@ def pytest_runtest_makereport(
     report = yield
     if "dlbench" in getattr(item, "fixturenames", ()):
         if report.when == "call" and report.failed:
-            _mark_failed(item, report, call.excinfo.exconly() if call.excinfo else report.longreprtext)
+            _mark_failed(item, call.excinfo.exconly() if call.excinfo else report.longreprtext)
+            report.user_properties = list(item.user_properties)
         # Plain data, which a worker of pytest-xdist can send.
         report.__dict__["dlbench"] = _reported(item) if RESULT in item.stash else {}
     return report
 
 
-def _mark_failed(item: pytest.Item, report: pytest.TestReport, problem: str) -> None:
+def _mark_failed(item: pytest.Item, problem: str) -> None:
     """If not an outcome but the test itself failed, its results must not say that it passed."""
     settled = item.stash.get(SETTLED, [])
-    if not settled or settled[-1] is not item.stash[RESULT]:
-        return
-    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - as below
-    from pytest_dlbench.workflows import recording  # noqa: PLC0415 - as below
+    if settled and settled[-1] is item.stash[RESULT]:
+        from pytest_dlbench.workflows import recording  # noqa: PLC0415 - as below
 
-    session = session_of(item.config)
-    failed = [recording.body_failed(session, result, problem.partition("\n")[0]) for result in settled]
-    item.stash[RESULT] = failed[-1]
-    others = [pair for pair in item.user_properties if not pair[0].startswith("dlbench_")]
-    item.user_properties = [
-        *others,
-        *(p for result in failed for p in junit.properties(result, session.settings.metrics)),
-    ]
-    report.user_properties = list(item.user_properties)
+        session, line = session_of(item.config), problem.partition("\n")[0]
+        _amend(item, [recording.body_failed(session, result, line) for result in settled])
+
+
+def _amend(item: pytest.Item, results: list[CaseResult]) -> None:
+    """Replace the results with which a test went on, also in JUnit."""
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - as below
+
+    metrics = item.config.stash[REGISTRY].metrics
+    item.stash[SETTLED], item.stash[RESULT] = results, results[-1]
+    item.user_properties = [pair for pair in item.user_properties if not pair[0].startswith("dlbench_")]
+    for result in results:
+        item.user_properties += junit.properties(result, metrics)
 
 
 def _reported(item: pytest.Item) -> dict[str, Any]:
@@ -248,6 +252,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates on the result."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
     from pytest_dlbench.reporting import junit  # noqa: PLC0415 - not needed to collect
+    from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
@@ -262,6 +267,10 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         _settle(asked, result, session.settings.metrics)
         node.stash[SETTLED].append(result)
 
+    def note(result: CaseResult, caution: Caution) -> None:
+        settled = node.stash[SETTLED]
+        _amend(node, [recording.noted(session, one, caution) if one.case == result.case else one for one in settled])
+
     node.stash[SETTLED] = []
     point = getattr(request, "param", None) or parametrize.points(node, asked)[0]
     target = parametrize.target_of(node, asked.target_accuracy)
@@ -275,6 +284,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
         report=report,
         settle=settle,
+        note=note,
         skip=pytest.skip,
     )
 

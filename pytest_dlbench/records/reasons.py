@@ -359,6 +359,14 @@ class SidesDisagree(Tagged, frozen=True, kw_only=True):
     paired: float
 
 
+class NotRequired(Tagged, frozen=True, kw_only=True):
+    """What a test requires of the whole recipe, of which only some steps were trained."""
+
+    bounds: Mapping[str, float]
+    steps: int
+    recipe_steps: int
+
+
 Caution = (
     InvalidRuns
     | Neighbours
@@ -369,6 +377,7 @@ Caution = (
     | Survivors
     | TargetMissed
     | SidesDisagree
+    | NotRequired
     | ToleranceTooTight
 )
 """Why the figures of a case may mislead."""

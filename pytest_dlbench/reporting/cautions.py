@@ -94,6 +94,12 @@ def _sides_disagree(caution: of.SidesDisagree, metrics: Metrics) -> Iterator[str
 
 
 @_sentences.register
+def _not_required(caution: of.NotRequired, metrics: Metrics) -> Iterator[str]:
+    required = ", ".join(figures.bound(name, value, metrics) for name, value in caution.bounds.items())
+    yield f"{caution.steps:,} of {caution.recipe_steps:,} steps were trained; not required: {required}"
+
+
+@_sentences.register
 def _too_tight(caution: of.ToleranceTooTight, metrics: Metrics) -> Iterator[str]:
     """Default tolerances: these metrics may stay inconclusive."""
     for one in caution.metrics:

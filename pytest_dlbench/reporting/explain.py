@@ -437,6 +437,16 @@ def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
 
 
+def required(result: CaseResult, unmet: Mapping[str, float], metrics: Metrics = METRICS) -> str:
+    """Requirements of a test that its case does not meet, with the figures: medians over the runs."""
+    lines = [
+        f"{figures.bound(name, bound, metrics)} is required,"
+        f" {figures.figure(name, result.figures[name], metrics)} was measured (median of {result.runs} runs)"
+        for name, bound in unmet.items()
+    ]
+    return "; ".join(lines)
+
+
 def difference(found: of.Difference) -> str:
     """What differs: ``torch 2.12.0 → 2.13.0``."""
     then, now = ("none" if value is None else value for value in (found.baseline, found.candidate))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pytest_dlbench import judging
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Context, Record, Run
-from pytest_dlbench.records.reasons import BodyFailed
+from pytest_dlbench.records.reasons import BodyFailed, Caution
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
@@ -36,6 +36,13 @@ def body_failed(session: Session, result: CaseResult, problem: str) -> CaseResul
     failed = replace(result, outcome=CaseOutcome.FAILED, reasons=(BodyFailed(problem=problem), *result.reasons))
     session.journal.append(Entry(result=failed))
     return failed
+
+
+def noted(session: Session, result: CaseResult, caution: Caution) -> CaseResult:
+    """The result of a case with one more caution, which its test gave it; it replaces the other in the journal."""
+    cautioned = replace(result, cautions=(*result.cautions, caution))
+    session.journal.append(Entry(result=cautioned))
+    return cautioned
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
