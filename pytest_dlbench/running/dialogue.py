@@ -75,8 +75,9 @@ class Dialogue:
                 self.measured["operator_seconds"] = profiled.operator_seconds
                 return
             self._evaluate(spec)
-            # In the first run only: if the steps of one run are wrong, those of all runs are.
-            if seed == spec.seed:
+            # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
+            # twice is compared with golden losses, a stronger check.
+            if seed == spec.seed and spec.evaluations == 1:
                 self._check_updates(spec)
             if self._hooks.is_suspicious and seed == spec.seed:
                 self._check_steps(spec, self._hooks.is_suspicious)

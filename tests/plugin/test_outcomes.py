@@ -141,6 +141,29 @@ def test_a_report_only_gate_passes_cases_that_could_not_run(suite):
     suite.run(*gate, "--dlbench-shadow").assert_outcomes(passed=1, skipped=1)
 
 
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [
+        ("", "no_baseline"),
+        ("raise RuntimeError('my own doing')", "failed"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "crashed"),
+        ("os.symlink('/', folder)", "no_baseline"),
+    ],
+)
+def test_a_worker_that_deletes_its_own_folder_has_an_outcome_and_a_journal(suite, monkeypatch, then, outcome):
+    suite.write(builder="deletes_its_folder")
+    conftest = suite.path / "conftest.py"
+    variables = f"variables=(('THEN', {then!r}),), "
+    conftest.write_text(conftest.read_text().replace("Framework(name=name", f"Framework({variables}name=name"))
+    result = suite.run("--dlbench-runs=1")
+    assert result.outlines[-1].startswith(f"dlbench: 1 {outcome}; ")
+    result.stdout.no_fnmatch_line("*pytest_dlbench/*: in *")
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    (journal,) = suite.path.glob(".dlbench/*.jsonl")
+    runs = [entry.run for entry in read_journal(journal) if isinstance(entry, Entry) and entry.run]
+    assert [run.log for run in runs] == [("deleting my own folder",) if outcome in ("failed", "crashed") else ()]
+
+
 ASSERTS = """
 def test_first(dlbench):
     result = dlbench.train("numpy", "softmax", "digits")
