@@ -64,7 +64,7 @@ def test_what_does_not_need_the_whole_recipe_is_required_at_any_scale(required):
 @pytest.mark.parametrize(
     ("bounds", "line"),
     [
-        ("acuracy=0.9", "*acuracy*accuracy*"),
+        ("acuracy=0.9", "*did you mean 'accuracy'?"),
         ("accuracy=float('nan')", "result.require: expected a finite number for accuracy, got nan"),
         ("latency=0.9", "*result.require: training-numpy-softmax-digits-cpu-smoke has no latency; it has *"),
     ],

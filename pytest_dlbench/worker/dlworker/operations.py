@@ -19,7 +19,8 @@ from dlworker.training import timed_outputs, timed_steps
 # Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
 AGAIN = 3
 # Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
-WATCHED_ARRAYS, WATCHED_VALUES = 16, 2**18
+WATCHED_ARRAYS = 16
+WATCHED_VALUES = 2**18
 
 
 class Session:

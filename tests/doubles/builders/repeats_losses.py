@@ -10,4 +10,6 @@ class Trainer(clocked.Trainer):
     def step(self, number):
         if number % 2 == 0:
             self.loss = super().step(number)
+        else:
+            clocked.CLOCK.now += self.step_seconds
         return self.loss
