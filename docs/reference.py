@@ -19,7 +19,7 @@ from pytest_dlbench.options.parsers import flag
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.plugin import hooks, parametrize
-from pytest_dlbench.plugin.fixture import Dlbench
+from pytest_dlbench.plugin.fixture import Dlbench, Result
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing import recorded
@@ -154,6 +154,8 @@ def plugin_parts() -> Iterator[str]:
     for name, method in getmembers(Dlbench, isfunction):
         if not name.startswith("_"):
             yield from _described(f"dlbench.{name}", method)
+    yield from ("", "## Methods of its results", "")
+    yield from _described("result.require", Result.require)
     yield from ("", "## Hooks", "", "Implement them in a `conftest.py` or in a plugin of your own.", "")
     for name, hook in getmembers(hookspecs, isfunction):
         yield from _described(name, hook)

@@ -30,6 +30,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("CaseResult", "CaseOutcome", "Verdict", "VerdictOutcome", "Pairing", "OperatorTime"),
         *("Record", "Case", "Context", "Machine", "MachineSpeed", "SkippedCell"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
+        "UpdateCheck",
         *("Usage", "Timeline", "GpuUsage", "Contention"),
         *("Baseline", "BaselineSession", "Calibration", "Fault", "Certificate", "Golden"),
     ),

@@ -99,6 +99,7 @@ from pytest_dlbench.records import StepCheck as StepCheck
 from pytest_dlbench.records import StepWork as StepWork
 from pytest_dlbench.records import Timeline as Timeline
 from pytest_dlbench.records import Training as Training
+from pytest_dlbench.records import UpdateCheck as UpdateCheck
 from pytest_dlbench.records import Usage as Usage
 from pytest_dlbench.records import Verdict as Verdict
 from pytest_dlbench.records import VerdictOutcome as VerdictOutcome

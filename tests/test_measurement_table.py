@@ -18,6 +18,7 @@ RECORDS = (
     "Evaluation",
     "CurvePoint",
     "StepCheck",
+    "UpdateCheck",
     "MachineSpeed",
     "StepWork",
     "Timeline",
@@ -28,7 +29,8 @@ RECORDS = (
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {
     *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),
-    *("training", "evaluation", "usage", "timeline", "step_checks", "speed", "work", "warm_up", "contention"),
+    *("training", "evaluation", "usage", "timeline", "step_checks", "update_check"),
+    *("speed", "work", "warm_up", "contention"),
 }
 
 
@@ -71,6 +73,9 @@ def test_every_metric_has_a_row():
         ("more than 20 % of processor time", "disturbances", "KERNEL_SHARE"),
         ("less than 1.2", "sanity", "LEAST_RATIO"),
         ("more than 5 times", "sanity", "MOST_RATIO"),
+        ("more than 0.01 below the bound", "sanity", "BELOW_BOUND"),
+        ("more than 5 % of them", "sanity", "REPEATED_SHARE"),
+        ("losses below 0.001", "sanity", "LEARNT"),
     ],
 )
 def test_a_rule_is_stated_with_the_threshold_that_it_has(text, module, name):

@@ -8,7 +8,16 @@ from pytest_dlbench.judging.disturbances import disturbances
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS, Metrics, extended, read_all, shown_in, summarise
-from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
+from pytest_dlbench.judging.outcomes import (
+    GATE_FAILING,
+    SKIPPING,
+    fails,
+    is_sound,
+    of_runs,
+    of_verdicts,
+    with_absolute,
+    with_validity,
+)
 from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.tolerance import asked_for, given_tolerances, parse_tolerances
 from pytest_dlbench.judging.warm_up import steady_steps
@@ -28,6 +37,7 @@ __all__ = [
     "extended",
     "fails",
     "given_tolerances",
+    "is_sound",
     "obstacles",
     "of_runs",
     "of_verdicts",
@@ -38,4 +48,5 @@ __all__ = [
     "summarise",
     "time_to_accuracy",
     "with_absolute",
+    "with_validity",
 ]

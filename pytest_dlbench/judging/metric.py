@@ -28,6 +28,7 @@ class Metric:
 
     ``value`` returns None for a run without this figure; its case has none then, whatever other runs have.
     ``purpose`` says which runs have it; ``is_optional``: of these, only some models, recipes or machines have it.
+    ``needs_whole_recipe``: a training that ends early has another value, which no requirement applies to.
 
     ``label`` is its heading in tables, by default its name. If the heading contains the unit, ``cell`` is the format of
     the numbers below it, such as ``.2f``. ``default_views`` are those that show it by default.
@@ -52,6 +53,7 @@ class Metric:
     is_robust: bool = True
     is_absolute: bool = False
     is_exact: bool = False
+    needs_whole_recipe: bool = False
 
     @property
     def heading(self) -> str:

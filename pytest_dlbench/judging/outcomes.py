@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from pytest_dlbench.records import CaseOutcome, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records import CaseOutcome, CaseResult, Run, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import InvalidRuns
 
 OF_RUNS = {
     RunOutcome.DIVERGED: CaseOutcome.DIVERGED,
@@ -49,6 +50,8 @@ GATE_FAILING = frozenset(
         CaseOutcome.INVALID,
     }
 )
+# Figures of these, if there are any, are not the framework's, or not those of the whole training.
+UNSOUND = ALWAYS_FAILING - {CaseOutcome.REGRESSED} | {CaseOutcome.INVALID}
 # Results of a comparison; a crash is not one.
 JUDGEMENTS = frozenset({CaseOutcome.REGRESSED, CaseOutcome.IMPROVED})
 # Outcomes whose tests are skipped if they do not fail.
@@ -73,6 +76,17 @@ def with_absolute(outcome: CaseOutcome, verdict: Verdict) -> CaseOutcome:
     is_undecided = verdict.outcome is VerdictOutcome.INCONCLUSIVE
     is_fine = outcome in (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
     return CaseOutcome.INCONCLUSIVE if is_undecided and is_fine else outcome
+
+
+def with_validity(outcome: CaseOutcome, runs: Sequence[Run]) -> CaseOutcome:
+    """The outcome of a case whose invalid runs were kept: it cannot pass by them."""
+    is_invalid = any(run.invalid for run in runs)
+    return CaseOutcome.INVALID if is_invalid and outcome is CaseOutcome.PASSED else outcome
+
+
+def is_sound(result: CaseResult) -> bool:
+    """Whether the figures of a case may be ranked: it finished, and none of its runs is invalid."""
+    return result.outcome not in UNSOUND and not any(isinstance(one, InvalidRuns) for one in result.cautions)
 
 
 def fails(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
+from math import inf, isfinite, log, sqrt
 from statistics import median
 from typing import Literal
 
@@ -13,11 +13,14 @@ from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule, decide
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import SidesDisagree
 
 # Enough consecutive runs of one version to estimate how much two runs in a row differ.
 REFERENCE_RUNS = 10
 # Time is judged twice: the cost of the computation, and the time that a user waits.
 STEP_TIMES = ("step_time", "step_time_median")
+# Smaller differences between the two, as a share of the tolerance, are lost in three digits.
+SHOWN_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,26 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
         upper=upper,
         tolerance=tolerance,
     )
+
+
+def disagreements(verdicts: Sequence[Verdict], metrics: Metrics) -> tuple[SidesDisagree, ...]:
+    """The metrics whose sides seem to contradict the change within the pairs, as they are shown in one line."""
+    found = (_disagreement(metrics[verdict.metric], verdict) for verdict in verdicts)
+    return tuple(one for one in found if one)
+
+
+def _disagreement(metric: Metric, verdict: Verdict) -> SidesDisagree | None:
+    is_ratio = metric.kind == "ratio"
+    is_known = isfinite(verdict.old + verdict.new) and (min(verdict.old, verdict.new) > 0 or not is_ratio)
+    if metric.is_absolute or verdict.change is None or not is_known:
+        return None
+    sides = verdict.new / verdict.old if is_ratio else 100 * (verdict.new - verdict.old)
+    apart, together = (log(sides), log(verdict.change)) if is_ratio else (sides, verdict.change)
+    lower, upper = (-inf if verdict.lower is None else verdict.lower), (inf if verdict.upper is None else verdict.upper)
+    is_explained = apart * together >= 0 and lower <= sides <= upper
+    if is_explained or abs(apart - together) <= SHOWN_SHARE * limit(metric, verdict.tolerance):
+        return None
+    return SidesDisagree(metric=metric.name, sides=sides, paired=verdict.change)
 
 
 def rules(tolerances: Mapping[str, float], metrics: Metrics, *, max_pairs: int) -> dict[str, Rule]:

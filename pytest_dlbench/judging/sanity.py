@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import isclose, isfinite
 
-from pytest_dlbench.records import Run, StepCheck
+from pytest_dlbench.model import Recipe
+from pytest_dlbench.records import Run, StepCheck, Training, UpdateCheck
 
 # Times the peak of a matrix product in NumPy: its libraries differ by less.
 MOST_OF_PEAK = 1.05
@@ -20,6 +22,12 @@ CLOCK, PROCESSOR = 0, 1
 # Threads that spin while waiting use more processor time, too, if another process delays one of them.
 FOREIGN_CPUS = 0.5
 CHECK = "check_steps"
+# A logarithm of sums that are rounded to 16 bits may be this far below the bound of a loss.
+BELOW_BOUND = 0.01
+# Losses of different batches and weights are equal by chance in one of a million pairs of consecutive steps.
+REPEATED_SHARE = 0.05
+# A training with a smaller loss has nothing left to learn: its updates and the differences of its losses are rounded.
+LEARNT = 1e-3
 
 
 def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
@@ -32,6 +40,62 @@ def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
         )
     reason = _found(run, device)
     return "" if reason and _is_unclear(run, device) else reason
+
+
+def untrained(run: Run, recipe: Recipe, *, lowest_loss: float, rates: Sequence[float]) -> str:
+    """What shows that not every step of a run trained the network; empty if nothing does.
+
+    ``rates`` are the learning rates of its steps.
+    """
+    if run.training is None:
+        return ""
+    found = _below(run.training, lowest_loss) or _repeated(run.training, recipe, rates)
+    return found or (_unchanged(run.update_check, recipe) if run.update_check else "")
+
+
+def _below(training: Training, lowest: float) -> str:
+    step, loss = min(enumerate(training.losses, start=1), key=lambda pair: pair[1], default=(0, lowest))
+    if loss >= lowest - BELOW_BOUND:
+        return ""
+    return f"impossible: the loss is {loss:g} at step {step}, but this loss cannot be below {lowest:g}"
+
+
+def _repeated(training: Training, recipe: Recipe, rates: Sequence[float]) -> str:
+    """Consecutive steps with one and the same loss, although the first of them changed the weights."""
+    pairs = [pair for pair, rate in zip(pairwise(training.losses), rates, strict=False) if rate > 0]
+    equal = [before for before, after in pairs if before == after]
+    if pairs and len(equal) == len(pairs):
+        return (
+            f"impossible: the loss is {equal[0]:g} in each of {len(pairs) + 1} steps, to the last digit;"
+            " steps do not train, or do not report their own loss"
+        )
+    counted = [loss for loss in equal if loss > LEARNT]
+    # In 16 bits, losses have only three digits.
+    if recipe.precision == recipe.stored_precision and len(counted) > REPEATED_SHARE * len(pairs):
+        return (
+            f"impossible: {len(counted)} of {len(pairs)} steps report the loss of the step before, to the last digit;"
+            " some steps do not train, or do not report their own loss"
+        )
+    return ""
+
+
+def _unchanged(check: UpdateCheck, recipe: Recipe) -> str:
+    """Single steps after which the parameters were what they were before."""
+    judged = [
+        is_changed
+        for is_changed, loss in zip(check.changed, check.losses, strict=False)
+        if isfinite(float(loss)) and float(loss) > LEARNT
+    ]
+    skipped = judged.count(False)
+    # A loss scale that became too large skips a step, or a few in sequence, and is then small enough.
+    begun = sum(before and not after for before, after in pairwise(judged))
+    is_scaled = recipe.precision == "float16" and begun <= 1 and skipped < len(judged)
+    if not skipped or is_scaled:
+        return ""
+    return (
+        f"impossible: {skipped} of {len(judged)} more steps, taken one by one, changed no parameter;"
+        " steps are asked for, and not all of them train"
+    )
 
 
 def unchecked(run: Run, device: str) -> str:

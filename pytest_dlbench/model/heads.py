@@ -1,4 +1,4 @@
-"""What a network is trained for: the loss, and what counts as a correct answer."""
+"""What a network is trained for: the loss with its lower bound, and what counts as a correct answer."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -18,6 +18,7 @@ class SoftmaxCrossEntropy:
     """
 
     loss: ClassVar[str] = "softmax_cross_entropy"
+    lowest_loss: ClassVar[float] = 0.0
     task: ClassVar[Task] = "class"
     is_trained: ClassVar[bool] = True
     classes: int
@@ -44,6 +45,7 @@ class SequenceCrossEntropy:
     """
 
     loss: ClassVar[str] = "sequence_cross_entropy"
+    lowest_loss: ClassVar[float] = 0.0
     task: ClassVar[Task] = "tokens"
     is_trained: ClassVar[bool] = True
     classes: int
@@ -72,6 +74,7 @@ class SigmoidCrossEntropy:
     """
 
     loss: ClassVar[str] = "sigmoid_cross_entropy"
+    lowest_loss: ClassVar[float] = 0.0
     is_trained: ClassVar[bool] = True
     flags: int
 
@@ -106,6 +109,7 @@ class Features:
     """
 
     loss: ClassVar[str] = "softmax_cross_entropy"
+    lowest_loss: ClassVar[float] = 0.0
     task: ClassVar[Task] = "class"
     is_trained: ClassVar[bool] = False
     width: int

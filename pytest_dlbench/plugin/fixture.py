@@ -9,6 +9,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging import Metrics, requirements
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
@@ -16,6 +17,7 @@ from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import Sides
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
+from pytest_dlbench.records.reasons import Caution, NotRequired
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import ab, benchmark, certify
@@ -47,6 +49,23 @@ class Result:
     record: Record
     verdict: CaseResult
     figures: Mapping[str, Figure]
+    _metrics: Metrics
+    _note: Callable[[CaseResult, Caution], None]
+
+    def require(self, **bounds: float) -> None:
+        """Fail the test unless the medians over the runs keep these bounds, by metric.
+
+        Each is the least value, or the most for a metric of which less is better: ``require(accuracy=0.9,
+        peak_rss=2**30)``. What only the whole recipe gives (accuracy, perplexity, training time and similar) is
+        required only where all of its steps were trained; elsewhere a warning says so.
+        """
+        __tracebackhide__ = True
+        now, later = requirements.applicable(self.verdict, bounds, self._metrics)
+        if later:
+            steps, recipe_steps = self.verdict.steps or 0, self.verdict.recipe_steps or 0
+            self._note(self.verdict, NotRequired(bounds=later, steps=steps, recipe_steps=recipe_steps))
+        if unmet := requirements.unmet(self.verdict, now, self._metrics):
+            raise AssertionError(explain.required(self.verdict, unmet, self._metrics))
 
     @property
     def accuracy(self) -> Figure:
@@ -99,11 +118,12 @@ class Dlbench:
         tolerance: Mapping[str, float],
         report: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
+        note: Callable[[CaseResult, Caution], None],
         skip: Callable[[str], None],
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._recipe, self._tolerance = recipe, tolerance
-        self._report, self._settle, self._skip = report, settle, skip
+        self._report, self._settle, self._note, self._skip = report, settle, note, skip
         self._baselines = {pair.new.name: pair.old for pair in sides}
 
     def train(
@@ -162,7 +182,8 @@ class Dlbench:
         self._report(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
-        return Result(record=record, verdict=result, figures=figures)
+        metrics = self._session.settings.metrics
+        return Result(record=record, verdict=result, figures=figures, _metrics=metrics, _note=self._note)
 
     def run(
         self,

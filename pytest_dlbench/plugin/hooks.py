@@ -20,6 +20,7 @@ from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
+from pytest_dlbench.records.reasons import Caution
 from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
 SIDES = pytest.StashKey[Sequence[Sides]]()
 RESULT = pytest.StashKey[CaseResult]()
+# The results with which a test went on.
+SETTLED = pytest.StashKey[list[CaseResult]]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 PAIRED = pytest.StashKey[int]()
 
@@ -192,12 +195,38 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if "dlbench" in getattr(item, "fixturenames", ()):
+        if report.when == "call" and report.failed:
+            _mark_failed(item, call.excinfo.exconly() if call.excinfo else report.longreprtext)
+            report.user_properties = list(item.user_properties)
         # Plain data, which a worker of pytest-xdist can send.
         report.__dict__["dlbench"] = _reported(item) if RESULT in item.stash else {}
     return report
+
+
+def _mark_failed(item: pytest.Item, problem: str) -> None:
+    """If not an outcome but the test itself failed, its results must not say that it passed."""
+    settled = item.stash.get(SETTLED, [])
+    if settled and settled[-1] is item.stash[RESULT]:
+        from pytest_dlbench.workflows import recording  # noqa: PLC0415 - as below
+
+        session, line = session_of(item.config), problem.partition("\n")[0]
+        _amend(item, [recording.body_failed(session, result, line) for result in settled])
+
+
+def _amend(item: pytest.Item, results: list[CaseResult]) -> None:
+    """Replace the results with which a test went on, also in JUnit."""
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - as below
+
+    metrics = item.config.stash[REGISTRY].metrics
+    item.stash[SETTLED], item.stash[RESULT] = results, results[-1]
+    item.user_properties = [pair for pair in item.user_properties if not pair[0].startswith("dlbench_")]
+    for result in results:
+        item.user_properties += junit.properties(result, metrics)
 
 
 def _reported(item: pytest.Item) -> dict[str, Any]:
@@ -255,6 +284,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates on the result."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
     from pytest_dlbench.reporting import junit  # noqa: PLC0415 - not needed to collect
+    from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
@@ -267,7 +297,13 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
         node.user_properties += junit.properties(result, session.settings.metrics)
         _settle(asked, result, session.settings.metrics)
+        node.stash[SETTLED].append(result)
 
+    def note(result: CaseResult, caution: Caution) -> None:
+        settled = node.stash[SETTLED]
+        _amend(node, [recording.noted(session, one, caution) if one.case == result.case else one for one in settled])
+
+    node.stash[SETTLED] = []
     point = getattr(request, "param", None) or parametrize.points(node, asked)[0]
     target = parametrize.target_of(node, asked.target_accuracy)
     return Dlbench(
@@ -280,6 +316,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
         report=report,
         settle=settle,
+        note=note,
         skip=pytest.skip,
     )
 

@@ -44,6 +44,7 @@ class Reporter:
     ) -> None:
         self._config, self._terminal, self._options, self._session = config, terminal_reporter, options, session
         self._agenda = agenda
+        self._unmeasured = 0
         # Read now: while pytest captures a test's output, standard output is not a terminal.
         self.columns = int(terminal_reporter._tw.fullwidth) if terminal_reporter else 0
         self._is_terminal = bool(terminal_reporter and terminal_reporter.isatty and terminal_reporter._tw.hasmarkup)
@@ -105,6 +106,8 @@ class Reporter:
         if result:
             self._results.append(result)
             self._reported.append(reported)
+        elif report.failed:
+            self._unmeasured += 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -128,7 +131,8 @@ class Reporter:
             from pytest_dlbench.reporting import last_line  # noqa: PLC0415 - as below
 
             budget = self._options.false_alarms
-            self._terminal.write_line(last_line.line(self._results, budget, self._repeated, self._metrics))
+            last = last_line.line(self._results, budget, self._repeated, self._metrics, self._unmeasured)
+            self._terminal.write_line(last)
         return finished
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -180,6 +180,12 @@ class Unfinished(Tagged, frozen=True, kw_only=True):
     framework: str = ""
 
 
+class BodyFailed(Tagged, frozen=True, kw_only=True):
+    """The test failed after its case was measured and judged; ``problem`` is the first line of its exception."""
+
+    problem: str
+
+
 class Diverged(Tagged, frozen=True, kw_only=True):
     """How many runs of either side diverged.
 
@@ -235,6 +241,7 @@ Reason = (
     | Leaking
     | Paired
     | Unfinished
+    | BodyFailed
     | Diverged
     | Invalid
     | Profiled
@@ -341,6 +348,25 @@ class TargetMissed(Tagged, frozen=True, kw_only=True):
     epochs: float
 
 
+class SidesDisagree(Tagged, frozen=True, kw_only=True):
+    """The medians of the two sides of pairs changed unlike the figures within the pairs, which decide.
+
+    ``sides`` and ``paired`` are changes as in a Verdict: ratios, or points.
+    """
+
+    metric: str
+    sides: float
+    paired: float
+
+
+class NotRequired(Tagged, frozen=True, kw_only=True):
+    """What a test requires of the whole recipe, of which only some steps were trained."""
+
+    bounds: Mapping[str, float]
+    steps: int
+    recipe_steps: int
+
+
 Caution = (
     InvalidRuns
     | Neighbours
@@ -350,6 +376,8 @@ Caution = (
     | PageFaults
     | Survivors
     | TargetMissed
+    | SidesDisagree
+    | NotRequired
     | ToleranceTooTight
 )
 """Why the figures of a case may mislead."""

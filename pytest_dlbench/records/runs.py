@@ -7,7 +7,16 @@ from typing import Any, Literal
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.equivalence import Certificate
 from pytest_dlbench.records.outcomes import RunOutcome
-from pytest_dlbench.records.trainings import Contention, CurvePoint, Evaluation, Inference, StepCheck, Training, WarmUp
+from pytest_dlbench.records.trainings import (
+    Contention,
+    CurvePoint,
+    Evaluation,
+    Inference,
+    StepCheck,
+    Training,
+    UpdateCheck,
+    WarmUp,
+)
 from pytest_dlbench.records.usages import Timeline, Usage
 
 
@@ -88,6 +97,7 @@ class Run:
     absent: Mapping[str, str] = field(default_factory=dict)
     on_battery: bool = False
     step_checks: tuple[StepCheck, ...] = ()
+    update_check: UpdateCheck | None = None
     speed: MachineSpeed | None = None
     flop_utilisation: float | None = None
     work: StepWork | None = None

@@ -103,6 +103,19 @@ class StepCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateCheck:
+    """A check after a run: the steps ``numbers`` of its order once more, one by one.
+
+    ``changed`` says for each whether some of the parameters changed, ``losses`` has its loss, to the last digit. Both
+    end at a loss that is not finite.
+    """
+
+    numbers: tuple[int, ...]
+    changed: tuple[bool, ...]
+    losses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
     """Inference: each batch's seconds, and the shape of the output for one example.
 

@@ -98,6 +98,21 @@ def _target_missed(caution: of.TargetMissed, _: Metrics) -> Iterator[str]:
 
 
 @_sentences.register
+def _sides_disagree(caution: of.SidesDisagree, metrics: Metrics) -> Iterator[str]:
+    sides, paired = (figures.size(caution.metric, change, metrics) for change in (caution.sides, caution.paired))
+    yield (
+        f"{caution.metric}: {sides} between the medians of the two sides, {paired} within the pairs, which decides:"
+        " the two runs of a pair share what the machine did meanwhile; the medians also have what changed between pairs"
+    )
+
+
+@_sentences.register
+def _not_required(caution: of.NotRequired, metrics: Metrics) -> Iterator[str]:
+    required = ", ".join(figures.bound(name, value, metrics) for name, value in caution.bounds.items())
+    yield f"{caution.steps:,} of {caution.recipe_steps:,} steps were trained; not required: {required}"
+
+
+@_sentences.register
 def _too_tight(caution: of.ToleranceTooTight, metrics: Metrics) -> Iterator[str]:
     """Default tolerances: these metrics may stay inconclusive."""
     for one in caution.metrics:

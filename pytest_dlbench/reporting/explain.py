@@ -376,6 +376,11 @@ def _unfinished(reason: of.Unfinished, _: Subject) -> Iterator[Paragraph]:
 
 
 @_explained.register
+def _body_failed(reason: of.BodyFailed, _: Subject) -> Iterator[Paragraph]:
+    yield Paragraph(text=f"the test failed after the measurement: {reason.problem}")
+
+
+@_explained.register
 def _diverged(reason: of.Diverged, _: Subject) -> Iterator[Paragraph]:
     counts = (
         f"{reason.baseline} of {reason.baseline_runs} runs of the baseline diverged,"
@@ -431,6 +436,16 @@ def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     old, new = (figures.figure(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict, metrics), figures.tolerance(verdict, metrics)
     return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
+
+
+def required(result: CaseResult, unmet: Mapping[str, float], metrics: Metrics = METRICS) -> str:
+    """Requirements of a test that its case does not meet, with the figures: medians over the runs."""
+    lines = [
+        f"{figures.bound(name, bound, metrics)} is required,"
+        f" {figures.figure(name, result.figures[name], metrics)} was measured (median of {result.runs} runs)"
+        for name, bound in unmet.items()
+    ]
+    return "; ".join(lines)
 
 
 def difference(found: of.Difference) -> str:

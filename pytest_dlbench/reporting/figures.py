@@ -38,6 +38,12 @@ def figure(metric: str, value: float, metrics: Metrics = METRICS) -> str:
             return f"{significant(value)} {unit}".rstrip()
 
 
+def bound(metric: str, value: float, metrics: Metrics = METRICS) -> str:
+    """What is required of a metric: ``accuracy ≥ 90.00 %``, ``peak_rss ≤ 1,024 MiB``."""
+    sign = "≥" if metric in metrics and metrics[metric].better == "higher" else "≤"
+    return f"{metric} {sign} {figure(metric, value, metrics)}"
+
+
 def cell(metric: str, value: float, metrics: Metrics = METRICS) -> str:
     """The same for a table cell: without the unit if the heading has it."""
     form = metrics[metric].cell if metric in metrics else ""

@@ -11,6 +11,7 @@ def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str
     found += [("dlbench_aa", True if cautions.is_aa(result) else None)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
     found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]
+    found += [("dlbench_warnings", "\n".join(cautions.warnings(result, metrics)) or None)]
     found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]
     found += [(f"dlbench_{name}", value) for name, value in result.figures.items()]
     for verdict in result.verdicts:

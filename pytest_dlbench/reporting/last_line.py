@@ -25,11 +25,13 @@ def line(
     budget: float,
     repeated: Sequence[CaseResult] = (),
     metrics: Metrics = METRICS,
+    unmeasured: int = 0,
 ) -> str:
     """The counts, and the false-alarm rate: ``budget`` is the share of sessions that --dlbench-false-alarms allows.
 
     The confirmations of paired runs share the budget. Metrics compared with a stored baseline are judged one by one,
     and counted separately. ``repeated`` are attempts that a rerun replaced: they are judged, but not counted as cases.
+    ``unmeasured`` tests failed before a case had a result.
     """
     from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - imports NumPy
 
@@ -38,7 +40,8 @@ def line(
     spending = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
     if stored := sum(_compared(result, metrics) for result in judged if not result.pairing):
         spending += f", {stored} metrics compared with baselines (α ≤ {_percent(ALPHA)} each)"
-    return f"dlbench: {counts(results)}; {spending}"
+    more = f", {unmeasured} failed without a result" if unmeasured else ""
+    return f"dlbench: {counts(results)}{more}; {spending}"
 
 
 def _compared(result: CaseResult, metrics: Metrics) -> int:

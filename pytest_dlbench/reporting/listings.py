@@ -73,8 +73,11 @@ def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
         elif entry.run:
             open_runs.setdefault(entry.run.case, []).append(entry.run)
         elif entry.result:
+            # Without new runs it replaces the last one: the test failed after the case was judged.
+            if open_runs.pop(entry.result.case.id, None) is None:
+                earlier = [place for place, known in enumerate(results) if known.case.id == entry.result.case.id]
+                results = [known for place, known in enumerate(results) if place not in earlier[-1:]]
             results.append(entry.result)
-            open_runs.pop(entry.result.case.id, None)
     lines = tables.tables([tables.Row(result=result) for result in results], Layout())
     for case, runs in open_runs.items():
         outcomes = ", ".join(f"run {run.index + 1} {run.outcome}" for run in runs)

@@ -16,6 +16,7 @@ def summary(
     """The job summary. ``heading`` says where and how the session measured."""
     lines = [f"## dlbench: {last_line.counts(results)}", "", _text(heading), ""]
     lines += _findings(results, metrics)
+    lines += _warnings(results, metrics)
     lines += _table(results, metrics)
     lines += [f"- {_text(line)}" for line in skips.lines(skipped, is_listed=False)]
     return "\n".join(lines).rstrip() + "\n"
@@ -30,6 +31,17 @@ def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
                 lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result, metrics), ""]
     # Thousands of cases may have the same reason, such as a missing baseline.
     return lines if len(lines) <= MOST_ROWS else [*lines[:MOST_ROWS], "", "… and more: see the log", ""]
+
+
+def _warnings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
+    """Why figures may mislead, and what seems to contradict."""
+    found = [
+        f"- warning: {_text(terminal.name(result.case))}: {_text(warning)}"
+        for result in results
+        for warning in cautions.warnings(result, metrics)
+    ]
+    more = [f"- {len(found) - MOST_ROWS:,} more warnings: see the log"] if len(found) > MOST_ROWS else []
+    return [*found[:MOST_ROWS], *more, ""] if found else []
 
 
 def _reasons(result: CaseResult, metrics: Metrics) -> list[str]:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 
 from pytest_dlbench.judging.frameworks import FrameworkRatio, Ranking, compare_frameworks, rank
-from pytest_dlbench.records import CaseOutcome, CaseResult
+from pytest_dlbench.judging.outcomes import is_sound
+from pytest_dlbench.records import CaseResult
 
 METRIC = "step_time_median"
 # In percentage points, the gate's tolerance for accuracy.
 ACCURACY_POINTS = 1.0
 # More frameworks have too many pairs to read: 24 have 276.
 MOST_FRAMEWORKS = 4
-# Outcomes whose figures are not the framework's, or incomplete.
-NOT_RANKED = (CaseOutcome.INVALID, CaseOutcome.DIVERGED)
 
 Cells = Mapping[tuple[str, str], CaseResult]
 """The cases of one framework by model and data set."""
@@ -36,7 +35,7 @@ def _fields(results: Iterable[CaseResult]) -> Iterator[Field]:
     found: dict[str, dict[str, dict[tuple[str, str], CaseResult]]] = {}
     for result in results:
         case = result.case
-        if METRIC in result.figures and result.outcome not in NOT_RANKED and not result.pairing:
+        if METRIC in result.figures and is_sound(result) and not result.pairing:
             settings = [f"{name} {value}" for name, value in case.settings.items()]
             conditions = ", ".join([case.device, f"{case.threads} threads", f"scale {case.scale}", *settings])
             found.setdefault(conditions, {}).setdefault(case.framework, {})[case.model, case.dataset] = result

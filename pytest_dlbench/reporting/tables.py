@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_dlbench.judging import Metrics
+from pytest_dlbench.judging import Metrics, is_sound
 from pytest_dlbench.judging.best import best
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
-from pytest_dlbench.records import CaseResult
+from pytest_dlbench.records import CaseOutcome, CaseResult
 from pytest_dlbench.reporting import cautions, figures, terminal
 from pytest_dlbench.reporting.columns import Layout, heading
 
 BEST = "*"
 RULE = (
-    f"{BEST} the best framework for its model, data set, device and settings: the 95 % interval of its runs overlaps no"
-    f" other ({FEWEST_RUNS} runs or more each); where nothing is marked, the runs do not decide"
+    f"{BEST} the best valid framework for its model, data set, device and settings: the 95 % interval of its runs"
+    f" overlaps no other ({FEWEST_RUNS} runs or more each); where nothing is marked, the runs do not decide"
 )
 
 
@@ -84,7 +84,7 @@ def _rank(row: Row, layout: Layout) -> tuple[bool, float, str]:
 
 def _cell(result: CaseResult, column: str, metrics: Metrics, is_best: bool) -> str:
     if column == "verdict":
-        return "saved" if result.saved else cautions.verdict(result)
+        return "saved" if result.saved and result.outcome is CaseOutcome.PASSED else cautions.verdict(result)
     if column == "runs":
         return str(result.runs)
     if column == "equal_to":
@@ -95,9 +95,9 @@ def _cell(result: CaseResult, column: str, metrics: Metrics, is_best: bool) -> s
 
 
 def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
-    """Case and column of every best figure, among cases that differ only in the framework."""
+    """Case and column of every best figure, among valid cases that differ only in the framework."""
     rivals: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
+    for row in filter(lambda row: is_sound(row.result), rows):
         case = row.result.case
         settings = tuple(sorted(case.settings.items()))
         place = (row.test, case.model, case.dataset, case.device, case.scale, case.threads, settings)

@@ -39,24 +39,25 @@ class Worker:
     """A fresh process that answers requests. A context manager: no process survives its block."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-        self.log_path = folder / "worker.log"
+        # Kept open: the log can be read even if the worker deletes its folder.
+        self._log = (folder / "worker.log").open("w+b")
         request_read, self._requests = os.pipe()
         self._replies, reply_write = os.pipe()
         try:
-            with self.log_path.open("wb") as log:
-                self._process = subprocess.Popen(
-                    [*command, str(request_read), str(reply_write)],
-                    env=dict(environment),
-                    # An empty folder: with -m it comes first on the worker's path.
-                    cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=(request_read, reply_write),
-                    # In its own process group: it can be killed as a whole, and only the driver gets Ctrl-C.
-                    start_new_session=True,
-                )
+            self._process = subprocess.Popen(
+                [*command, str(request_read), str(reply_write)],
+                env=dict(environment),
+                # An empty folder: with -m it comes first on the worker's path.
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(request_read, reply_write),
+                # In its own process group: it can be killed as a whole, and only the driver gets Ctrl-C.
+                start_new_session=True,
+            )
         except BaseException:
+            self._log.close()
             os.close(self._requests)
             os.close(self._replies)
             raise
@@ -148,9 +149,10 @@ class Worker:
 
     def log_tail(self) -> tuple[str, ...]:
         """The last lines that the worker printed."""
-        with self.log_path.open("rb") as log:
-            log.seek(max(0, self.log_path.stat().st_size - LOG_BYTES))
-            return tuple(log.read().decode(errors="replace").splitlines()[-LOG_LINES:])
+        log = self._log.fileno()
+        # The worker writes at the file's own position, which must not move.
+        text = os.pread(log, LOG_BYTES, max(0, os.fstat(log).st_size - LOG_BYTES))
+        return tuple(text.decode(errors="replace").splitlines()[-LOG_LINES:])
 
     def __enter__(self) -> Self:
         return self
@@ -165,6 +167,7 @@ class Worker:
         finally:
             self.kill()
             os.close(self._replies)
+            self._log.close()
 
 
 def _answer(line: bytes, op: str) -> dict[str, Any]:

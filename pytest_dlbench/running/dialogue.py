@@ -4,6 +4,7 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
+from itertools import cycle, islice
 from math import isfinite, prod
 from statistics import median
 from time import monotonic
@@ -14,7 +15,16 @@ from pytest_dlbench.environments.devices import visible_gpus
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import ComputeDevice, CurvePoint, Evaluation, Inference, RunOutcome, StepCheck, Training
+from pytest_dlbench.records import (
+    ComputeDevice,
+    CurvePoint,
+    Evaluation,
+    Inference,
+    RunOutcome,
+    StepCheck,
+    Training,
+    UpdateCheck,
+)
 from pytest_dlbench.running import failures, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.run_hooks import RunHooks
@@ -31,6 +41,8 @@ CHECKED_SECONDS = 0.05
 LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
 # A suspicion counts only if it shows in this many checks.
 CHECKS = 3
+# Single steps whose updates are checked: as many as fit into these seconds. Two show that every second one is skipped.
+LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
 # Requests that continue a phase.
 PHASES = {"train_on": "train"}
 
@@ -76,7 +88,10 @@ class Dialogue:
                 self.measured["operator_seconds"] = profiled.operator_seconds
                 return
             self._evaluate(spec)
-            # In the first run only: if the steps of one run are wrong, those of all runs are.
+            # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
+            # twice is compared with golden losses, a stronger check.
+            if seed == spec.seed and spec.evaluations == 1:
+                self._check_updates(spec)
             if self._hooks.is_suspicious and seed == spec.seed:
                 self._check_steps(spec, self._hooks.is_suspicious)
         self._ask("close")
@@ -270,6 +285,20 @@ class Dialogue:
             answers=spec.network.model.head.task,
         )
 
+    def _check_updates(self, spec: RunSpec) -> None:
+        step = median(self.measured["training"].step_seconds)
+        count = max(LEAST_UPDATES, min(MOST_UPDATES, round(UPDATES_SECONDS / step)))
+        numbers = updating_steps(spec.learning_rates(), count)
+        if not numbers:
+            self._observer.absent["update check"] = "the learning rate is 0 in every step"
+        elif monotonic() + 2 * len(numbers) * step > self._deadline:
+            self._observer.absent["update check"] = f"it would take about {len(numbers) * step:.0f} s, past the timeout"
+        else:
+            checked: messages.Updated = self._ask("check_updates", numbers=numbers)
+            self.measured["update_check"] = UpdateCheck(
+                numbers=tuple(numbers), changed=checked.changed, losses=checked.losses
+            )
+
     def _check_steps(self, spec: RunSpec, is_suspicious: Callable[[StepCheck], bool]) -> None:
         batch_size = _evaluation_batch_size(spec)
         step = median(self.measured["training"].step_seconds)
@@ -323,6 +352,14 @@ def _wrong(framework: Framework, place: Place, problems: Sequence[str]) -> str:
         remedy = f"if it was changed after it was built, delete {place.caches.parent}; --dlbench-build builds it again"
     heading = f"the environment {place.environment!r} of {framework.name} is not what it should be:"
     return "\n  ".join([heading, *problems, remedy])
+
+
+def updating_steps(rates: Sequence[float], count: int) -> list[int]:
+    """The consecutive steps with the highest learning rates, without those whose rate is 0; again if there are few."""
+    firsts = range(max(1, len(rates) - count + 1))
+    first = max(firsts, key=lambda first: min(rates[first : first + count]))
+    numbers = [number for number in range(first, min(first + count, len(rates))) if rates[number] > 0]
+    return list(islice(cycle(numbers), count))
 
 
 def _evaluation_batch_size(spec: RunSpec) -> int:

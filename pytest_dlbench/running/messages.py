@@ -117,6 +117,14 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """Whether each of some single steps changed the parameters, and their losses, which are text."""
+
+    changed: tuple[bool, ...]
+    losses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inferred:
     """Seconds of every batch, the output shape of one example, and whether all outputs are finite."""
 
@@ -158,6 +166,7 @@ ANSWERS: dict[str, type] = {
     "train_on": TrainedOn,
     "evaluate": Evaluated,
     "check_steps": Checked,
+    "check_updates": Updated,
     "infer": Inferred,
     "profile": Profiled,
     "close": Closed,

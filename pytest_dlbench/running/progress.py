@@ -11,6 +11,7 @@ PHASES: Final[Mapping[str, str]] = {
     "infer": "inference",
     "evaluate": "evaluation",
     "check_steps": "check of steps",
+    "check_updates": "check of updates",
     "profile": "profile",
     "close": "end",
 }

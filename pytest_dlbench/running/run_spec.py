@@ -50,6 +50,11 @@ class RunSpec:
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
 
+    def learning_rates(self) -> tuple[float, ...]:
+        """The learning rate of every step."""
+        per_epoch = self.data.dataset.train_examples // self.recipe.batch_size
+        return self.recipe.learning_rates(steps=self.steps, steps_per_epoch=per_epoch)
+
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe in the form that workers receive and records store."""

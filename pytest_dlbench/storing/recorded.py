@@ -1,7 +1,7 @@
 """Reads recorded sessions: cases with their runs and results, from journals and documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +79,19 @@ class _Joiner:
         old = self._record(result.pairing.old, recipe, None) if result.pairing else None
         if record := self._record(result.case, recipe, result.certificate):
             self.cases.append(Recorded(record=record, result=result, old=old))
+        elif (place := self._place(result.case)) is not None:
+            # The test failed after the case was judged.
+            self.cases[place] = replace(self.cases[place], result=result)
         else:
             name = result.case.id
             self.damages.append(
                 f"{self.where}: {name} has a result, but its runs or context are missing; it is skipped"
             )
+
+    def _place(self, case: Case) -> int | None:
+        """The place of the last result of a case, if it has any."""
+        places = (place for place, known in enumerate(self.cases) if known.result.case.id == case.id)
+        return max(places, default=None)
 
     def _record(self, case: Case, recipe: Mapping[str, Any], certificate: Certificate | None) -> Record | None:
         runs, context = self._runs.pop(case.id, {}), self._contexts.get(case.id)

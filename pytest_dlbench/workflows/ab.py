@@ -7,7 +7,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import paired_tolerances
+from pytest_dlbench.judging.pairs import disagreements, paired_tolerances
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
@@ -55,6 +55,7 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
     result = _judged(record, pairing, found, pairs.runs, again)
+    result = replace(result, cautions=(*result.cautions, *disagreements(found.verdicts, terms.metrics)))
     if smallest := narrow(terms):
         result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
     return record, result
@@ -125,14 +126,15 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
 def _judged(
     record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], again: Repeat
 ) -> CaseResult:
+    both = [*runs[BASELINE], *runs[CANDIDATE]]
     return CaseResult(
         case=record.case,
-        outcome=judging.of_verdicts(found.verdicts),
+        outcome=judging.with_validity(judging.of_verdicts(found.verdicts), both),
         reasons=(reasons.paired(found, runs[BASELINE], runs[CANDIDATE], again),),
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=found.verdicts,
-        cautions=(*judging.disturbances([*runs[BASELINE], *runs[CANDIDATE]]), *judging.censored(runs[CANDIDATE])),
+        cautions=(*judging.disturbances(both), *judging.censored(runs[CANDIDATE])),
         certificate=record.certificate,
         steps=record.context.steps,
         recipe_steps=record.context.recipe_steps,

@@ -78,7 +78,8 @@ def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance
     if not session.settings.keeps_invalid and any(run.invalid for run in record.runs):
         return result(record, CaseOutcome.INVALID, invalid({"": record.runs}, REPEATS))
     compared = _with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
-    return session.comparer.save(record, compared) if session.policy.saves else compared
+    judged = session.comparer.save(record, compared) if session.policy.saves else compared
+    return replace(judged, outcome=judging.with_validity(judged.outcome, record.runs))
 
 
 def _with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:

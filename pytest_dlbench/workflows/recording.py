@@ -1,10 +1,12 @@
 """Makes the record of a case from its runs, and finds what earlier sessions measured of it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
-from pytest_dlbench.records import CaseResult, Context, Record, Run
+from pytest_dlbench.records import CaseOutcome, CaseResult, Context, Record, Run
+from pytest_dlbench.records.reasons import BodyFailed, Caution
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
@@ -27,6 +29,20 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
 def conclude(session: Session, record: Record, result: CaseResult) -> None:
     """Append the result of a case to the journal; it is on disk when this returns."""
     session.journal.append(Entry(result=result, recipe=record.recipe))
+
+
+def body_failed(session: Session, result: CaseResult, problem: str) -> CaseResult:
+    """The result of a case whose test failed later, by itself; in the journal it replaces the one that was judged."""
+    failed = replace(result, outcome=CaseOutcome.FAILED, reasons=(BodyFailed(problem=problem), *result.reasons))
+    session.journal.append(Entry(result=failed))
+    return failed
+
+
+def noted(session: Session, result: CaseResult, caution: Caution) -> CaseResult:
+    """The result of a case with one more caution, which its test gave it; it replaces the other in the journal."""
+    cautioned = replace(result, cautions=(*result.cautions, caution))
+    session.journal.append(Entry(result=cautioned))
+    return cautioned
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
-from pytest_dlbench.judging.sanity import MOST_OF_PEAK, impossible, unchecked
+from pytest_dlbench.judging.sanity import MOST_OF_PEAK, impossible, unchecked, untrained
 from pytest_dlbench.judging.utilisation import has_convolutions, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
 from pytest_dlbench.running.run_spec import RunSpec
@@ -31,6 +31,9 @@ class Examiner:
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
+        head = spec.network.model.head
+        if reason := untrained(run, spec.recipe, lowest_loss=head.lowest_loss, rates=spec.learning_rates()):
+            return replace(run, outcome=RunOutcome.FAILED, message=reason)
         if not spec.is_timed:
             return replace(run, invalid=(NOT_TIMED,), hooked=hooked(run, self.metrics))
         work = step_work(spec.network, spec.recipe) if run.training else None

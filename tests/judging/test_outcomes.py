@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from pytest_dlbench.judging import SKIPPING, fails, of_runs, of_verdicts
+from pytest_dlbench.judging import SKIPPING, fails, of_runs, of_verdicts, with_validity
 from pytest_dlbench.records import CaseOutcome, RunOutcome, VerdictOutcome
 from tests.doubles import records
 
@@ -48,6 +50,13 @@ def test_every_way_not_to_finish_becomes_an_outcome_of_the_case(outcome):
 @pytest.mark.parametrize("outcome", sorted(set(UNFINISHED) - MISSING))
 def test_a_case_ends_as_its_run(outcome):
     assert of_runs([records.unfinished(outcome)]) == outcome.value
+
+
+def test_a_case_with_an_invalid_run_does_not_pass():
+    spoiled = [records.run(), replace(records.run(2), invalid=("others used 1.7 CPUs",))]
+    assert with_validity(CaseOutcome.PASSED, spoiled) is CaseOutcome.INVALID
+    assert with_validity(CaseOutcome.REGRESSED, spoiled) is CaseOutcome.REGRESSED
+    assert with_validity(CaseOutcome.PASSED, [records.run()]) is CaseOutcome.PASSED
 
 
 @pytest.mark.parametrize("outcome", sorted(MISSING))

@@ -9,6 +9,7 @@ from pytest_dlbench.judging.pairs import (
     Pair,
     decide_all,
     difference,
+    disagreements,
     paired_tolerances,
     reference_spread,
     rules,
@@ -186,3 +187,43 @@ def test_a_verdict_that_was_held_back_has_no_bounds_and_can_be_kept():
     found = verdict(TIME, [pair()] * 3, decision(VerdictOutcome.INCONCLUSIVE, -inf, inf, Reason.SPREAD), 0.05)
     assert (found.change, found.lower, found.upper) == (1.0, None, None)
     assert codec.decode(codec.encode_line(found), Verdict, "journal") == found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "change", "lower", "upper"),
+    [
+        (10.9e-3, 12.7e-3, 0.891, None, None),
+        (10.9e-3, 12.7e-3, 0.891, 0.7, 1.3),
+        (10e-3, 12e-3, 1.05, 1.03, 1.07),
+        (10e-3, 10.1e-3, 0.996, 0.98, 1.02),
+    ],
+)
+def test_sides_that_seem_to_contradict_the_pairs_are_found(old, new, change, lower, upper):
+    shown = records.verdict(old=old, new=new, change=change, lower=lower, upper=upper)
+    (found,) = disagreements([shown], METRICS)
+    assert (found.metric, found.sides, found.paired) == ("step_time", pytest.approx(new / old), change)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "change", "lower", "upper"),
+    [
+        (10e-3, 12e-3, 1.18, 1.1, 1.3),
+        (10e-3, 10.01e-3, 0.999, 0.98, 1.02),
+        (10e-3, 10e-3, 1.0, 1.0, 1.0),
+        (10e-3, 12e-3, None, None, None),
+        (10e-3, nan, 0.9, 0.8, 1.1),
+        (0.0, 10e-3, 0.9, 0.8, 1.1),
+    ],
+)
+def test_sides_that_agree_with_the_pairs_need_no_word(old, new, change, lower, upper):
+    assert not disagreements([records.verdict(old=old, new=new, change=change, lower=lower, upper=upper)], METRICS)
+
+
+def test_accuracies_of_sides_that_point_the_other_way_are_found_in_points():
+    shown = records.verdict(metric="accuracy", old=0.90, new=0.92, change=-1.0, lower=-1.5, upper=-0.5, tolerance=1.0)
+    (found,) = disagreements([shown], METRICS)
+    assert found.sides == pytest.approx(2.0)
+
+
+def test_a_metric_without_a_baseline_has_no_sides():
+    assert not disagreements([records.verdict(metric="leak", old=0.0, new=0.1, change=10.0)], METRICS)

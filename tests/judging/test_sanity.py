@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.judging.sanity import impossible, suspicion, unchecked
-from pytest_dlbench.records import StepCheck
-from tests.doubles.records import run
+from pytest_dlbench.judging.sanity import impossible, suspicion, unchecked, untrained
+from pytest_dlbench.model import SGD, Recipe
+from pytest_dlbench.records import StepCheck, UpdateCheck
+from tests.doubles.records import run, training
 
 SOUND = StepCheck(
     steps=10,
@@ -115,6 +116,68 @@ def test_what_others_do_on_processors_excuses_no_gpu():
     on_card = beside(1.2, UNSYNCHRONISED)
     assert impossible(on_card, has_convolutions=False, device="gpu")
     assert not unchecked(on_card, "gpu")
+
+
+def recipe(**changes):
+    return replace(Recipe(batch_size=64, epochs=1, optimizer=SGD(0.1)), **changes)
+
+
+def losses(*values, rates=None, **changes):
+    """What is wrong with a run that reports these losses."""
+    trained = replace(run(), training=replace(training((0.01,) * len(values)), losses=values))
+    return untrained(trained, recipe(**changes), lowest_loss=0.0, rates=rates or (0.1,) * len(values))
+
+
+def test_a_loss_below_its_bound_is_impossible_but_not_one_that_is_rounded_below_it():
+    assert "the loss is -5 at step 2, but this loss cannot be below 0" in losses(2.3, -5.0, 1.9)
+    assert not losses(2.3, 0.4, -1e-7)
+
+
+def test_a_constant_loss_is_impossible():
+    assert "the loss is 2.3 in each of 3 steps" in losses(2.3, 2.3, 2.3)
+    assert not losses(2.3)
+
+
+def test_a_loss_that_is_equal_by_chance_once_in_many_steps_is_possible_but_not_one_in_every_tenth():
+    falling = tuple(2.3 * 0.99**step for step in range(100))
+    assert not losses(*falling[:50], *falling[49:])
+    repeated = tuple(loss for place, loss in enumerate(falling) for _ in range(2 if place % 5 == 0 else 1))
+    assert "20 of 119 steps report the loss of the step before" in losses(*repeated)
+
+
+def test_equal_losses_mean_nothing_at_a_learning_rate_of_0_in_16_bits_and_where_nothing_is_left_to_learn():
+    assert not losses(2.3, 2.3, 2.2, rates=(0.0, 0.1, 0.1))
+    assert not losses(2.3, 2.3, rates=(0.0, 0.0))
+    assert not losses(2.3125, 2.3125, 2.25, precision="bfloat16")
+    assert not losses(2.3, *(1e-7,) * 9)
+
+
+def updates(pattern, losses=None, **changes):
+    """What is wrong if steps change the parameters where the pattern has a 1."""
+    changed = tuple(letter == "1" for letter in pattern)
+    check = UpdateCheck(numbers=tuple(range(len(changed))), changed=changed, losses=losses or ("0.5",) * len(changed))
+    trained = replace(run(), training=replace(training((0.01,)), losses=(2.3,)), update_check=check)
+    return untrained(trained, recipe(**changes), lowest_loss=0.0, rates=(0.1,))
+
+
+@pytest.mark.parametrize("pattern", ["10", "01", "0000", "10101010", "1111111101111111"])
+def test_a_step_that_changes_no_parameter_is_impossible(pattern):
+    assert f"{pattern.count('0')} of {len(pattern)} more steps" in updates(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["1111", "0011", "1100111"])
+def test_a_loss_scale_may_skip_steps_that_overflow(pattern):
+    assert not updates(pattern, precision="float16")
+
+
+@pytest.mark.parametrize("pattern", ["0000", "10101010"])
+def test_a_loss_scale_does_not_skip_every_second_step(pattern):
+    assert updates(pattern, precision="float16")
+
+
+def test_a_step_with_nothing_left_to_learn_and_one_that_diverged_need_not_change_parameters():
+    assert not updates("100", losses=("0.5", "1e-08", "0.0"))
+    assert not updates("10", losses=("0.5", "nan"))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Invalid runs: in these tests every run is one."""
 
+import json
+
 import pytest
 
 # Thresholds that no machine meets, so that runs are always invalid for the same reason.
@@ -42,3 +44,26 @@ def test_are_kept_and_marked_if_allowed(spoiled):
     result = spoiled.run("--dlbench-allow=invalid", "--dlbench-tolerance=step_time:400%")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*warning: *3 of 3 runs are invalid: memory was swapped: *"])
+
+
+@pytest.mark.parametrize("mode", ["save", "baseline", "pairs"])
+def test_that_are_kept_are_passed_nowhere(spoiled, mode):
+    options = ("--dlbench-allow=invalid", "--dlbench-tolerance=step_time:400%")
+    files = ("--junitxml=junit.xml", "--dlbench-json=found.json", "--dlbench-html=page.html")
+    if mode == "save":
+        result = spoiled.save(*options, *files)
+    elif mode == "baseline":
+        spoiled.save(*options)
+        result = spoiled.run(*options, *files)
+    else:
+        spoiled.write(more={"same": "clocked"})
+        conftest = spoiled.path / "conftest.py"
+        conftest.write_text(conftest.read_text() + SPOILED)
+        result = spoiled.run(*options, *files, "--dlbench-ab=numpy,same")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*-softmax-digits-cpu * invalid"])
+    assert result.outlines[-1].startswith("dlbench: 1 invalid; ")
+    assert 'name="dlbench_outcome" value="invalid"' in (spoiled.path / "junit.xml").read_text()
+    (case,) = json.loads((spoiled.path / "found.json").read_text())["cases"]
+    assert case["result"]["outcome"] == "invalid"
+    assert 'class="outcome passed"' not in (spoiled.path / "page.html").read_text()

@@ -1,5 +1,9 @@
 """Unfinished runs: a named outcome, never a traceback of the plugin, never a lost result."""
 
+import json
+import re
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from pytest_dlbench.sampling.cores import usable_cores
@@ -136,3 +140,66 @@ def test_a_report_only_gate_passes_cases_that_could_not_run(suite):
     gate = ("--dlbench-compare", "--dlbench-runs=1")
     suite.run(*gate).assert_outcomes(failed=2)
     suite.run(*gate, "--dlbench-shadow").assert_outcomes(passed=1, skipped=1)
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [
+        ("", "no_baseline"),
+        ("raise RuntimeError('my own doing')", "failed"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "crashed"),
+        ("os.symlink('/', folder)", "no_baseline"),
+    ],
+)
+def test_a_worker_that_deletes_its_own_folder_has_an_outcome_and_a_journal(suite, monkeypatch, then, outcome):
+    suite.write(builder="deletes_its_folder")
+    conftest = suite.path / "conftest.py"
+    variables = f"variables=(('THEN', {then!r}),), "
+    conftest.write_text(conftest.read_text().replace("Framework(name=name", f"Framework({variables}name=name"))
+    result = suite.run("--dlbench-runs=1")
+    assert result.outlines[-1].startswith(f"dlbench: 1 {outcome}; ")
+    result.stdout.no_fnmatch_line("*pytest_dlbench/*: in *")
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    (journal,) = suite.path.glob(".dlbench/*.jsonl")
+    runs = [entry.run for entry in read_journal(journal) if isinstance(entry, Entry) and entry.run]
+    assert [run.log for run in runs] == [("deleting my own folder",) if outcome in ("failed", "crashed") else ()]
+
+
+ASSERTS = """
+def test_first(dlbench):
+    result = dlbench.train("numpy", "softmax", "digits")
+    assert result.accuracy.mean > 2, "better than perfect"
+
+def test_second(dlbench):
+    dlbench.train("numpy", "two-layers", "digits")
+"""
+
+
+@pytest.mark.parametrize("option", [(), ("--dlbench-save", "--dlbench-reason=x"), ("-n2",)])
+def test_a_test_that_fails_its_own_assertion_passed_nowhere(suite, option):
+    suite.write(test=ASSERTS)
+    result = suite.run("--junitxml=junit.xml", "--dlbench-json=found.json", "--dlbench-html=page.html", *option)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu * failed"])
+    assert re.match("dlbench: (1 no_baseline, 1 failed|1 failed, 1 passed); ", result.outlines[-1])
+    failing = ET.parse(suite.path / "junit.xml").find(".//testcase[@name='test_first']")
+    found = [one.get("value") for one in failing.iter("property") if one.get("name") == "dlbench_outcome"]
+    assert found == ["failed"]
+    cases = json.loads((suite.path / "found.json").read_text())["cases"]
+    (case,) = [one["result"] for one in cases if one["result"]["case"]["model"] == "softmax"]
+    assert case["outcome"] == "failed"
+    assert case["message"].startswith("the test failed after the measurement: AssertionError: better than perfect")
+    assert "1 failed, of 2 cases" in (suite.path / "page.html").read_text()
+
+
+def test_a_test_that_fails_before_it_measures_is_counted(suite):
+    suite.write(test=ASSERTS.replace("    result =", "    assert False\n    result ="))
+    result = suite.run()
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.outlines[-1].startswith("dlbench: 1 no_baseline, 1 failed without a result; ")
+
+
+def test_an_outcome_that_fails_its_test_stays_what_it_is(suite):
+    suite.write(builder="diverges", test=ASSERTS)
+    result = suite.run()
+    assert result.outlines[-1].startswith("dlbench: 2 diverged; ")

@@ -192,3 +192,19 @@ def test_divergences_are_counted_on_both_sides(suite):
             "0 of 5 runs of the baseline diverged, 5 of 5 of the candidate: the probability of at least this many *",
         ]
     )
+
+
+def test_sides_whose_medians_contradict_the_pairs_are_explained_everywhere(suite, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(suite.path / "summary.md"))
+    suite.write(builder="swings", more={"faster": "swings_faster"})
+    files = ("--junitxml=junit.xml", "--dlbench-json=found.json", "--dlbench-html=page.html")
+    result = suite.run("--dlbench-ab=numpy,faster", "--dlbench-max-runs=3", *files)
+    result.stdout.fnmatch_lines(
+        [
+            "*step_time *10.9 ms → 12.7 ms, ratio 0.7*",
+            "warning: *step_time: ratio 1.165 between the medians of the two sides, ratio 0.7* within the pairs*",
+        ]
+    )
+    for name in ("junit.xml", "found.json", "page.html"):
+        assert "ratio 1.165 between the medians of the two sides" in (suite.path / name).read_text()
+    assert "step\\_time: ratio 1.165 between the medians" in (suite.path / "summary.md").read_text()

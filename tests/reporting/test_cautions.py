@@ -25,6 +25,14 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
             "1 of 2 runs did not reach an accuracy of 90 %: their time to it is longer than 3 s, or 1.5 epochs",
         ),
         (
+            of.SidesDisagree(metric="step_time", sides=1.165, paired=0.891),
+            "step_time: ratio 1.165 between the medians of the two sides, ratio 0.891 within the pairs, which decides",
+        ),
+        (
+            of.NotRequired(bounds={"accuracy": 0.9}, steps=20, recipe_steps=176),
+            "20 of 176 steps were trained; not required: accuracy ≥ 90.00 %",
+        ),
+        (
             of.ToleranceTooTight(metrics=(TIGHT,), basis="sessions"),
             "step_time: the stored sessions on this machine resolve no change below 1.7%",
         ),

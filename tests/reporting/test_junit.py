@@ -1,7 +1,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, VerdictOutcome
-from pytest_dlbench.records.reasons import TooFew
+from pytest_dlbench.records.reasons import SidesDisagree, TooFew
 from pytest_dlbench.reporting import junit
 from tests.doubles import records
 
@@ -75,3 +75,9 @@ def test_the_steps_are_reported_with_those_of_the_recipe():
 def test_the_change_since_the_reference_session_is_reported_alongside_that_since_the_newest():
     found = properties(since_anchor=(records.verdict(outcome=VerdictOutcome.SUSPECT, change=1.22),))
     assert (found["dlbench_step_time_anchor_verdict"], found["dlbench_step_time_anchor_change"]) == ("suspect", 1.22)
+
+
+def test_warnings_are_a_property():
+    assert properties(cautions=(SidesDisagree(metric="step_time", sides=1.165, paired=0.891),))[
+        "dlbench_warnings"
+    ].startswith("step_time: ratio 1.165 between the medians of the two sides, ratio 0.891 within the pairs")

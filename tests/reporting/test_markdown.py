@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, SkippedCell
-from pytest_dlbench.records.reasons import Difference, Incomparable, Unavailable
+from pytest_dlbench.records.reasons import Difference, Incomparable, SidesDisagree, Unavailable
 from pytest_dlbench.reporting import markdown
 from tests.doubles import records
 
@@ -81,3 +81,9 @@ def test_a_summary_of_thousands_of_cases_is_smaller_than_github_allows():
     text = markdown.summary(many, [], "")
     assert len(text.encode()) < 2**20
     assert "4,500 more cases are not shown here." in text
+
+
+def test_warnings_are_listed_with_their_case():
+    warned = result(cautions=(SidesDisagree(metric="step_time", sides=1.165, paired=0.891),))
+    (line,) = [line for line in markdown.summary([warned], [], "").splitlines() if "warning" in line]
+    assert line.startswith("- warning: pytorch-mnist-cnn-digits28-cpu: step\\_time: ratio 1.165 between the medians")

@@ -4,6 +4,7 @@ import pytest
 
 from pytest_dlbench.judging import METRICS, Metric, extended
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records.reasons import InvalidRuns
 from pytest_dlbench.reporting.columns import Layout, heading
 from pytest_dlbench.reporting.tables import RULE, Row, tables
 from tests.doubles import records
@@ -181,6 +182,18 @@ def test_overlapping_intervals_are_not_marked():
     rows = of("jax", steps=FAST), of("mlx", steps=(0.0099, 0.0101, 0.0103))
     assert marked(*rows) == []
     assert RULE not in show(*rows)
+
+
+KEPT = InvalidRuns(invalid=1, runs=3, first="others used 1.7 CPUs")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"outcome": CaseOutcome.INVALID}, {"outcome": CaseOutcome.FAILED}, {"cautions": (KEPT,)}]
+)
+def test_the_best_is_marked_among_valid_cases_only(changes):
+    spoiled, quick, slow = of("a", steps=(0.001,) * 3, **changes), of("b", steps=FAST), of("c", steps=SLOW)
+    assert marked(spoiled, quick, slow) == ["b"]
+    assert marked(spoiled, quick) == []
 
 
 def test_two_runs_are_too_few_for_a_mark():

@@ -83,10 +83,16 @@ class TestGoodWorker:
         with start("echoes") as worker:
             assert ask(worker, text="x" * 2**20)["length"] > 2**20
 
-    def test_may_print_megabytes_without_disturbing_the_protocol(self, start):
+    def test_may_print_megabytes_without_disturbing_the_protocol(self, start, tmp_path):
         with start("chatters") as worker:
             assert ask(worker) == {"status": "done"}
-            assert worker.log_path.stat().st_size > 2**23
+            assert (tmp_path / "worker.log").stat().st_size > 2**23
+
+    def test_has_a_log_tail_even_if_the_log_is_deleted(self, start, tmp_path):
+        with start("chatters") as worker:
+            (tmp_path / "worker.log").unlink()
+            ask(worker)
+            assert worker.log_tail()[-1] == "the last line"
 
     def test_has_a_log_tail_of_readable_length(self, start):
         with start("chatters") as worker:

@@ -52,7 +52,7 @@ def test_evaluations_do_not_change_the_training(evaluated, folder):
 
 
 def test_each_phase_is_reported_once_with_all_its_parts(evaluated):
-    assert list(evaluated.usage) == ["hello", "build", "train", "evaluate", "close"]
+    assert list(evaluated.usage) == ["hello", "build", "train", "evaluate", "check_updates", "close"]
     assert evaluated.usage["train"].wall_seconds >= sum(evaluated.training.step_seconds)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import Pairing
+from pytest_dlbench.records import CaseOutcome, Pairing, codec
 from pytest_dlbench.storing import Entry, Journal
 from pytest_dlbench.storing.recorded import read
 from tests.doubles import records
@@ -83,3 +83,13 @@ def test_a_case_run_twice_is_read_as_two_cases(tmp_path):
     path = journal(tmp_path, "a")
     path.write_bytes(path.read_bytes() * 2)
     assert [len(case.record.runs) for case in read([path]).cases] == [3, 3]
+
+
+def test_a_second_result_of_a_case_replaces_the_first_and_keeps_its_runs(tmp_path):
+    path = journal(tmp_path, "a")
+    failed = records.case_result(outcome=CaseOutcome.FAILED)
+    with path.open("ab") as file:
+        file.write(codec.encode_line(Entry(result=failed)))
+    found = read([path])
+    (case,) = found.cases
+    assert (case.record, case.result, found.damages) == (records.record(), failed, ())

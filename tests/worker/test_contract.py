@@ -107,6 +107,7 @@ def test_every_framework_has_a_builder_with_the_whole_contract(builder):
     contract = {
         "__init__": ["self", "network", "recipe", "weights", "device", "seed"],
         "parameters": ["self"],
+        "array": ["self", "name"],
         "describe": ["self"],
         "load": ["self", "inputs", "labels", "order", "rates"],
         "feed": ["self", "inputs", "labels"],

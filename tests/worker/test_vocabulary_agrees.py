@@ -56,7 +56,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.running.messages import Built, Evaluated, Failed, Inferred, Trained
+from pytest_dlbench.running.messages import Built, Evaluated, Failed, Inferred, Trained, Updated
 from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAINED
@@ -233,6 +233,7 @@ class Trial:
     again: Evaluated
     inferred: Inferred
     outputs: Any
+    updated: Updated
 
 
 def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, folder: Path) -> Trial | Failed:
@@ -245,6 +246,7 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, folder: Pat
         asked.evaluate(data, batch_size=2 * BATCH),
         asked.evaluate(data, batch_size=BATCH),
         asked.infer(data, batch_size=BATCH, outputs=folder / "outputs.npy"),
+        asked.ask("check_updates", numbers=[0, 1, 2]),
     )
     failed = next((answer for answer in answers if isinstance(answer, Failed)), None)
     if failed:
@@ -255,6 +257,7 @@ def attempt(asked: Session, tried: Model, recipe: Recipe, data: Any, folder: Pat
         evaluated=answers[1],
         again=answers[2],
         inferred=answers[3],
+        updated=answers[4],
         outputs=np.load(folder / "outputs.npy"),
     )
 
@@ -340,6 +343,7 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert our.inferred.output == infer(tried).output
     assert our.outputs == pytest.approx(their.outputs, rel=10 * bound, abs=10 * bound)
     assert our.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
+    assert our.updated.changed == (True, True, True)
     # Not a separate test: in another process of pytest-xdist the framework would train both cases again.
     assert case not in RESIDENT or agrees_with_memory(our, ask(framework, RESIDENT[case]))
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.judging.sanity import suspicion
+from pytest_dlbench.model import Cosine
 from pytest_dlbench.records import MachineSpeed, RunOutcome
-from pytest_dlbench.running.dialogue import CHECKS
+from pytest_dlbench.running.dialogue import CHECKS, updating_steps
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.speed import machine_speed
 from pytest_dlbench.running.training import train_once
@@ -65,7 +66,7 @@ def test_an_untimed_run_is_invalid_and_the_machine_is_not_probed(examined):
     ("builder", "words"),
     [
         ("asynchronous", "a missing synchronisation"),
-        ("frozen", "steps do not touch the weights"),
+        ("trains_a_copy", "steps do not touch the weights"),
         ("leaves_dropout_on", "evaluation changes with repetition"),
         ("runs_out_of_batches", "far from 1:2"),
     ],
@@ -75,6 +76,41 @@ def test_a_planted_fault_fails_the_run(examined, builder, words):
     assert run.outcome is RunOutcome.FAILED
     assert words in run.message
     assert len(run.step_checks) == CHECKS
+
+
+@pytest.mark.parametrize(
+    ("builder", "words"),
+    [
+        ("frozen", "16 of 16 more steps, taken one by one, changed no parameter"),
+        ("skips_updates", "8 of 16 more steps, taken one by one, changed no parameter"),
+        ("invents_losses", "16 of 16 more steps, taken one by one, changed no parameter"),
+        ("constant_loss", "the loss is 0.7 in each of 8 steps, to the last digit"),
+        ("loss_below_zero", "but this loss cannot be below 0"),
+        ("repeats_losses", "4 of 7 steps report the loss of the step before"),
+    ],
+)
+@pytest.mark.parametrize("changes", [{}, {"is_timed": False}], ids=["timed", "untimed"])
+def test_a_run_whose_steps_do_not_all_train_fails(examined, builder, words, changes):
+    run = examined(builder, **changes)
+    assert run.outcome is RunOutcome.FAILED
+    assert words in run.message
+
+
+def test_updates_are_checked_in_the_first_run_only_and_leave_its_figures_as_they_are(folder):
+    asked = spec("clocked", folder)
+    first, second = (train_once(asked, index) for index in (0, 1))
+    bare = train_once(replace(asked, seed=0), 1)
+    assert first.update_check.numbers == tuple(range(8)) * 2
+    assert all(first.update_check.changed)
+    assert second.update_check is None
+    assert (bare.training.losses, bare.evaluation.loss) == (first.training.losses, first.evaluation.loss)
+
+
+def test_steps_whose_learning_rate_is_0_need_not_train(folder):
+    decayed = replace(spec("clocked", folder).recipe, schedule=Cosine())
+    assert updating_steps((0.0, 0.1, 0.2, 0.0), 3) == [1, 2, 1]
+    assert updating_steps((0.0, 0.0), 3) == []
+    assert updating_steps(spec("clocked", folder, recipe=decayed).learning_rates(), 4) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("builder", ["asynchronous", "runs_out_of_batches"])

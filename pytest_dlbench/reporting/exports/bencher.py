@@ -8,8 +8,8 @@ from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
-    """The median over the runs of each metric. Cases without a finished run are omitted."""
-    measures = {case.record.case.id: _measures(case) for case in recorded}
+    """The median over the runs of each metric. Cases that are not valid are omitted: the format cannot mark them."""
+    measures = {case.record.case.id: _measures(case) for case in recorded if judging.is_sound(case.result)}
     return codec.encode_file({name: found for name, found in measures.items() if found})
 
 

@@ -34,6 +34,8 @@ def write(recorded: Sequence[Recorded]) -> bytes:
 def _entries(recorded: Recorded) -> list[dict[str, str | float]]:
     by_run = [found for run in recorded.record.runs if (found := judging.summarise([run]))]
     case, machine = recorded.record.case, recorded.record.context.machine
+    invalid = sum(bool(run.invalid) for run in recorded.record.runs)
+    remark = f", {invalid} of them invalid" if invalid else ""
     entries: list[dict[str, str | float]] = []
     for name, series in SERIES.items():
         if values := [series.convert(found[name]) for found in by_run if name in found]:
@@ -43,7 +45,7 @@ def _entries(recorded: Recorded) -> list[dict[str, str | float]]:
                     "unit": series.unit,
                     "value": series.convert(recorded.result.figures[name]),
                     "range": f"± {(max(values) - min(values)) / 2:.3g}",
-                    "extra": f"{len(values)} runs on {machine.name}, {recorded.result.outcome}",
+                    "extra": f"{len(values)} runs on {machine.name}{remark}, {recorded.result.outcome}",
                 }
             )
     return entries

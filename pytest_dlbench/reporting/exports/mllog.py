@@ -34,7 +34,8 @@ def _lines(record: Record, run: Run) -> Iterator[bytes]:
     yield _line(began, "INTERVAL_START", "init_start", None, {})
     yield _line(initialised, "INTERVAL_END", "init_stop", None, {})
     yield _line(initialised, "INTERVAL_START", "run_start", None, {})
-    ended = _line(trained, "INTERVAL_END", "run_stop", None, {"status": status})
+    invalid = {"invalid": "; ".join(run.invalid)} if run.invalid else {}
+    ended = _line(trained, "INTERVAL_END", "run_stop", None, {"status": status, **invalid})
     for number, point in enumerate(run.curve, start=1):
         if point.step == record.context.steps:
             yield ended

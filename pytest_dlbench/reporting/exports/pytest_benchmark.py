@@ -60,6 +60,7 @@ def _benchmark(recorded: Recorded) -> dict[str, Any] | None:
         "param": case.id,
         "extra_info": {
             "outcome": recorded.result.outcome.value,
+            "invalid_runs": sum(bool(run.invalid) for run in recorded.record.runs),
             "metric": timed,
             **{name: [found[name] for found in by_run if name in found] for name in recorded.result.figures},
         },

@@ -4,6 +4,7 @@ import importlib
 import platform
 import sys
 import traceback
+import zlib
 from time import monotonic, process_time
 
 import numpy as np
@@ -18,6 +19,9 @@ from dlworker.training import timed_outputs, timed_steps
 
 # Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
 AGAIN = 3
+# Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
+WATCHED_ARRAYS = 16
+WATCHED_VALUES = 2**18
 
 
 class Session:
@@ -247,6 +251,38 @@ def _timed(call):
     return result, [monotonic() - began, process_time() - used]
 
 
+def check_updates(session, request):
+    """Take single steps: whether each changed the parameters, and its loss as text.
+
+    None of it is measured. It ends at a loss that is not finite.
+    """
+    names = _watched(session.trainer.parameters(), session.network["layers"])
+    before, changed, losses = _fingerprint(session.trainer, names), [], []
+    for number in required(request, "numbers"):
+        found = timed_steps(session.stepper, 1, number)[1]
+        after = _fingerprint(session.trainer, names)
+        changed.append(after != before)
+        losses += [repr(float(loss)) for loss in found]
+        before = after
+        if not np.isfinite([float(loss) for loss in found]).all():
+            break
+    return {"changed": changed, "losses": losses}
+
+
+def _watched(shapes, layers):
+    """The names of a few small arrays, first those of the last layer: no gradient is larger or easier to compute."""
+    places = {layer["name"]: place for place, layer in enumerate(layers)}
+    last = max(places[name.rpartition(".")[0]] for name in shapes)
+    sizes = {name: int(np.prod(shape)) for name, shape in shapes.items()}
+    ordered = sorted(sizes, key=lambda name: (places[name.rpartition(".")[0]] != last, sizes[name], name))
+    count = np.searchsorted(np.cumsum([sizes[name] for name in ordered]), WATCHED_VALUES, side="right")
+    return ordered[: max(1, min(count, WATCHED_ARRAYS))]
+
+
+def _fingerprint(trainer, names):
+    return [zlib.crc32(np.ascontiguousarray(trainer.array(name)).tobytes()) for name in names]
+
+
 def profile(session, request):
     """Repeat the first ``steps`` under the framework's own profiler: seconds per step by operator."""
     steps, profiler = required(request, "steps"), profiler_of(session.builder)
@@ -269,6 +305,7 @@ OPERATIONS = {
     "evaluate": evaluate,
     "infer": infer,
     "check_steps": check_steps,
+    "check_updates": check_updates,
     "profile": profile,
     "close": close,
 }
@@ -280,6 +317,7 @@ NEEDS = {
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",
+    "check_updates": "train",
 }
 
 

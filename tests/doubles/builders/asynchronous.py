@@ -1,4 +1,4 @@
-"""clocked.py, whose steps are only queued: each returns the first loss at once, and evaluation waits for all of them.
+"""clocked.py, whose steps are only queued: each returns a guessed loss at once, and evaluation waits for all of them.
 
 This is a framework whose builder forgets to synchronise.
 """
@@ -22,10 +22,17 @@ class Trainer(clocked.Trainer):
             self.first = super().step(number)
         clocked.CLOCK.now += 1e-5
         self.queued.append(number)
-        return self.first
+        return self.first * (1 + len(self.queued) / 1000)
+
+    def array(self, name):
+        self._finish()
+        return super().array(name)
 
     def outputs(self, inputs, batch_size):
+        self._finish()
+        return super().outputs(inputs, batch_size)
+
+    def _finish(self):
         for number in self.queued:
             super().step(number)
         self.queued = []
-        return super().outputs(inputs, batch_size)

@@ -36,6 +36,9 @@ class Trainer:
     def parameters(self):
         return {name: array.shape for name, array in self.arrays.items()}
 
+    def array(self, name):
+        return self.arrays[name]
+
     def describe(self):
         return "\n".join("%s: %s" % (layer["name"], layer["kind"]) for layer in self.layers)
 

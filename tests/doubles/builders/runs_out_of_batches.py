@@ -1,4 +1,4 @@
-"""clocked.py with an input pipeline of two batches: all later steps do nothing, in almost no time."""
+"""clocked.py with an input pipeline of two batches: all later steps only decay the weights, in almost no time."""
 
 import clocked
 from clocked import SUPPORTS, configure, threads, versions
@@ -14,4 +14,5 @@ class Trainer(clocked.Trainer):
             self.loss = super().step(number)
         else:
             clocked.CLOCK.now += 1e-6
-        return self.loss
+            self.arrays = {name: 0.999 * array for name, array in self.arrays.items()}
+        return self.loss * 0.999**number

@@ -30,6 +30,7 @@ A builder is a module with
     canonical layout, or is None for the framework's own initialisation. Its methods are
 
     ``parameters()``: the canonical shape of every trainable array, by name, read from the arrays that were built;
+    ``array(name)``: one of them as it is now, in NumPy and in any layout; it is compared before and after a step;
     ``describe()``: the native model as text;
     ``load(inputs, labels, order, rates=None)``: put examples (N×C×H×W, N×features, or N×steps tokens; labels N, or one
     for each step or flag) and the order (steps×batch) where training wants them. Only "schedule" needs ``rates``;

@@ -132,6 +132,9 @@ class Trainer:
     def parameters(self):
         return {name: workspace.FetchBlob(b).shape[:: -1 if t else 1] for name, b, t in self._natives()}
 
+    def array(self, name):
+        return workspace.FetchBlob(next(blob for known, blob, _ in self._natives() if known == name))
+
     def describe(self):
         operators = self.model.net.Proto().op
         return "\n".join("%s: %s -> %s" % (op.type, ", ".join(op.input), ", ".join(op.output)) for op in operators)

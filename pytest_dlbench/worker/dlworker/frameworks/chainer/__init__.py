@@ -115,6 +115,10 @@ class Trainer:
             shapes[name] = tuple(others) + (last * len(parameters),)
         return shapes
 
+    def array(self, name):
+        parts = next(parameters for known, parameters, _ in self._natives() if known == name)
+        return np.concatenate([part.array.ravel() for part in parts])
+
     def describe(self):
         return "\n".join("%-10s %s" % (name, _text(step)) for name, step in self.model.steps)
 

@@ -96,6 +96,9 @@ class Trainer:
         shapes = {name: parameter.shape for name, parameter in self.weights.items()}
         return {name: shape[:1] if name.endswith(".bias") else shape for name, shape in shapes.items()}
 
+    def array(self, name):
+        return self.weights[name].value
+
     def describe(self):
         functions = C.logging.graph.depth_first_search(self.logits, lambda node: isinstance(node, C.Function), depth=0)
         return "\n".join(str(function) for function in reversed(functions))

@@ -81,6 +81,10 @@ class Trainer:
     def computes_on(self):
         return "cpu" if self.device.platform == "cpu" else "gpu", self.device.device_kind
 
+    def array(self, name):
+        layer, role = name.split(".")
+        return np.asarray(self.weights[layer][role])
+
     def peak_device_bytes(self):
         # None on the CPU, whose memory XLA does not count.
         counts = self.device.memory_stats()

@@ -174,6 +174,10 @@ class Trainer:
         natives = self._natives()
         return {"%s.%s" % (layer["name"], role): _canonical_shape(role, tuple(v.shape)) for layer, role, v in natives}
 
+    def array(self, name):
+        natives = self._natives()
+        return ops.convert_to_numpy(next(v for layer, role, v in natives if "%s.%s" % (layer["name"], role) == name))
+
     def describe(self):
         lines = []
         self.model.summary(print_fn=lines.append, line_length=120)

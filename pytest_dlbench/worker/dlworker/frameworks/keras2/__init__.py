@@ -140,6 +140,10 @@ class Trainer:
         natives = self._natives()
         return {"%s.%s" % (layer["name"], role): _canonical_shape(role, K.int_shape(v)) for layer, role, v in natives}
 
+    def array(self, name):
+        natives = self._natives()
+        return K.get_value(next(v for layer, role, v in natives if "%s.%s" % (layer["name"], role) == name))
+
     def describe(self):
         lines = []
         self.model.summary(line_length=100, print_fn=lines.append)

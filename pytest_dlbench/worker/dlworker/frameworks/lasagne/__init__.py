@@ -33,6 +33,12 @@ ROLES.update(("W_hid_to_" + gate, "recurrent") for gate in GATES)
 ROLES.update(("b_" + gate, "bias") for gate in GATES)
 
 
+def _canonical_name(parameter):
+    """Lasagne names them layer.W and so on; several gates of an LSTM have one canonical name."""
+    layer, role = parameter.name.split(".")
+    return "%s.%s" % (layer, ROLES.get(role, role))
+
+
 class Trainer(plain.Trainer):
     """The stack of layers, and the two compiled functions: one step, and the evaluation of one batch."""
 
@@ -69,15 +75,16 @@ class Trainer(plain.Trainer):
         return theano.function([inputs], lasagne.layers.get_output(self.stack, inputs, deterministic=True))
 
     def parameters(self):
-        # Lasagne names them layer.W and so on; their layouts are canonical, except that each gate of an LSTM holds
-        # some of the canonical columns.
+        # Their layouts are canonical, except that each gate of an LSTM holds some of the canonical columns.
         shapes = {}
         for parameter in lasagne.layers.get_all_params(self.stack, trainable=True):
-            layer, role = parameter.name.split(".")
-            shape = parameter.get_value(borrow=True).shape
-            name = "%s.%s" % (layer, ROLES.get(role, role))
+            name, shape = _canonical_name(parameter), parameter.get_value(borrow=True).shape
             shapes[name] = shape[:-1] + (shape[-1] + shapes[name][-1],) if name in shapes else shape
         return shapes
+
+    def array(self, name):
+        trained = lasagne.layers.get_all_params(self.stack, trainable=True)
+        return np.concatenate([part.get_value().ravel() for part in trained if _canonical_name(part) == name])
 
     def describe(self):
         layers = lasagne.layers.get_all_layers(self.stack)

@@ -102,6 +102,10 @@ class Trainer:
             shapes["%s.%s" % (layer["name"], role)] = shape[::-1] if is_transposed(layer, role) else shape
         return shapes
 
+    def array(self, name):
+        natives = self._natives()
+        return next(np.array(n[own]) for layer, role, n, own in natives if "%s.%s" % (layer["name"], role) == name)
+
     def describe(self):
         return str(self.model)
 

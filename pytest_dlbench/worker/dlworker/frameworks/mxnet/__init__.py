@@ -106,6 +106,9 @@ class Trainer:
     def parameters(self):
         return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
 
+    def array(self, name):
+        return next(p for known, p, _ in self._natives() if known == name).data().asnumpy()
+
     def describe(self):
         return str(self.net)
 

@@ -133,6 +133,9 @@ class Trainer:
         # Convolutions are (height, width, in, out) here.
         return {name: (s[3], s[2], s[0], s[1]) if len(s) == 4 else s for name, s in shapes.items()}
 
+    def array(self, name):
+        return next(variable for variable in self.variables if variable.name.split(":")[0] == name).numpy()
+
     def describe(self):
         lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
         return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])

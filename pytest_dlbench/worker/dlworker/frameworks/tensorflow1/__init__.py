@@ -199,6 +199,14 @@ class Trainer:
                     shapes["%s.%s" % (layer["name"], part)] = shape
         return shapes
 
+    def array(self, name):
+        for layer, variables, _ in self._natives():
+            for role, variable in variables.items():
+                shape = variable.shape.as_list()
+                if name in ["%s.%s" % (layer["name"], part) for part in _canonical_shapes(layer, role, shape)]:
+                    return self.session.run(variable)
+        raise KeyError(name)
+
     def describe(self):
         lines = ["%-10s %r" % pair for pair in self.built.items()]
         return "\n".join(lines + ["%r" % variable for variable in self.variables.values()])

@@ -168,6 +168,9 @@ class Trainer:
     def parameters(self):
         return {variable.name: variable.get_value(borrow=True).shape for variable in self.weights}
 
+    def array(self, name):
+        return next(variable for variable in self.weights if variable.name == name).get_value()
+
     def describe(self):
         return "\n".join("%-10s %s" % (name, output.owner) for name, output in self.built.items())
 

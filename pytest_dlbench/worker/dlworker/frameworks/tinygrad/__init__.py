@@ -140,6 +140,9 @@ class Trainer:
     def parameters(self):
         return {name: tuple(p.shape[::-1] if t else p.shape) for name, p, t in self._natives()}
 
+    def array(self, name):
+        return next(p for known, p, _ in self._natives() if known == name).numpy()
+
     def describe(self):
         lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.network["layers"]]
         shapes = ["%s %s" % (name, tensor.shape) for name, tensor in nn.state.get_state_dict(self.model).items()]
