@@ -39,7 +39,7 @@ PUBLIC: dict[str, Sequence[str]] = {
     "storing.recorded": ("read", "Found", "Recorded", "Document", "read_document"),
     "errors": (
         *("DlbenchError", "OptionError", "ModelError", "DataError", "DataMissingError"),
-        *("EnvironmentMissingError", "EnvironmentBuildError", "FileFormatError"),
+        *("EnvironmentMissingError", "EnvironmentBuildError", "FileFormatError", "StorageError"),
     ),
 }
 

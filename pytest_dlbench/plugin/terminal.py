@@ -46,6 +46,7 @@ class Reporter:
         self._reported: list[dict[str, Any]] = []
         self._skipped: list[SkippedCell] = config.stash[SKIPPED]
         self._journals: set[str] = set()
+        self._problems: list[str] = []
         self._failures: list[Failure] = []
         self._pytest: pytest.Session | None = None
         self._saw_benchmarks = self._ran_some = False
@@ -103,6 +104,7 @@ class Reporter:
         # Every worker of pytest-xdist collects the same matrix.
         self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
+        self._problems += [output["dlbench_journal_problem"]] if output.get("dlbench_journal_problem") else []
 
     # Outermost: by then pytest-xdist's workers have finished, and pytest has written its summary.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -157,6 +159,7 @@ class Reporter:
             failures=self._failures,
             heading=self._heading(),
             metrics=self._metrics,
+            problems=[*self._problems, *([own] if (own := self._session().journal.problem) else [])],
         )
 
     @property
