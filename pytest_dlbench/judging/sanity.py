@@ -1,10 +1,12 @@
 """Sanity checks: an impossible result means that the measurement or the builder is wrong, never the speed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose, isfinite
 
-from pytest_dlbench.records import Run, StepCheck
+from pytest_dlbench.judging.metric import Metric
+from pytest_dlbench.records import Run, StepCheck, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import Gain
 
 # Times the peak of a matrix product in NumPy: its libraries differ by less.
 MOST_OF_PEAK = 1.05
@@ -17,6 +19,8 @@ CHANGES, NOTHING = 1e-3, 1e-6
 # Work that may remain after the steps, as a share of their time: the last update, and the clock's inaccuracy.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
 CLOCK, PROCESSOR = 0, 1
+# Times as good as before. Work that is skipped is often worth more, and releases of frameworks were worth less.
+MOST_GAIN = 3.0
 # Threads that spin while waiting use more processor time, too, if another process delays one of them.
 FOREIGN_CPUS = 0.5
 CHECK = "check_steps"
@@ -32,6 +36,27 @@ def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
         )
     reason = _found(run, device)
     return "" if reason and _is_unclear(run, device) else reason
+
+
+def believed(metric: Metric, verdict: Verdict) -> Verdict:
+    """The verdict, which is suspect if the gain is too good to be true."""
+    is_too_good = _times(metric, verdict) > MOST_GAIN
+    return replace(verdict, outcome=VerdictOutcome.SUSPECT) if is_too_good else verdict
+
+
+def too_good(verdicts: Iterable[Verdict], metrics: Mapping[str, Metric]) -> tuple[Gain, ...]:
+    """The gains that are too good to be true."""
+    gains = (
+        Gain(metric=one.metric, times=_times(metrics[one.metric], one)) for one in verdicts if one.metric in metrics
+    )
+    return tuple(gain for gain in gains if gain.times > MOST_GAIN)
+
+
+def _times(metric: Metric, verdict: Verdict) -> float:
+    """How many times as good the new figure is; 1 where figures are not compared as ratios."""
+    if metric.kind != "ratio" or metric.is_absolute or not verdict.change:
+        return 1.0
+    return 1 / verdict.change if metric.better == "lower" else verdict.change
 
 
 def unchecked(run: Run, device: str) -> str:

@@ -1,7 +1,7 @@
 """A case as JUnit properties."""
 
 from pytest_dlbench.judging import METRICS, Metrics
-from pytest_dlbench.records import CaseResult
+from pytest_dlbench.records import CaseOutcome, CaseResult
 from pytest_dlbench.reporting import explain
 
 
@@ -9,6 +9,9 @@ def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str
     """Names and values: the case, the outcome and its reasons, every figure, and every verdict."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
+    # Its test passes without --dlbench-compare, so that no failure says why it was not compared.
+    has_words = result.outcome is CaseOutcome.INCOMPARABLE
+    found += [("dlbench_message", explain.message(result, metrics) if has_words else None)]
     found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]
     found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]
     found += [(f"dlbench_{name}", value) for name, value in result.figures.items()]

@@ -14,6 +14,7 @@ BROKEN = {
     CaseOutcome.CRASHED,
     CaseOutcome.BROKEN_PROTOCOL,
     CaseOutcome.FAILED,
+    CaseOutcome.DAMAGED_BASELINE,
 }
 UNTOLD = {
     CaseOutcome.SUSPECT,
