@@ -40,7 +40,7 @@ PUBLIC: dict[str, Sequence[str]] = {
     "storing.recorded": ("read", "Found", "Recorded", "Document", "read_document"),
     "errors": (
         *("DlbenchError", "OptionError", "ModelError", "DataError", "DataMissingError"),
-        *("EnvironmentMissingError", "EnvironmentBuildError", "FileFormatError"),
+        *("EnvironmentMissingError", "EnvironmentBuildError", "FileFormatError", "StorageError"),
     ),
 }
 

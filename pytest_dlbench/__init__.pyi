@@ -21,6 +21,7 @@ from pytest_dlbench.errors import EnvironmentMissingError as EnvironmentMissingE
 from pytest_dlbench.errors import FileFormatError as FileFormatError
 from pytest_dlbench.errors import ModelError as ModelError
 from pytest_dlbench.errors import OptionError as OptionError
+from pytest_dlbench.errors import StorageError as StorageError
 from pytest_dlbench.judging import METRICS as METRICS
 from pytest_dlbench.judging import Metric as Metric
 from pytest_dlbench.judging.equivalence import is_equal as is_equal

@@ -52,6 +52,10 @@ class FileFormatError(DlbenchError):
     """A baseline or journal is damaged, or was written by a version whose format this one cannot read."""
 
 
+class StorageError(DlbenchError):
+    """A file cannot be written, because the disk is full or read-only; the message names it and what to do."""
+
+
 def unknown_name(kind: str, value: str, where: str, known: Iterable[str]) -> str:
     """The message for an unknown name: the name, where it was given, the known names, and the nearest."""
     names = sorted(known)

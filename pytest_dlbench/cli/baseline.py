@@ -1,23 +1,26 @@
-"""``dlbench baseline``: list baselines, accept recorded sessions, choose reference sessions, and remove stale ones."""
+"""``dlbench baseline``: list and repair baselines, accept sessions, choose reference sessions, remove stale ones."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pytest_dlbench import judging
 from pytest_dlbench.cli.output import Commands, answer, command, complain
-from pytest_dlbench.errors import FileFormatError, OptionError, unknown_name
-from pytest_dlbench.records import Baseline, BaselineSession, codec
+from pytest_dlbench.errors import DlbenchError, FileFormatError, OptionError, unknown_name
+from pytest_dlbench.records import Baseline, BaselineSession, CaseOutcome, Record, codec
 from pytest_dlbench.reporting import cautions, explain, figures, terminal
 from pytest_dlbench.storing import BaselineStore
-from pytest_dlbench.storing.baselines import read_file
+from pytest_dlbench.storing.baselines import both_sides, decode, encode, read_file, unverified
+from pytest_dlbench.storing.files import locked, write_whole
 from pytest_dlbench.storing.recorded import read
 
 FOLDER = Path("baselines")
+SIDES = ("the first side", "the second side")
 LIST = """
 One line per case; with CASE one line per session of it, the reference session marked with *.
 
@@ -31,7 +34,7 @@ exit status: 0 all read, 1 a baseline is damaged (named; the others are listed),
 ACCEPT = """
 Does what pytest --dlbench-save does, for sessions already run: the newest recording of each case is added to its
 baseline as one more session. Cases that did not finish, have fewer than three runs, or were disturbed by other load are
-refused.
+refused, and so are gains that are too good to be true without --allow suspect. A damaged baseline stays as it is.
 
 examples:
   dlbench baseline accept .dlbench/20261121T021405-4711.jsonl --reason "PyTorch 2.13"
@@ -51,6 +54,18 @@ examples:
 
 exit status: 0 all set, 1 a baseline is damaged or has no such session (named; the others are set), 2 usage error
 """
+REPAIR = """
+Of a file in which git left a merge conflict, it keeps the sessions of both sides in the order of their times, with the
+reference session of the first side (HEAD). Each side must be intact. Of a file that was edited on purpose, it replaces
+the checksum. Without --yes it says what it would do. Anything else that is wrong with a file has to be restored from
+version control: git checkout FILE.
+
+examples:
+  dlbench baseline repair baselines/linux-acme-2cores-8gib/training-pytorch-gatech-lenet-digits28-cpu-quick.json
+  git diff --name-only --diff-filter=U | xargs dlbench baseline repair --yes
+
+exit status: 0 repaired, or nothing to repair, 1 some cannot be repaired (named; the others are), 2 usage error
+"""
 PRUNE = """
 Lists what it would remove; with --yes, removes it.
 
@@ -65,7 +80,7 @@ exit status: 0 done, 2 usage error
 
 def declare(commands: Commands) -> None:
     """Add ``baseline`` and its actions."""
-    text = "List, accept and prune baselines, and choose their reference sessions."
+    text = "List, accept, repair and prune baselines, and choose their reference sessions."
     actions = commands.add_parser("baseline", help=text, description=text).add_subparsers(
         required=True, metavar="ACTION"
     )
@@ -77,6 +92,9 @@ def declare(commands: Commands) -> None:
     accepting.add_argument("paths", metavar="RECORDS", nargs="+", type=Path)
     accepting.add_argument("--case", metavar="PATTERN", default="*", help="Only cases that match this pattern [*].")
     accepting.add_argument("--reason", metavar="TEXT", required=True, help="Why they are right; stored with them.")
+    accepting.add_argument(
+        "--allow", choices=("suspect",), help="Also accept gains that are too good to be true: suspect."
+    )
     anchoring = command(
         actions, "anchor", help_text="Choose the reference session, which later ones are compared with.", more=ANCHOR
     )
@@ -86,6 +104,10 @@ def declare(commands: Commands) -> None:
     which.add_argument("--session", metavar="ID", help="This session; dlbench baseline list CASE shows them.")
     which.add_argument("--first", action="store_true", help="The oldest one kept.")
     which.add_argument("--last", action="store_true", help="The newest one.")
+    repairing = command(actions, "repair", help_text="Resolve a merge, or confirm figures edited by hand.", more=REPAIR)
+    repairing.add_argument("files", metavar="FILE", nargs="+", type=Path)
+    repairing.add_argument("--yes", action="store_true", help="Repair them.")
+    repairing.set_defaults(run=_repair)
     pruning = command(actions, "prune", help_text="Remove baselines that are no longer measured.", more=PRUNE)
     pruning.add_argument("--not-in", metavar="RECORDS", nargs="+", type=Path, help="Cases not recorded there.")
     pruning.add_argument("--older-than", metavar="DAYS", type=int, help="Last saved at least this many days ago.")
@@ -180,7 +202,7 @@ def _anchor(asked: argparse.Namespace) -> int:
         if chosen not in names:
             problems.append(f"{baseline.case.id}: no session {chosen!r}, only {', '.join(names)}")
             continue
-        store.write(replace(baseline, anchor=chosen))
+        store.update(baseline.case, baseline.context.machine, partial(_anchored, baseline, chosen))
         rows.append({"case": baseline.case.id, "before": baseline.anchor, "anchor": chosen})
     answer(asked, rows, [f"{row['case']}: reference session {row['before']} → {row['anchor']}" for row in rows])
     return complain(problems)
@@ -204,16 +226,83 @@ def _accept(asked: argparse.Namespace) -> int:
         if outcome := judging.of_runs(case.record.runs):
             problems = [f"{outcome}: {problem}" for problem in problems]
         problems += cautions.sentences(judging.disturbances(case.record.runs))
-        if why := "; ".join(problems):
-            refused.append(f"refused: {case.record.case.id}: {why}")
-        else:
-            before = baseline_gate.usable(store, case.record.case, case.record.context)
-            baseline = baseline_gate.accepted(
-                before, case.record, store, asked.reason, case.result, metrics=judging.METRICS
-            )
-            accepted.append(str(store.write(baseline)))
+        if not problems and not asked.allow:
+            problems += _too_good(store, case.record)
+        try:
+            if why := "; ".join(problems):
+                raise DlbenchError(why)
+            saved = baseline_gate.add(store, case.record, asked.reason, case.result, metrics=judging.METRICS)
+            accepted.append(saved.path)
+        except DlbenchError as error:
+            refused.append(f"refused: {case.record.case.id}: {error}")
     answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])
     return complain([*refused, *found.damages])
+
+
+def _too_good(store: BaselineStore, record: Record) -> list[str]:
+    """The gains over the present baseline that are not believed, as text."""
+    from pytest_dlbench.judging import stored_baseline  # noqa: PLC0415 - late, as above
+    from pytest_dlbench.judging.reasons import unlikely  # noqa: PLC0415
+    from pytest_dlbench.workflows import baseline_gate  # noqa: PLC0415
+
+    before = baseline_gate.usable(store, record.case, record.context)
+    if before is None:
+        return []
+    tolerances = judging.parse_tolerances([], "", judging.METRICS)
+    verdicts = stored_baseline.compare(before, record.runs, tolerances, judging.METRICS).verdicts
+    gains = unlikely(verdicts, judging.METRICS)
+    return [f"{explain.text(gain)}\n  --allow {CaseOutcome.SUSPECT} accepts it" for gain in gains]
+
+
+def _anchored(before: Baseline, chosen: str, now: Baseline | None) -> Baseline:
+    """The baseline as it is by now with this reference session."""
+    return replace(now or before, anchor=chosen)
+
+
+def _repair(asked: argparse.Namespace) -> int:
+    rows, problems = [], []
+    for path in asked.files:
+        try:
+            if done := _repaired(path, is_wanted=asked.yes):
+                rows.append({"path": str(path), "done": done})
+        except FileFormatError as error:
+            problems.append(str(error))
+    verb = "repaired" if asked.yes else "would be repaired"
+    lines = [f"{row['path']}: {verb}: {row['done']}" for row in rows]
+    answer(asked, rows, [*lines, *([] if asked.yes or not rows else ["--yes repairs them"])])
+    return complain(problems)
+
+
+def _repaired(path: Path, *, is_wanted: bool) -> str:
+    """What is done about a damaged baseline; empty if it is intact. Raises FileFormatError if nothing can be done."""
+    if not path.is_file():
+        raise FileFormatError(f"{path}: there is no such file")
+    with locked(path.parent):
+        try:
+            read_file(path)
+        except FileFormatError as error:
+            baseline, done = _mended(path, error)
+            if is_wanted:
+                write_whole(path, encode(baseline))
+            return done
+    return ""
+
+
+def _mended(path: Path, error: FileFormatError) -> tuple[Baseline, str]:
+    """The baseline of a damaged file, and what is done; raises the error if nothing can be done."""
+    # Late: NumPy is slow to load.
+    from pytest_dlbench.judging import stored_baseline  # noqa: PLC0415
+
+    text = path.read_bytes()
+    if not (versions := both_sides(path, text)):
+        try:
+            return unverified(text, str(path)), "its content is accepted as it is, with a new checksum"
+        except FileFormatError:
+            raise error from None
+    first, second = (decode(version, f"{path}, {side}") for version, side in zip(versions, SIDES, strict=True))
+    baseline = stored_baseline.merged(first, second)
+    counts = f"{len(first.sessions)} sessions of {SIDES[0]} and {len(second.sessions)} of {SIDES[1]}"
+    return baseline, f"{counts} become {len(baseline.sessions)}, reference session {baseline.anchor}"
 
 
 def _prune(asked: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 from typing import Literal
 
 from pytest_dlbench.model import Purpose
@@ -11,6 +11,8 @@ from pytest_dlbench.records import Run
 View = Literal["table", "page", "summary", "side_by_side", "history", "baseline", "progress", "sweeps"]
 """Where metrics are shown by default: the tables of a session, its page, GitHub's summary, the comparison of
 frameworks, ``dlbench history``, ``dlbench baseline list``, the lines of finished runs, and the chart of sweeps."""
+
+LARGEST = {"s": 1e8, "bytes": 1e18}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,13 @@ class Metric:
     def heading(self) -> str:
         """The heading of its column."""
         return self.label or self.name
+
+    @property
+    def largest(self) -> float:
+        """The largest value that its unit makes possible: three years, an exabyte, all answers right."""
+        if self.unit == "share" and self.kind == "points" and not self.is_absolute:
+            return 1.0
+        return LARGEST.get(self.unit, inf)
 
     @property
     def is_timed(self) -> bool:

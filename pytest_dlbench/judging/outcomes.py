@@ -36,6 +36,8 @@ ALWAYS_FAILING = frozenset(
         CaseOutcome.BROKEN_PROTOCOL,
         CaseOutcome.WRONG_VERSION,
         CaseOutcome.FAILED,
+        # Figures that nothing guards any more, until somebody repairs the file.
+        CaseOutcome.DAMAGED_BASELINE,
     }
 )
 # A gate that ignored these would pass silently.

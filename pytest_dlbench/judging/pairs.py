@@ -10,6 +10,7 @@ from typing import Literal
 from pytest_dlbench.judging.intervals import MAD_TO_SD
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
+from pytest_dlbench.judging.sanity import believed
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.sequential import Decision, Rule, decide
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
@@ -79,7 +80,7 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
     """A decision in the metric's own unit and direction. The sides' figures are medians over the pairs used."""
     used = having(metric, pairs)[: decision.pairs]
     change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
-    return Verdict(
+    found = Verdict(
         metric=metric.name,
         outcome=decision.outcome,
         old=0.0 if metric.is_absolute else median(metric.figure(pair.old) for pair in used),
@@ -89,6 +90,7 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
         upper=upper,
         tolerance=tolerance,
     )
+    return believed(metric, found)
 
 
 def disagreements(verdicts: Sequence[Verdict], metrics: Metrics) -> tuple[SidesDisagree, ...]:

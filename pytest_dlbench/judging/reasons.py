@@ -1,9 +1,11 @@
 """From runs to the reasons that they give."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from pytest_dlbench.records import Run
-from pytest_dlbench.records.reasons import Invalid, InvalidRun, Side, TightTolerance, Unfinished
+from pytest_dlbench.judging.metrics import Metrics
+from pytest_dlbench.judging.sanity import MOST_GAIN, too_good
+from pytest_dlbench.records import Run, Verdict
+from pytest_dlbench.records.reasons import Invalid, InvalidRun, Repeat, Side, TightTolerance, TooGood, Unfinished
 
 
 def unfinished(run: Run, side: Side = "", framework: str = "") -> Unfinished:
@@ -28,6 +30,12 @@ def invalid(sides: Mapping[Side, Sequence[Run]], repeats: int = 0) -> Invalid:
         if run.invalid
     ]
     return Invalid(runs=tuple(found), repeats=repeats)
+
+
+def unlikely(verdicts: Iterable[Verdict], metrics: Metrics, again: Repeat | None = None) -> tuple[TooGood, ...]:
+    """The gains that are too good to be true, if there are any; ``again`` if they could be saved."""
+    gains = too_good(verdicts, metrics)
+    return (TooGood(gains=gains, limit=MOST_GAIN, again=again),) if gains else ()
 
 
 def tight(asked: Mapping[str, float], smallest: Mapping[str, float]) -> tuple[TightTolerance, ...]:

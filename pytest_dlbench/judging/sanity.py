@@ -1,12 +1,14 @@
 """Sanity checks: an impossible result means that the measurement or the builder is wrong, never the speed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isclose, isfinite
 
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.model import Recipe
-from pytest_dlbench.records import Run, StepCheck, Training, UpdateCheck
+from pytest_dlbench.records import Run, StepCheck, Training, UpdateCheck, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import Gain
 
 # Times the peak of a matrix product in NumPy: its libraries differ by less.
 MOST_OF_PEAK = 1.05
@@ -19,6 +21,8 @@ CHANGES, NOTHING = 1e-3, 1e-6
 # Work that may remain after the steps, as a share of their time: the last update, and the clock's inaccuracy.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
 CLOCK, PROCESSOR = 0, 1
+# Times as good as before. Work that is skipped is often worth more, and releases of frameworks were worth less.
+MOST_GAIN = 3.0
 # Threads that spin while waiting use more processor time, too, if another process delays one of them.
 FOREIGN_CPUS = 0.5
 CHECK = "check_steps"
@@ -96,6 +100,27 @@ def _unchanged(check: UpdateCheck, recipe: Recipe) -> str:
         f"impossible: {skipped} of {len(judged)} more steps, taken one by one, changed no parameter;"
         " steps are asked for, and not all of them train"
     )
+
+
+def believed(metric: Metric, verdict: Verdict) -> Verdict:
+    """The verdict, which is suspect if the gain is too good to be true."""
+    is_too_good = _times(metric, verdict) > MOST_GAIN
+    return replace(verdict, outcome=VerdictOutcome.SUSPECT) if is_too_good else verdict
+
+
+def too_good(verdicts: Iterable[Verdict], metrics: Mapping[str, Metric]) -> tuple[Gain, ...]:
+    """The gains that are too good to be true."""
+    gains = (
+        Gain(metric=one.metric, times=_times(metrics[one.metric], one)) for one in verdicts if one.metric in metrics
+    )
+    return tuple(gain for gain in gains if gain.times > MOST_GAIN)
+
+
+def _times(metric: Metric, verdict: Verdict) -> float:
+    """How many times as good the new figure is; 1 where figures are not compared as ratios."""
+    if metric.kind != "ratio" or metric.is_absolute or not verdict.change:
+        return 1.0
+    return 1 / verdict.change if metric.better == "lower" else verdict.change
 
 
 def unchecked(run: Run, device: str) -> str:

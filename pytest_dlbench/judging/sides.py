@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, obstacles
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.outcomes import of_runs, of_verdicts
-from pytest_dlbench.judging.reasons import invalid, unfinished
+from pytest_dlbench.judging.reasons import invalid, unfinished, unlikely
 from pytest_dlbench.judging.stored_baseline import appended, compare, session_of
 from pytest_dlbench.records import CaseOutcome, Record, RunOutcome, Verdict
 from pytest_dlbench.records.reasons import Incomparable, Reason, Side, TooFew
@@ -35,4 +35,4 @@ def compare_sides(
         return CaseOutcome.INCOMPARABLE, (), (Incomparable(differences=differences),)
     session = session_of(old, name="old", saved=old.runs[0].began, reason="", metrics=metrics)
     verdicts = compare(appended(None, old, session), new.runs, tolerances, metrics).verdicts
-    return of_verdicts(verdicts), verdicts, ()
+    return of_verdicts(verdicts), verdicts, unlikely(verdicts, metrics)

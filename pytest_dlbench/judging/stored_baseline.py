@@ -4,16 +4,19 @@ It also makes the sessions that baselines store.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from itertools import count
 from math import exp, sqrt
 from statistics import fmean, median
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS
+from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS, obstacles
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS, Metrics, read_all
 from pytest_dlbench.judging.outcomes import of_verdicts
 from pytest_dlbench.judging.power import as_given, smallest_of_repeated, smallest_of_runs, smallest_of_sessions
+from pytest_dlbench.judging.sanity import believed
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
 from pytest_dlbench.judging.sessions import (
     Comparison,
@@ -57,6 +60,11 @@ class Judged:
     since_anchor: tuple[Verdict, ...] = ()
     drifting: Mapping[str, int] = field(default_factory=dict)
 
+    def is_slower(self, better: AbstractSet[str]) -> bool:
+        """Whether there is a suspicion other than that these metrics are too good to be true."""
+        found = [verdict for verdict in (*self.verdicts, *self.since_anchor) if verdict.metric not in better]
+        return bool(self.drifting) or any(verdict.outcome is VerdictOutcome.SUSPECT for verdict in found)
+
     @property
     def outcome(self) -> CaseOutcome:
         """The outcome of the case, which the reference session and drift can only make suspect."""
@@ -96,15 +104,53 @@ def appended(baseline: Baseline | None, record: Record, session: BaselineSession
     """
     before = baseline.sessions if baseline else ()
     anchor = baseline.anchor if baseline else session.id
-    sessions = (*before, session)
-    surplus = [known for known in sessions if known.id != anchor][: max(0, len(sessions) - MOST_SESSIONS)]
     return Baseline(
         case=record.case,
         context=record.context,
         recipe=record.recipe,
         anchor=anchor,
-        sessions=tuple(known for known in sessions if known not in surplus),
+        sessions=_newest((*before, session), anchor),
     )
+
+
+def merged(first: Baseline, second: Baseline) -> Baseline:
+    """One baseline with the sessions of both, in the order of their times, as a merge of two branches needs it.
+
+    The reference session is that of the first. Raises FileFormatError if they are of different cases or conditions.
+    """
+    differences = obstacles(first.context, second.context)
+    if first.case.id != second.case.id or differences:
+        what = ", ".join(one.name for one in differences) or "case"
+        raise FileFormatError(f"{first.case.id}: the two sides differ in {what}: keep one of them")
+    known = {session.id: session for session in first.sessions}
+    added = [session for session in second.sessions if session != known.get(session.id)]
+    taken = known.keys() | {session.id for session in added if session.id not in known}
+    # Two sessions that were saved in the same second.
+    fresh = [replace(one, id=_free(one.id, taken)) if one.id in known else one for one in added]
+    sessions = sorted((*first.sessions, *fresh), key=lambda session: (session.saved, session.id))
+    newest = first if sessions[-1] in first.sessions else second
+    return replace(newest, anchor=first.anchor, sessions=_newest(sessions, first.anchor))
+
+
+def _free(name: str, taken: AbstractSet[str]) -> str:
+    return next(unique for number in count(2) if (unique := f"{name}-{number}") not in taken)
+
+
+def _newest(sessions: Sequence[BaselineSession], anchor: str) -> tuple[BaselineSession, ...]:
+    """The sessions that are kept: the newest ones, and the reference session."""
+    surplus = [known for known in sessions if known.id != anchor][: max(0, len(sessions) - MOST_SESSIONS)]
+    return tuple(known for known in sessions if known not in surplus)
+
+
+def check(baseline: Baseline, runs: Sequence[Run], tolerances: Mapping[str, float], metrics: Metrics) -> None:
+    """Raise FileFormatError for a baseline without a judged figure, which would otherwise pass silently."""
+    for metric in _judged(read_all(runs), tolerances, metrics):
+        _Stored.of(baseline, metric)
+
+
+def _judged(figures: Series, tolerances: Mapping[str, float], metrics: Metrics) -> list[Metric]:
+    """Images have no perplexity; absolute metrics are judged without a baseline."""
+    return [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
 
 
 def seeds(baseline: Baseline) -> frozenset[int]:
@@ -125,14 +171,13 @@ def compare(
     detected there. Raises FileFormatError for a baseline without a judged figure, which would otherwise pass silently.
     """
     figures = read_all(runs)
-    # Images have no perplexity; absolute metrics are judged without a baseline.
-    judged = [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
+    judged = _judged(figures, tolerances, metrics)
     control = median(figures[CONTROL]) if CONTROL in figures else None
     verdicts, since_anchor, drifting = [], [], {}
     for metric in judged:
         new = measured(runs, metric, figures)
         stored = _Stored.of(baseline, metric)
-        found = stored.verdict(new, control, tolerances[metric.name])
+        found = believed(metric, stored.verdict(new, control, tolerances[metric.name]))
         verdicts.append(found)
         if anchored := stored.anchored(new, control, tolerances[metric.name]):
             since_anchor.append(anchored)

@@ -4,9 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 
 UNITS = {"ratio": "%", "points": "pp"}
+# What a gate can still fail on: eleven times as long, and not one right answer left.
+LARGEST = {"ratio": 10.0, "points": 100.0}
+LONGEST_SHOWN = 40
 
 
 def parse_tolerances(texts: Iterable[str], where: str, metrics: Metrics) -> Mapping[str, float]:
@@ -38,7 +42,31 @@ def _parse(text: str, where: str, metrics: Metrics) -> tuple[str, float]:
     if number[2] != unit:
         found = f"unknown unit {number[2]!r}" if number[2] else "a unit is missing"
         raise OptionError(f"{where}: {found} in {text!r}; {name} is judged in {unit}: {name}:{number[1]}{unit}")
-    value = float(number[1])
-    if value <= 0:
-        raise OptionError(f"{where}: the tolerance must be above 0, got {text!r}")
-    return name, value / 100 if unit == "%" else value
+    value = float(number[1]) / (100 if unit == "%" else 1)
+    if not 0 < value <= LARGEST[metrics[name].kind]:
+        found = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+        raise OptionError(f"{where}: expected a tolerance {allowed(metrics[name])}, got {found!r}")
+    return name, value
+
+
+def allowed(metric: Metric) -> str:
+    """The range of a metric's tolerances, as text."""
+    largest = LARGEST[metric.kind] * (100 if metric.kind == "ratio" else 1)
+    return f"above 0 and up to {largest:g}{UNITS[metric.kind]}"
+
+
+def check_declared(metric: Metric) -> None:
+    """Raise OptionError for a metric of a hook whose tolerance or spread would let everything pass."""
+    spreads = {
+        "run_sd": metric.run_sd,
+        "session_sd": metric.session_sd,
+        "smallest_spread": metric.smallest_spread or 0.0,
+    }
+    where = f"pytest_dlbench_record: the metric {metric.name!r}"
+    # Not the other way round: comparisons with NaN are false.
+    if metric.tolerance is not None and not 0 < metric.tolerance <= LARGEST[metric.kind]:
+        right = "0.05 is 5%" if metric.kind == "ratio" else "1.0 is 1pp"
+        raise OptionError(f"{where}: expected a tolerance {allowed(metric)} ({right}), got {metric.tolerance}")
+    for name, spread in spreads.items():
+        if not 0 <= spread <= LARGEST[metric.kind]:
+            raise OptionError(f"{where}: expected {name} from 0 to {LARGEST[metric.kind]:g}, got {spread}")

@@ -28,8 +28,8 @@ def measured(runs: Sequence[Run], metric: Metric, figures: Mapping[str, Sequence
 
 
 def is_comparable(metric: Metric, value: float) -> bool:
-    """Whether a value is finite, and above 0 for ratios."""
-    return isfinite(value) and (value > 0 or metric.kind == "points")
+    """Whether a value is finite, possible in its unit, and above 0 for ratios."""
+    return isfinite(value) and value <= metric.largest and (value > 0 or metric.kind == "points")
 
 
 def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:

@@ -40,6 +40,7 @@ def gate_policy(options: Options) -> GatePolicy:
         budget_seconds=options.budget,
         saves=options.save,
         reason=options.reason,
+        accepts_gains=CaseOutcome.SUSPECT in options.allow,
         is_report_only=options.shadow,
         profiles=options.profile,
     )

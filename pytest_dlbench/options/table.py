@@ -51,7 +51,8 @@ OPTIONS = (
         parse=outcomes,
         default="",
         metavar="OUTCOMES",
-        help="Outcomes that the gate accepts, such as no_baseline,inconclusive.",
+        help="Outcomes that the gate accepts, such as no_baseline,inconclusive. With --dlbench-save, suspect also saves"
+        " gains that are too good to be true.",
     ),
     Option(
         name="strict",

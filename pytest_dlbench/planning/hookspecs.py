@@ -41,4 +41,4 @@ def pytest_dlbench_record(config: pytest.Config) -> Iterable["Metric"]:  # type:
 
 @pytest.hookspec
 def pytest_dlbench_case_finished(config: pytest.Config, record: "Record", result: "CaseResult") -> None:
-    """A case was run and judged; called before its test passes or fails."""
+    """A case was run and judged; called before its test passes or fails, and before --dlbench-save saves it."""

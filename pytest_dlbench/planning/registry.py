@@ -10,6 +10,7 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device, Framework
 from pytest_dlbench.environments.specification import is_specification, specified
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import METRICS, Metric, Metrics, extended
+from pytest_dlbench.judging.tolerance import check_declared
 from pytest_dlbench.model import Model
 from pytest_dlbench.planning.matrix import Value
 from pytest_dlbench.zoo import MODELS
@@ -71,8 +72,11 @@ class Registry:
         return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
 
     def measuring(self, added: Iterable[Metric]) -> "Registry":
-        """A registry with more metrics; raises OptionError for a name that is taken."""
-        return replace(self, metrics=extended(self.metrics, added))
+        """A registry with more metrics; raises OptionError for a name that is taken, or a tolerance of no use."""
+        metrics = extended(self.metrics, added)
+        for metric in metrics.values():
+            check_declared(metric)
+        return replace(self, metrics=metrics)
 
 
 KNOWN = Registry(

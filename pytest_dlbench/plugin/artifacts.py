@@ -13,7 +13,7 @@ from pytest_dlbench.reporting import annotations, markdown
 from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.exports import document
 from pytest_dlbench.reporting.exports.rows import remember
-from pytest_dlbench.storing.files import write_whole
+from pytest_dlbench.storing.files import unwritten, write_whole
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Found, read
 
@@ -30,6 +30,8 @@ class Ended:
     failures: Sequence[Failure]
     heading: str
     metrics: Metrics
+    problems: Sequence[str] = ()
+    """Journals that could not be written where they belong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +45,13 @@ class Published:
 def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
     """Write the requested files, and GitHub's in its environment; one that fails does not stop the others."""
     lines: list[str] = []
-    errors: list[str] = []
+    errors = list(ended.problems)
+    kept = "" if ended.problems else "; the journal has all results"
     for name, write in WRITERS.items():
         try:
             lines += write(ended, environment)
         except (DlbenchError, OSError) as error:
-            errors.append(f"{name} not written: {error}; the journal has all results")
+            errors.append(f"{name} not written: {error}{kept}")
     if environment.get("GITHUB_ACTIONS") == "true":
         workspace = Path(environment.get("GITHUB_WORKSPACE", ended.root))
         lines += _annotations(ended.failures, ended.root, workspace)
@@ -85,8 +88,11 @@ def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:
 def _summary(ended: Ended, environment: Mapping[str, str]) -> list[str]:
     if not (path := environment.get("GITHUB_STEP_SUMMARY")):
         return []
-    with Path(path).open("a", encoding="utf-8") as file:
-        file.write(markdown.summary(ended.results, ended.skipped, ended.heading, ended.metrics))
+    try:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(markdown.summary(ended.results, ended.skipped, ended.heading, ended.metrics))
+    except OSError as error:
+        raise unwritten(Path(path), error) from error
     return [f"GitHub's summary: {path}"]
 
 

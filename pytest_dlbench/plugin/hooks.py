@@ -194,7 +194,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     pytest.fail(text, pytrace=False)
 
 
-@pytest.hookimpl(wrapper=True)
+# Outermost: other plugins decide whether a test that failed was expected to.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -202,7 +203,9 @@ def pytest_runtest_makereport(
     if "dlbench" in getattr(item, "fixturenames", ()):
         if report.when == "call" and report.failed:
             _mark_failed(item, call.excinfo.exconly() if call.excinfo else report.longreprtext)
-            report.user_properties = list(item.user_properties)
+        if SESSION in item.config.stash and (report.when != "setup" or not report.passed):
+            _save(item, report)
+        report.user_properties = list(item.user_properties)
         # Plain data, which a worker of pytest-xdist can send.
         report.__dict__["dlbench"] = _reported(item) if RESULT in item.stash else {}
     return report
@@ -229,6 +232,22 @@ def _amend(item: pytest.Item, results: list[CaseResult]) -> None:
         item.user_properties += junit.properties(result, metrics)
 
 
+def _save(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Save what the test measured if it passed; a case that could not be saved fails it."""
+    from pytest_dlbench.records.reasons import NotSaved  # noqa: PLC0415 - late, as above
+    from pytest_dlbench.workflows.saving import settle  # noqa: PLC0415
+
+    ended = {"failed": "", "skipped": "the test was skipped"}
+    refusal = None if report.passed else NotSaved(problem=ended[report.outcome])
+    known = [*item.stash.get(SETTLED, ()), *([item.stash[RESULT]] if RESULT in item.stash else ())]
+    current = {result.case.id: result for result in known}
+    settled = settle(session_of(item.config), item.nodeid, current, refusal=refusal)
+    if settled.results:
+        _amend(item, list((current | {result.case.id: result for result in settled.results}).values()))
+    if settled.problems:
+        report.outcome, report.longrepr = "failed", "\n".join(f"not saved: {text}" for text in settled.problems)
+
+
 def _reported(item: pytest.Item) -> dict[str, Any]:
     known = {name for name, _ in parametrize.mark_lines(item.config.stash[REGISTRY])}
     parent = item.parent.nodeid if item.parent else ""
@@ -243,10 +262,22 @@ def _reported(item: pytest.Item) -> dict[str, Any]:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     # In a worker of pytest-xdist: the controller, which collects nothing, needs these.
     stash = session.config.stash
+    if SESSION in stash:
+        _conclude_interrupted(stash[SESSION])
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["dlbench_left_out"] = codec.builtins(stash[parametrize.SKIPPED])
         if SESSION in stash:
             output["dlbench_journal"] = str(stash[SESSION].journal.path)
+            output["dlbench_journal_problem"] = stash[SESSION].journal.problem
+
+
+def _conclude_interrupted(session: "Session") -> None:
+    """Of a test that Ctrl-C ended there is no report."""
+    from pytest_dlbench.records.reasons import NotSaved  # noqa: PLC0415 - late, as above
+    from pytest_dlbench.workflows.saving import settle  # noqa: PLC0415
+
+    for node in list(session.unsaved):
+        settle(session, node, {}, refusal=NotSaved(problem="the test was interrupted"))
 
 
 @pytest.fixture
@@ -328,7 +359,8 @@ def _settle(asked: Options, result: CaseResult, metrics: Metrics) -> None:
     warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result, metrics))
     text = f"{result.outcome}: {result.case.id}\n{explain.message(result, metrics)}{warnings}"
     # A case that could not be saved must not look as if it had been.
-    is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
+    is_unsaved = asked.save and result.outcome in (CaseOutcome.INVALID, CaseOutcome.SUSPECT)
+    is_gate = (asked.compare and not asked.shadow) or is_unsaved
     fails = judging.fails(
         result.outcome, is_gate=is_gate, is_strict=asked.strict, allowed=asked.allow, is_shadow=asked.shadow
     )

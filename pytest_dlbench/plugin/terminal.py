@@ -53,6 +53,7 @@ class Reporter:
         self._reported: list[dict[str, Any]] = []
         self._skipped: list[SkippedCell] = config.stash[SKIPPED]
         self._journals: set[str] = set()
+        self._problems: list[str] = []
         self._failures: list[Failure] = []
         self._pytest: pytest.Session | None = None
         self._saw_benchmarks = self._ran_some = False
@@ -115,6 +116,7 @@ class Reporter:
         # Every worker of pytest-xdist collects the same matrix.
         self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
+        self._problems += [output["dlbench_journal_problem"]] if output.get("dlbench_journal_problem") else []
 
     # Outermost: by then pytest-xdist's workers have finished, and pytest has written its summary.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -170,6 +172,7 @@ class Reporter:
             failures=self._failures,
             heading=self._heading(),
             metrics=self._metrics,
+            problems=[*self._problems, *([own] if (own := self._session().journal.problem) else [])],
         )
 
     @property

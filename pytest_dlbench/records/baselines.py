@@ -33,7 +33,8 @@ class BaselineSession:
 class Baseline:
     """Accepted sessions of one case, oldest first, all with the same ``context``; ``recipe`` is the newest session's.
 
-    ``anchor`` is the reference session: later ones are also compared with it, and it is never dropped.
+    ``anchor`` is the reference session: later ones are also compared with it, and it is never dropped. A file also has
+    a ``checksum`` of all this: the first 16 hexadecimal digits of the SHA-256 of its content as sorted JSON.
     """
 
     format: int = BASELINE_FORMAT

@@ -22,7 +22,8 @@ class RunOutcome(StrEnum):
 class VerdictOutcome(StrEnum):
     """The outcome of a comparison of one metric.
 
-    ``suspect`` is the worst verdict of a stored baseline with little history: it looks worse, and pairs would decide.
+    ``suspect`` is the worst verdict of a stored baseline with little history: it looks worse, and pairs would decide. A
+    gain that is too good to be true is suspect as well.
     """
 
     REGRESSED = "regressed"
@@ -41,6 +42,7 @@ class CaseOutcome(StrEnum):
     IMPROVED = "improved"
     INCONCLUSIVE = "inconclusive"
     NO_BASELINE = "no_baseline"
+    DAMAGED_BASELINE = "damaged_baseline"
     INCOMPARABLE = "incomparable"
     DIVERGED = "diverged"
     OUT_OF_MEMORY = "out_of_memory"

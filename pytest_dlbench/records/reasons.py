@@ -70,11 +70,39 @@ class Reference(Part, frozen=True, kw_only=True):
 
 
 class Saved(Tagged, frozen=True, kw_only=True):
-    """The session was added to a baseline, as its ``session``-th."""
+    """The session was added to a baseline, as its ``session``-th.
+
+    ``replaced`` is how many sessions of other conditions the baseline had, which are gone.
+    """
 
     path: str
     session: int
     why: str
+    replaced: int = 0
+
+
+class NotSaved(Tagged, frozen=True, kw_only=True):
+    """The session was to be added to a baseline and was not, because its test failed or of the ``problem``."""
+
+    problem: str = ""
+
+
+class Gain(Part, frozen=True, kw_only=True):
+    """A metric that is ``times`` as good as before."""
+
+    metric: str
+    times: float
+
+
+class TooGood(Tagged, frozen=True, kw_only=True):
+    """Gains that are more likely errors; ``limit`` is the largest that is believed.
+
+    With ``again``, the command that saves them nevertheless is suggested.
+    """
+
+    gains: tuple[Gain, ...]
+    limit: float
+    again: Repeat | None = None
 
 
 class NoBaseline(Tagged, frozen=True, kw_only=True):
@@ -233,6 +261,8 @@ class Unavailable(Tagged, frozen=True, kw_only=True):
 
 Reason = (
     Saved
+    | NotSaved
+    | TooGood
     | NoBaseline
     | Incomparable
     | DamagedBaseline

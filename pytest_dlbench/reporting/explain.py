@@ -11,6 +11,7 @@ from math import expm1
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
+from pytest_dlbench.judging.sanity import too_good
 from pytest_dlbench.records import CaseOutcome, CaseResult, OperatorTime, Pairing, RunOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import cautions, commands, figures
@@ -22,6 +23,11 @@ REMEDY = (
 REMEDY_FOR_PAIRS = "--dlbench-max-runs N and a longer --dlbench-budget allow more pairs; or widen --dlbench-tolerance"
 REMEDY_IF_SESSIONS_VARY = (
     "sessions of this machine vary too much: --dlbench-ab needs no baseline; or widen --dlbench-tolerance"
+)
+TO_CHECK = (
+    "each step does all its work: batch size, precision, number of steps, a loss that falls, parameters that change",
+    "steps wait for the device: dlbench runs show has the share of the machine's arithmetic that was used",
+    "the other side is sound: the same network and data, on a machine that was not busy",
 )
 CHANGED = {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}
 
@@ -147,7 +153,24 @@ def _explained(reason: object, _: Subject) -> Iterator[Paragraph]:
 @_explained.register
 def _saved(reason: of.Saved, _: Subject) -> Iterator[Paragraph]:
     session = "the first session" if reason.session == 1 else f"session {reason.session}"
-    yield Paragraph(text=f"saved as {session} of the baseline {reason.path} ({reason.why})")
+    instead = f", instead of {sessions(reason.replaced)} of other conditions" if reason.replaced else ""
+    yield Paragraph(text=f"saved as {session} of the baseline {reason.path} ({reason.why}){instead}")
+
+
+@_explained.register
+def _not_saved(reason: of.NotSaved, _: Subject) -> Iterator[Paragraph]:
+    yield _quoted(reason.problem or "the test failed", "not saved: ")
+
+
+@_explained.register
+def _too_good(reason: of.TooGood, _: Subject) -> Iterator[Paragraph]:
+    """What to check, and how to save it if it is right."""
+    gains = ", ".join(f"{gain.metric} is {gain.times:.3g} times as good" for gain in reason.gains)
+    heading = f"suspect, too good to be true: {gains} as before (believed: up to {reason.limit:g} times); check that"
+    yield Paragraph(text=heading, items=TO_CHECK)
+    if reason.again:
+        command = f"{commands.accept(reason.again)} --dlbench-allow={CaseOutcome.SUSPECT}"
+        yield Paragraph(text="to save it if all that is right", command=command)
 
 
 @_explained.register
@@ -185,7 +208,7 @@ def _compared(reason: of.Compared, subject: Subject) -> Iterator[Paragraph]:
     if VerdictOutcome.INCONCLUSIVE in found:
         yield _undecided(verdicts, result.runs)
     if reason.pairs:
-        yield Paragraph(text=_suspected(verdicts))
+        yield Paragraph(text=_suspected(_slower(verdicts, metrics)))
         command = commands.in_pairs(result.case, reason.again, reason.pairs, metrics)
         yield Paragraph(text="paired runs would settle it", command=command)
     if found & CHANGED:
@@ -217,6 +240,12 @@ def _undecided(verdicts: Sequence[Verdict], runs: int) -> Paragraph:
     remedy = REMEDY_IF_SESSIONS_VARY if stored >= KNOWN_SESSIONS else REMEDY
     text = f"inconclusive ({names}): {known} and {runs} runs now cannot resolve the tolerance"
     return Paragraph(text=text, items=(remedy,))
+
+
+def _slower(verdicts: Iterable[Verdict], metrics: Metrics) -> list[Verdict]:
+    """Without the gains that are too good to be true."""
+    better = {gain.metric for gain in too_good(verdicts, metrics)}
+    return [verdict for verdict in verdicts if verdict.metric not in better]
 
 
 def _suspected(verdicts: Sequence[Verdict]) -> str:
@@ -337,7 +366,9 @@ def _operator(change: OperatorTime) -> str:
 
 @_explained.register
 def _damaged_baseline(reason: of.DamagedBaseline, _: Subject) -> Iterator[Paragraph]:
-    yield _quoted(reason.problem, f"the baseline is damaged: {reason.path}: ")
+    first, *others = reason.problem.split("\n")
+    text = f"the baseline is damaged: {reason.path}: {first}"
+    yield Paragraph(text=text, items=tuple(line.strip() for line in others))
 
 
 @_explained.register

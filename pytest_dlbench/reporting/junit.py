@@ -1,7 +1,7 @@
 """A case as JUnit properties."""
 
 from pytest_dlbench.judging import METRICS, Metrics
-from pytest_dlbench.records import CaseResult
+from pytest_dlbench.records import CaseOutcome, CaseResult
 from pytest_dlbench.reporting import cautions, explain
 
 
@@ -10,6 +10,9 @@ def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
     found += [("dlbench_aa", True if cautions.is_aa(result) else None)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
+    # Its test passes without --dlbench-compare, so that no failure says why it was not compared.
+    has_words = result.outcome is CaseOutcome.INCOMPARABLE
+    found += [("dlbench_message", explain.message(result, metrics) if has_words else None)]
     found += [("dlbench_settled_by", explain.settled_by(result, metrics) or None)]
     found += [("dlbench_warnings", "\n".join(cautions.warnings(result, metrics)) or None)]
     found += [("dlbench_steps", result.steps), ("dlbench_recipe_steps", result.recipe_steps)]

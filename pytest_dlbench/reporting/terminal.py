@@ -10,10 +10,17 @@ from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
+from pytest_dlbench.records.reasons import NotSaved, Saved, TooGood
 from pytest_dlbench.reporting import cautions, explain
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
-EXPLAINED = (CaseOutcome.INVALID, CaseOutcome.INCOMPARABLE, CaseOutcome.UNSUPPORTED, CaseOutcome.SKIPPED)
+EXPLAINED = (
+    CaseOutcome.DAMAGED_BASELINE,
+    CaseOutcome.INVALID,
+    CaseOutcome.INCOMPARABLE,
+    CaseOutcome.UNSUPPORTED,
+    CaseOutcome.SKIPPED,
+)
 # Outcomes that single metrics decide; those metrics are listed.
 BY_METRIC = {
     CaseOutcome.REGRESSED: "worse than the tolerance allows; the failure of the test lists what changed",
@@ -59,6 +66,7 @@ def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str
         f"warning: {name(result.case)}: {text}" for result in results for text in cautions.warnings(result, metrics)
     ]
     shown += [line for result in results if result.saved for line in _accepted(result, metrics)]
+    shown += [line for result in results for line in _not_saved(result)]
     for outcome in EXPLAINED:
         cases: dict[str, list[str]] = {}
         for result in results:
@@ -71,13 +79,20 @@ def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str
 
 def _by_metric(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
     """The metrics that decided each outcome, regressions first."""
-    lines: list[str] = []
+    gains = [result for result in results if any(isinstance(reason, TooGood) for reason in result.reasons)]
+    lines = [line for result in gains for line in _too_good(result)]
     for outcome, meaning in BY_METRIC.items():
-        found = [result for result in results if result.outcome is outcome]
+        found = [result for result in results if result.outcome is outcome and result not in gains]
         deciding = [line for result in found for line in _deciding(result, metrics)]
         more = _remedies(found) if outcome is CaseOutcome.INCONCLUSIVE else ""
         lines += [f"{outcome}: {meaning}{more}", *deciding] if deciding else []
     return lines
+
+
+def _too_good(result: CaseResult) -> list[str]:
+    """The gain, and what to check."""
+    texts = [explain.text(reason) for reason in result.reasons if isinstance(reason, TooGood)]
+    return [line for text in texts for line in f"{name(result.case)}: {text}".splitlines()]
 
 
 def _remedies(results: Sequence[CaseResult]) -> str:
@@ -104,7 +119,14 @@ def _accepted(result: CaseResult, metrics: Metrics) -> list[str]:
     changed = [verdict for verdict in result.verdicts if verdict.outcome is not VerdictOutcome.EQUIVALENT]
     lines = [explain.line(verdict, metrics) for verdict in changed]
     lines += [*explain.added_up(result.since_anchor, metrics), *explain.drifted(result.drifting, metrics)]
+    lines += [explain.text(reason) for reason in result.reasons if isinstance(reason, Saved) and reason.replaced]
     return [f"saved: {name(result.case)}: {line}" for line in lines]
+
+
+def _not_saved(result: CaseResult) -> list[str]:
+    """That a session did not become a baseline, which its outcome does not show."""
+    found = [explain.text(reason) for reason in result.reasons if isinstance(reason, NotSaved)]
+    return [line for text in found for line in f"{name(result.case)}: {text}".splitlines()]
 
 
 def _deciding(result: CaseResult, metrics: Metrics) -> list[str]:

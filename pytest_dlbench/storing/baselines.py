@@ -1,6 +1,13 @@
-"""Baselines, ``<machine class>/<case>.json``: one small sorted text file per case, with one line per session."""
+"""Baselines, ``<machine class>/<case>.json``: one small sorted text file per case, with one line per session.
 
-from collections.abc import Mapping
+A checksum of the content is one line of the file, and every reader compares it: figures that were edited by hand, and
+merges that nobody looked at, are damage.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from glob import escape
 from math import isfinite
@@ -10,10 +17,17 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import BASELINE_FORMAT, Baseline, BaselineSession, Case, Context, Machine, codec
-from pytest_dlbench.storing.files import write_whole
+from pytest_dlbench.storing.files import file_name, locked, write_whole
+from pytest_dlbench.storing.repository import versions_in_conflict
 
 ADVICE = "restore it from version control, or delete it and save a new one with --dlbench-save"
-FIRST_FORMAT = 1
+FIRST_FORMAT, WITHOUT_CHECKSUM = 1, 2
+# Of any metric, in any unit; bytes and operations stay far below.
+LARGEST_FIGURE = 1e30
+CHECKSUM = "checksum"
+# Lines that git writes; no line of a baseline begins like them.
+OURS, BASE, SPLIT, THEIRS = b"<<<<<<< ", b"||||||| ", b"=======", b">>>>>>> "
+CONFLICT = re.compile(rb"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +38,7 @@ class BaselineStore:
 
     def path(self, case: Case, machine: Machine) -> Path:
         """The file of a case's baseline, whether or not it exists."""
-        return self.folder / machine.name / f"{case.id}.json"
+        return self.folder / machine.name / file_name(case.id)
 
     def read(self, case: Case, machine: Machine) -> Baseline | None:
         """The baseline of a case on a machine class, or None; raises FileFormatError for an invalid file."""
@@ -33,44 +47,153 @@ class BaselineStore:
             return None
         baseline = read_file(path)
         if baseline.case.id != case.id:
-            raise FileFormatError(f"{path}: belongs to the case {baseline.case.id!r} @ $.case.id\n  {ADVICE}")
+            text = path.read_bytes()
+            problem = f"belongs to the case {baseline.case.id!r} @ $.case.id"
+            raise FileFormatError(f"{path}{_line(text, problem)}: {problem}\n  {ADVICE}")
         return baseline
 
     def others(self, case: Case, machine: Machine) -> tuple[str, ...]:
         """The other machine classes that have a baseline of this case."""
-        found = self.folder.glob(f"*/{escape(case.id)}.json")
+        found = self.folder.glob(f"*/{escape(file_name(case.id))}")
         return tuple(sorted(path.parent.name for path in found if path.parent.name != machine.name))
 
     def write(self, baseline: Baseline) -> Path:
-        """Replace the baseline of its case and machine class."""
+        """Replace the baseline of its case and machine class; raises StorageError."""
         path = self.path(baseline.case, baseline.context.machine)
         write_whole(path, encode(baseline))
         return path
 
+    def update(self, case: Case, machine: Machine, change: Callable[[Baseline | None], Baseline]) -> Path:
+        """Replace a baseline by what ``change`` makes of it, while no other process changes it.
+
+        Raises FileFormatError for a damaged file, which stays as it is, and StorageError.
+        """
+        with locked(self.path(case, machine).parent):
+            return self.write(change(self.read(case, machine)))
+
 
 def encode(baseline: Baseline) -> bytes:
     """The text of a baseline. Each session is one line, so that a new session adds one line to a diff."""
-    head, _, tail = codec.encode_file(replace(baseline, sessions=())).rpartition(b"[]")
+    content = codec.builtins(baseline)
+    content |= {CHECKSUM: _checksum(content), "sessions": []}
+    head, _, tail = codec.encode_file(content).rpartition(b"[]")
     lines = [b"    " + codec.encode_line(session).rstrip() for session in baseline.sessions]
     return head + b"[\n" + b",\n".join(lines) + b"\n  ]" + tail
 
 
+def _checksum(content: Mapping[str, Any]) -> str:
+    """Of everything in a file but its checksum. Of the content and not of the text, which tools may indent anew."""
+    rest = {name: value for name, value in content.items() if name != CHECKSUM}
+    return hashlib.sha256(codec.encode_line(rest)).hexdigest()[:16]
+
+
 def read_file(path: Path) -> Baseline:
-    """The baseline in a file of any known format; raises FileFormatError for an invalid file."""
+    """The baseline in a file of any known format; raises FileFormatError, with the line, for an invalid file."""
     try:
         text = path.read_bytes()
-        found = codec.format_of(text, str(path))
-        if found == FIRST_FORMAT:
-            baseline = _upgraded(codec.decode(text, _OneSession, str(path)), path)
-        elif found == BASELINE_FORMAT:
-            baseline = codec.decode(text, Baseline, str(path))
-        else:
-            known = f"{FIRST_FORMAT} and {BASELINE_FORMAT}"
-            raise FileFormatError(f"{path}: format {found}; this version reads {known} @ $.format")
-        _check(baseline, path)
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror}") from error
+    if conflict := CONFLICT.search(text):
+        raise FileFormatError(f"{path}{_number(text, conflict.start())}: {_conflict(path)}")
+    try:
+        return decode(text, str(path))
     except FileFormatError as error:
-        raise FileFormatError(f"{error}\n  {ADVICE}") from error
+        problem = str(error).removeprefix(f"{path}: ")
+        advice = _repair(path) if f"@ $.{CHECKSUM}" in problem else ADVICE
+        raise FileFormatError(f"{path}{_line(text, problem)}: {problem}\n  {advice}") from error
+
+
+def decode(text: bytes, where: str) -> Baseline:
+    """The baseline in the text of a file of any known format; raises FileFormatError."""
+    found = codec.format_of(text, where)
+    if found == FIRST_FORMAT:
+        baseline = _upgraded(codec.decode(text, _OneSession, where), where)
+    elif found in (WITHOUT_CHECKSUM, BASELINE_FORMAT):
+        baseline = replace(codec.decode(text, Baseline, where), format=BASELINE_FORMAT)
+    else:
+        raise FileFormatError(f"{where}: format {found}; this version reads 1 to {BASELINE_FORMAT} @ $.format")
+    _check(baseline, where)
+    if found == BASELINE_FORMAT:
+        _verify(codec.decode(text, dict[str, Any], where), where)
     return baseline
+
+
+def _verify(content: Mapping[str, Any], where: str) -> None:
+    computed = _checksum(content)
+    if (stored := content.get(CHECKSUM, "none")) != computed:
+        changed = "something was changed after it was saved"
+        raise FileFormatError(f"{where}: {changed}: its checksum is {stored}, not {computed} @ $.{CHECKSUM}")
+
+
+def both_sides(path: Path, text: bytes) -> tuple[bytes, bytes] | None:
+    """Both versions of a file in which git left a merge conflict, HEAD's first; None if there is none."""
+    if not CONFLICT.search(text):
+        return None
+    # Git itself merged the lines that only one side changed: what is between the marks need not be a whole version.
+    return versions_in_conflict(path) or _between_marks(text)
+
+
+def _between_marks(text: bytes) -> tuple[bytes, bytes]:
+    first, second = bytearray(), bytearray()
+    into: tuple[bytearray, ...] = (first, second)
+    for line in text.splitlines(keepends=True):
+        if line.startswith(OURS):
+            into = (first,)
+        elif line.startswith(BASE):
+            into = ()
+        elif line.rstrip() == SPLIT:
+            into = (second,)
+        elif line.startswith(THEIRS):
+            into = (first, second)
+        else:
+            for side in into:
+                side.extend(line)
+    return bytes(first), bytes(second)
+
+
+def unverified(text: bytes, where: str) -> Baseline:
+    """The baseline in a text whatever its checksum is; raises FileFormatError if anything else is wrong with it."""
+    content = codec.decode(text, dict[str, Any], where)
+    return decode(codec.encode_line({**content, CHECKSUM: _checksum(content)}), where)
+
+
+def _conflict(path: Path) -> str:
+    name = shlex.quote(str(path))
+    return (
+        "a merge conflict of git is not resolved\n"
+        f"  to keep the sessions of both sides: dlbench baseline repair {name} --yes, and git add {name}\n"
+        f"  to keep one side: git checkout --ours {name}, or --theirs, and git add {name}"
+    )
+
+
+def _repair(path: Path) -> str:
+    return (
+        f"restore it: git checkout {shlex.quote(str(path))}\n"
+        f"  if it was changed on purpose: dlbench baseline repair {shlex.quote(str(path))}"
+    )
+
+
+def _line(text: bytes, problem: str) -> str:
+    """``, line 12``, where in the text the problem is; empty if its place is not known."""
+    if byte := re.search(r"\(byte (\d+)\)", problem):
+        return _number(text, int(byte[1]))
+    if "truncated" in problem:
+        return _number(text, len(text.rstrip()))
+    place = re.search(r"\$\.(\w+)(?:\[(\d+)\])?", problem)
+    key = re.search(rb'^ *"%s":' % place[1].encode(), text, re.MULTILINE) if place else None
+    if not place or not key:
+        return ""
+    if not place[2]:
+        return _number(text, key.start())
+    # Sessions are one line each, unless a tool indented them.
+    sessions = list(re.finditer(rb"^ *\{.*\},?$", text[key.end() :], re.MULTILINE))
+    known = int(place[2]) < len(sessions)
+    return _number(text, key.end() + sessions[int(place[2])].start()) if known else ""
+
+
+def _number(text: bytes, offset: int) -> str:
+    before = text[:offset].count(b"\n")
+    return f", line {before + 1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +210,10 @@ class _OneSession:
     reason: str
 
 
-def _upgraded(old: _OneSession, path: Path) -> Baseline:
+def _upgraded(old: _OneSession, where: str) -> Baseline:
     for name, values in old.metrics.items():
         if not values:
-            raise FileFormatError(f"{path}: there are no values @ $.metrics.{name}")
+            raise FileFormatError(f"{where}: there are no values @ $.metrics.{name}")
     session = BaselineSession(
         id=session_name(old.saved),
         saved=old.saved,
@@ -113,32 +236,32 @@ def session_name(saved: str, taken: Baseline | None = None) -> str:
     return unique
 
 
-def _check(baseline: Baseline, path: Path) -> None:
+def _check(baseline: Baseline, where: str) -> None:
     """Check what the types do not cover."""
     names = [session.id for session in baseline.sessions]
     if not names:
-        raise FileFormatError(f"{path}: there is no session @ $.sessions")
+        raise FileFormatError(f"{where}: there is no session @ $.sessions")
     if len(set(names)) != len(names):
-        raise FileFormatError(f"{path}: two sessions have the same id @ $.sessions")
+        raise FileFormatError(f"{where}: two sessions have the same id @ $.sessions")
     if baseline.anchor not in names:
-        raise FileFormatError(f"{path}: there is no session {baseline.anchor!r} @ $.anchor")
-    for place, session in enumerate(baseline.sessions):
-        _check_session(session, f"$.sessions[{place}]", path)
+        raise FileFormatError(f"{where}: there is no session {baseline.anchor!r} @ $.anchor")
+    for number, session in enumerate(baseline.sessions):
+        _check_session(session, where, f"$.sessions[{number}]")
 
 
-def _check_session(session: BaselineSession, where: str, path: Path) -> None:
+def _check_session(session: BaselineSession, where: str, place: str) -> None:
     if len(set(session.seeds)) != len(session.seeds):
-        raise FileFormatError(f"{path}: a seed is listed twice @ {where}.seeds")
+        raise FileFormatError(f"{where}: a seed is listed twice @ {place}.seeds")
     if not session.medians:
-        raise FileFormatError(f"{path}: there are no figures @ {where}.medians")
+        raise FileFormatError(f"{where}: there are no figures @ {place}.medians")
     for name, values in session.values.items():
         if len(values) != len(session.seeds) or not values:
             found = f"{len(values)} values for {len(session.seeds)} seeds"
-            raise FileFormatError(f"{path}: {found} @ {where}.values.{name}")
+            raise FileFormatError(f"{where}: {found} @ {place}.values.{name}")
     figures = {f"values.{name}": values for name, values in session.values.items()}
     figures |= {f"medians.{name}": (value,) for name, value in session.medians.items()}
     for name, values in figures.items():
-        if not all(isfinite(value) and value >= 0 for value in values):
-            raise FileFormatError(
-                f"{path}: figures must be finite and not negative, got {min(values)} @ {where}.{name}"
-            )
+        for value in values:
+            if not (isfinite(value) and 0 <= value <= LARGEST_FIGURE):
+                allowed = f"figures must be from 0 to {LARGEST_FIGURE:g}"
+                raise FileFormatError(f"{where}: {allowed}, got {value} @ {place}.{name}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Case, Certificate, codec
-from pytest_dlbench.storing.files import create_ignored, write_whole
+from pytest_dlbench.storing.files import create_ignored, file_name, write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class CertificateStore:
     folder: Path
 
     def _path(self, framework: str, model: str, dataset: str, device: str) -> Path:
-        return self.folder / framework / f"{model}-{dataset}-{device}.json"
+        return self.folder / framework / file_name(f"{model}-{dataset}-{device}")
 
     def write(self, certificate: Certificate) -> Path:
         """Replace the certificate of its framework, model, data set and device."""

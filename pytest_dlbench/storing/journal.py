@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any, BinaryIO
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run, codec
-from pytest_dlbench.storing.files import create_ignored
+from pytest_dlbench.storing.files import create_ignored, unwritten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +37,42 @@ class Damage:
 
 
 class Journal:
-    """An append-only file, created with the first entry."""
+    """An append-only file, created with the first entry.
+
+    If its disk is full or read-only, it goes on in a temporary folder, with what it has so far: hours of training must
+    not be lost for a file. ``problem`` says so then, and ``path`` is the new place.
+    """
 
     def __init__(self, folder: Path, name: str = "") -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         suffix = f"-{name}" if name else ""
         self.path = folder / f"{stamp}-{os.getpid()}{suffix}.jsonl"
+        self.problem = ""
 
     def append(self, entry: Entry) -> None:
-        """Append one line, which is on disk when this returns."""
+        """Append one line, which is on disk when this returns, unless there is a ``problem``."""
+        line = codec.encode_line(entry)
+        try:
+            self._append(line)
+        except OSError as error:
+            self._move(line, error)
+
+    def _move(self, line: bytes, error: OSError) -> None:
+        """Continue elsewhere; the first problem is the one to mend."""
+        said = str(unwritten(self.path, error))
+        try:
+            before = self.path.read_bytes() if self.path.exists() else b""
+            moved = Path(tempfile.mkdtemp(prefix="dlbench-journal-"), self.path.name)
+            # Without an entry that the full disk cut.
+            moved.write_bytes(before[: before.rfind(b"\n") + 1] + line)
+        except OSError as second:
+            said += f"; nor can {tempfile.gettempdir()} ({second.strerror}): some runs are in no file"
+        else:
+            said += f"; this session's journal is {moved}: move it to {self.path.parent}"
+            self.path = moved
+        self.problem = self.problem or said
+
+    def _append(self, line: bytes) -> None:
         create_ignored(self.path.parent)
         is_new = not self.path.exists()
         with self.path.open("ab+") as file:
@@ -52,7 +80,7 @@ class Journal:
             fcntl.flock(file, fcntl.LOCK_EX)
             # An entry truncated by a full disk must not swallow the next one.
             file.write(b"" if is_new or _ends_whole(file) else b"\n")
-            file.write(codec.encode_line(entry))
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
         if is_new:

@@ -8,7 +8,7 @@ from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import disagreements, paired_tolerances
-from pytest_dlbench.judging.reasons import unfinished
+from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
@@ -55,7 +55,11 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
     result = _judged(record, pairing, found, pairs.runs, again)
-    result = replace(result, cautions=(*result.cautions, *disagreements(found.verdicts, terms.metrics)))
+    result = replace(
+        result,
+        reasons=(*unlikely(found.verdicts, terms.metrics), *result.reasons),
+        cautions=(*result.cautions, *disagreements(found.verdicts, terms.metrics)),
+    )
     if smallest := narrow(terms):
         result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
     return record, result

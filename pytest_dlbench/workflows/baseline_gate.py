@@ -11,8 +11,17 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.judging import Metrics, stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
+from pytest_dlbench.judging.reasons import unlikely
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
-from pytest_dlbench.records.reasons import DamagedBaseline, Incomparable, NoBaseline, Reason, Repeat, Saved, TooFew
+from pytest_dlbench.records.reasons import (
+    DamagedBaseline,
+    Incomparable,
+    NoBaseline,
+    Reason,
+    Repeat,
+    Saved,
+    TooFew,
+)
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.baselines import session_name
 from pytest_dlbench.storing.history import History
@@ -46,7 +55,7 @@ class Comparer:
                 return self._without_baseline(record, again)
             return self._against(baseline, record, framework, again, tolerance)
         except FileFormatError as error:
-            return result(record, CaseOutcome.INCOMPARABLE, self._damaged(record, error))
+            return result(record, CaseOutcome.DAMAGED_BASELINE, self._damaged(record, error))
 
     def narrow(
         self,
@@ -72,18 +81,16 @@ class Comparer:
         return len(stored_baseline.seeds(baseline)) if baseline else 0
 
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
-        """Save the record as another session of its baseline. Saving accepts all changes, so the case passes."""
-        before = usable(self.baselines, record.case, record.context)
-        path = self.baselines.write(
-            accepted(before, record, self.baselines, self.reason, compared, metrics=self.metrics)
-        )
-        session = len(before.sessions) + 1 if before else 1
-        saved = Saved(path=str(path), session=session, why=self.reason)
+        """Save the record as another session of its baseline. Saving accepts all changes, so the case passes.
+
+        Raises FileFormatError for a damaged baseline, which stays as it is, and StorageError.
+        """
+        saved = add(self.baselines, record, self.reason, compared, metrics=self.metrics)
         return replace(compared, outcome=CaseOutcome.PASSED, reasons=(saved, *compared.reasons), saved=True)
 
     def _damaged(self, record: Record, error: FileFormatError) -> DamagedBaseline:
         path = str(self.baselines.path(record.case, record.context.machine))
-        return DamagedBaseline(path=path, problem=str(error).removeprefix(path).removeprefix(": "))
+        return DamagedBaseline(path=path, problem=str(error).removeprefix(path).lstrip(":, "))
 
     def _without_baseline(self, record: Record, again: Repeat) -> CaseResult:
         machine = record.context.machine
@@ -98,14 +105,18 @@ class Comparer:
             saved = baseline.sessions[-1].saved
             reason = Incomparable(saved=saved, differences=differences, again=again)
             return result(record, CaseOutcome.INCOMPARABLE, reason)
+        stored_baseline.check(baseline, record.runs, tolerance, self.metrics)
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, TooFew(runs=len(record.runs), needed=FEWEST_RUNS))
         judged = stored_baseline.compare(baseline, record.runs, tolerance, self.metrics, self._series(record))
-        is_suspect = judged.outcome is CaseOutcome.SUSPECT
-        pairs = reasons.in_pairs(baseline, record, framework, tolerance, self.metrics) if is_suspect else None
+        gains = unlikely(judged.verdicts, self.metrics, again)
+        better = {gain.metric for reason in gains for gain in reason.gains}
+        # Pairs would show the same gain.
+        is_slower = judged.outcome is CaseOutcome.SUSPECT and judged.is_slower(better)
+        pairs = reasons.in_pairs(baseline, record, framework, tolerance, self.metrics) if is_slower else None
         compared = reasons.compared(baseline, record, self.baselines.folder, again, pairs)
         return replace(
-            result(record, judged.outcome, compared),
+            result(record, judged.outcome, *gains, compared),
             verdicts=judged.verdicts,
             since_anchor=judged.since_anchor,
             drifting=judged.drifting,
@@ -121,12 +132,33 @@ class Comparer:
 
 
 def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline | None:
-    """The baseline that runs can be added to; None if it is missing, damaged or not comparable."""
+    """The baseline that runs can be compared with; None if it is missing, damaged or not comparable."""
     try:
         found = baselines.read(case, context.machine)
     except FileFormatError:
         return None
     return None if found is None or judging.obstacles(found.context, context) else found
+
+
+def add(
+    baselines: BaselineStore, record: Record, reason: str, compared: CaseResult | None, *, metrics: Metrics
+) -> Saved:
+    """Add a session to the baseline of its case; one of other conditions is replaced.
+
+    No other process saves the case meanwhile. Raises FileFormatError for a damaged baseline, and StorageError.
+    """
+    found: Baseline | None = None
+    before: Baseline | None = None
+
+    def added(read: Baseline | None) -> Baseline:
+        nonlocal found, before
+        found = read
+        before = None if read is None or judging.obstacles(read.context, record.context) else read
+        return accepted(before, record, baselines, reason, compared, metrics=metrics)
+
+    path = baselines.update(record.case, record.context.machine, added)
+    replaced = len(found.sessions) if found and not before else 0
+    return Saved(path=str(path), session=len(before.sessions) + 1 if before else 1, why=reason, replaced=replaced)
 
 
 def accepted(

@@ -9,7 +9,7 @@ from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.reasons import invalid, unfinished
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, VerdictOutcome
-from pytest_dlbench.records.reasons import Diverged, Leaking, ToleranceTooTightError
+from pytest_dlbench.records.reasons import Diverged, Leaking, NotSaved, ToleranceTooTightError, TooGood
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.baseline_gate import result
@@ -19,10 +19,26 @@ from pytest_dlbench.workflows.session import Session
 
 # Outcomes that show whether a training diverges.
 COUNTED = (RunOutcome.FINISHED, RunOutcome.DIVERGED)
+# Outcomes of cases with sound figures: saving them accepts every change.
+SAVED = frozenset(
+    {
+        CaseOutcome.PASSED,
+        CaseOutcome.REGRESSED,
+        CaseOutcome.SUSPECT,
+        CaseOutcome.IMPROVED,
+        CaseOutcome.INCONCLUSIVE,
+        CaseOutcome.NO_BASELINE,
+        CaseOutcome.INCOMPARABLE,
+    }
+)
+TOO_GOOD = "such a gain becomes a baseline only with --dlbench-allow=suspect"
 
 
 def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
-    """Run a case and judge it. ``node`` is the test's id, for the suggested commands."""
+    """Run a case and judge it. ``node`` is the test's id, for the suggested commands.
+
+    A case that is to be saved waits for the end of its test, and passes until then.
+    """
     session.claims.claim(spec, node)
     narrow = _narrow(session, spec, tolerance)
     runs = make_runs(session, spec, session.settings.runs, session.settings.repeats)
@@ -30,8 +46,18 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
     judged = _judge(session, record, spec, node, tolerance)
     if narrow:
         judged = replace(judged, cautions=(*judged.cautions, reasons.too_tight_for_sessions(tolerance, narrow)))
+    if session.policy.saves and judged.outcome in SAVED:
+        if session.policy.accepts_gains or not _gains(judged):
+            session.unsaved.setdefault(node, []).append((record, judged))
+            return record, replace(judged, outcome=judging.with_validity(CaseOutcome.PASSED, runs))
+        judged = replace(judged, reasons=(NotSaved(problem=TOO_GOOD), *judged.reasons))
+    judged = replace(judged, outcome=judging.with_validity(judged.outcome, record.runs))
     conclude(session, record, judged)
     return record, judged
+
+
+def _gains(judged: CaseResult) -> bool:
+    return any(isinstance(reason, TooGood) for reason in judged.reasons)
 
 
 def _counted(session: Session, spec: RunSpec, runs: tuple[Run, ...]) -> tuple[Run, ...]:
@@ -77,9 +103,7 @@ def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance
         return result(record, outcome, unfinished(failed), *_divergences(session, record))
     if not session.settings.keeps_invalid and any(run.invalid for run in record.runs):
         return result(record, CaseOutcome.INVALID, invalid({"": record.runs}, REPEATS))
-    compared = _with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
-    judged = session.comparer.save(record, compared) if session.policy.saves else compared
-    return replace(judged, outcome=judging.with_validity(judged.outcome, record.runs))
+    return _with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
 
 
 def _with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:

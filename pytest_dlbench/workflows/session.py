@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.records import CaseResult, Record
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Journal
@@ -36,6 +37,8 @@ class Session:
     samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
     claims: Claims = field(default_factory=Claims)
+    unsaved: dict[str, list[tuple[Record, CaseResult]]] = field(default_factory=dict)
+    """By test: the cases that become baselines if it passes."""
 
 
 def open_session(

@@ -20,6 +20,8 @@ class GatePolicy:
     saves: bool = False
     """Whether measurements are saved as a session of the baseline; ``reason`` says why."""
     reason: str = ""
+    accepts_gains: bool = False
+    """Whether gains that are too good to be true are saved."""
     is_report_only: bool = False
     """Whether verdicts are reported but fail no test."""
     profiles: bool = False

@@ -198,3 +198,100 @@ def test_old_baselines_are_removed(store, days, stays):
 def test_prune_without_a_criterion_is_a_usage_error(store, capsys):
     assert main(["baseline", "prune"]) == 2
     assert "--not-in RECORDS, --older-than DAYS or --damaged" in capsys.readouterr().err
+
+
+# Damage and merges
+
+
+def add(store, session, *more):
+    """A baseline with these sessions, as a branch has saved it."""
+    found = records.baseline(sessions=(session, *more), anchor=session.id)
+    store.write(found)
+    return store.path(records.case(), records.machine())
+
+
+def in_conflict(store):
+    """Two branches have each added a session to one that both had."""
+    first = records.baseline_session(name="first", saved="2026-11-01T10:00:00+00:00")
+    ours = records.baseline_session(name="ours", saved="2026-11-02T10:00:00+00:00")
+    theirs = records.baseline_session(name="theirs", saved="2026-11-03T10:00:00+00:00")
+    texts = [add(store, first, session).read_bytes() for session in (ours, theirs)]
+    path = store.path(records.case(), records.machine())
+    path.write_bytes(b"<<<<<<< HEAD\n" + texts[0] + b"=======\n" + texts[1] + b">>>>>>> theirs\n")
+    return path
+
+
+def repair(path, *options):
+    return main(["baseline", "repair", str(path), *options])
+
+
+def test_a_repaired_conflict_has_the_sessions_of_both_sides(store, capsys):
+    path = in_conflict(store)
+    assert repair(path, "--yes") == 0
+    assert [session.id for session in store.read(records.case(), records.machine()).sessions] == [
+        "first",
+        "ours",
+        "theirs",
+    ]
+    assert "2 sessions of the first side and 2 of the second side become 3" in capsys.readouterr().out
+
+
+def test_a_conflict_with_a_damaged_side_is_not_repaired(store, capsys):
+    path = in_conflict(store)
+    path.write_bytes(path.read_bytes().replace(b'"id":"theirs"', b'"id":"edited"'))
+    before = path.read_bytes()
+    assert repair(path, "--yes") == 1
+    assert "the second side: something was changed after it was saved" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_was_edited_on_purpose_is_repaired_with_a_new_checksum(store, capsys):
+    path = store.path(records.case(), records.machine())
+    path.write_text(path.read_text().replace("first baseline", "edited"))
+    before = path.read_bytes()
+    assert repair(path) == 0
+    assert "would be repaired: its content is accepted as it is" in capsys.readouterr().out
+    assert path.read_bytes() == before
+    assert repair(path, "--yes") == 0
+    assert store.read(records.case(), records.machine()).sessions[0].reason == "edited"
+
+
+def test_an_intact_file_needs_no_repair(store, capsys):
+    path = store.path(records.case(), records.machine())
+    before = path.read_bytes()
+    assert repair(path, "--yes") == 0
+    assert (capsys.readouterr().out, path.read_bytes()) == ("", before)
+
+
+@pytest.mark.parametrize("content", [b"{", b'{"format": 3}', b'{"format": 99}'])
+def test_what_is_damaged_otherwise_is_not_repaired(store, capsys, content):
+    path = store.path(records.case(), records.machine())
+    path.write_bytes(content)
+    assert repair(path, "--yes") == 1
+    assert "restore it from version control" in capsys.readouterr().err
+    assert path.read_bytes() == content
+
+
+def test_a_missing_file_is_named_and_no_folder_is_made(store, tmp_path, capsys):
+    assert repair(tmp_path / "typo" / "case.json", "--yes") == 1
+    assert "typo/case.json: there is no such file" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_damaged_baseline_accepts_no_session(store, tmp_path, capsys):
+    damaged = store.path(records.case(), records.machine())
+    damaged.write_bytes(b"{")
+    assert accept(sessions.write(tmp_path, "a")) == 1
+    assert f"{damaged}, line 1: not complete JSON" in capsys.readouterr().err.replace(
+        "baselines/", f"{tmp_path}/baselines/"
+    )
+    assert damaged.read_bytes() == b"{"
+
+
+def test_a_gain_that_is_too_good_to_be_true_is_accepted_only_on_request(store, tmp_path, capsys):
+    path = sessions.write(tmp_path, "a", records.runs(steps=(0.0001,) * 3))
+    assert accept(path) == 1
+    assert "step_time is 100 times as good as before" in capsys.readouterr().err
+    assert len(store.read(records.case(), records.machine()).sessions) == 1
+    assert accept(path, "--allow", "suspect") == 0
+    assert len(store.read(records.case(), records.machine()).sessions) == 2

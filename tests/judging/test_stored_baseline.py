@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.judging import METRICS, stored_baseline
 from pytest_dlbench.records import CaseOutcome, MachineSpeed, VerdictOutcome
 from tests.doubles import records
@@ -313,3 +314,85 @@ def test_a_session_keeps_medians_of_all_metrics_and_runs_of_exact_ones():
     assert session.medians["step_time"] == pytest.approx(0.02)
     assert session.values["accuracy"] == (0.9, 0.91, 0.92)
     assert "step_time" not in session.values
+
+
+# Too good to be true
+
+
+@pytest.mark.parametrize("sessions", [(1.0,), EIGHT])
+@pytest.mark.parametrize("tolerance", [0.05, 5.0])
+def test_a_gain_of_more_than_three_times_is_suspect(sessions, tolerance):
+    for gain in (3.5, 165.0):
+        assert verdict(sessions, 1 / gain, {"step_time": tolerance}).outcome is VerdictOutcome.SUSPECT
+
+
+def test_a_gain_of_up_to_three_times_is_believed():
+    assert verdict(EIGHT, 1 / 2.9).outcome is VerdictOutcome.IMPROVED
+
+
+def test_a_third_of_the_memory_is_suspect_too():
+    assert verdict(EIGHT, 0.3, MEMORY, larger).outcome is VerdictOutcome.SUSPECT
+
+
+def test_a_throughput_of_more_than_three_times_is_suspect():
+    found = verdict(EIGHT, 0.25, {"throughput": 0.05})
+    assert (found.outcome, found.change) == (VerdictOutcome.SUSPECT, pytest.approx(4, rel=0.02))
+
+
+def test_a_suspicion_that_is_only_a_gain_is_told_from_a_slowdown():
+    gain = judged(EIGHT, 0.1)
+    assert (gain.outcome, gain.is_slower({"step_time"})) == (CaseOutcome.SUSPECT, False)
+    assert judged((1.0,), 1.5).is_slower(set())
+
+
+# Two branches
+
+
+def named(session, name, saved):
+    return replace(session, id=name, saved=f"2026-11-{saved:02}T10:00:00+00:00")
+
+
+def branch(*added, **changes):
+    """The first session, and those that a branch has added: pairs of a name and a day."""
+    first = named(records.baseline_session(), "first", 1)
+    more = tuple(named(records.baseline_session(), name, day) for name, day in added)
+    return records.baseline(anchor="first", sessions=(first, *more), **changes)
+
+
+def test_a_merge_keeps_the_sessions_of_both_sides_in_the_order_of_their_times():
+    found = stored_baseline.merged(branch(("a", 2), ("b", 4)), branch(("c", 3)))
+    assert [session.id for session in found.sessions] == ["first", "a", "c", "b"]
+
+
+def test_a_merge_keeps_the_reference_session_of_the_first_side():
+    ours, theirs = branch(("a", 2)), branch(("c", 3))
+    assert stored_baseline.merged(replace(ours, anchor="a"), theirs).anchor == "a"
+
+
+def test_a_merge_has_the_recipe_of_the_newest_session():
+    ours, theirs = branch(("a", 2), recipe={"epochs": 1}), branch(("c", 3), recipe={"epochs": 2})
+    for first, second in ((ours, theirs), (theirs, ours)):
+        assert stored_baseline.merged(first, second).recipe == {"epochs": 2}
+
+
+def test_two_sessions_with_one_name_stay_two():
+    other = replace(branch(("a", 2)), sessions=(*branch().sessions, named(records.baseline_session(larger(2)), "a", 2)))
+    found = stored_baseline.merged(branch(("a", 2)), other)
+    assert [session.id for session in found.sessions] == ["first", "a", "a-2"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [({"case": records.case("another")}, "case"), ({"context": records.context(batch_size=8)}, "batch size")],
+)
+def test_sides_of_different_cases_or_conditions_are_not_merged(changes, what):
+    with pytest.raises(FileFormatError, match=f"the two sides differ in {what}: keep one of them"):
+        stored_baseline.merged(branch(), branch(**changes))
+
+
+@pytest.mark.parametrize(("metric", "value"), [("step_time", 1e9), ("peak_rss", 1e19), ("accuracy", 1.5)])
+def test_a_stored_figure_that_is_impossible_in_its_unit_is_damage(metric, value):
+    session = records.baseline_session()
+    odd = replace(session, medians=session.medians | {metric: value})
+    with pytest.raises(FileFormatError, match=f"{metric} is .* in the session"):
+        stored_baseline.check(records.baseline(sessions=(odd,)), records.runs(), {metric: 0.05}, METRICS)

@@ -7,6 +7,7 @@ import pytest
 from pytest_dlbench.data import ANY_SHAPE, DATASETS
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.errors import OptionError, nearest
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.zoo import MODELS
@@ -139,3 +140,17 @@ def test_the_first_part_of_a_framework_may_not_be_omitted():
 
 def test_a_framework_in_an_environment_is_found_by_its_specification():
     assert KNOWN.find("framework", "pytorch==2.12.0", "here").name == "pytorch==2.12.0"
+
+
+@pytest.mark.parametrize("tolerance", [float("inf"), float("nan"), 0.0, -0.05, 10.1])
+def test_a_metric_of_a_hook_has_a_tolerance_in_the_same_range(tolerance):
+    mine = replace(METRICS["step_time"], name="mine", tolerance=tolerance)
+    with pytest.raises(OptionError, match=rf"'mine': expected a tolerance above 0 .*1000% .*got {tolerance}"):
+        KNOWN.measuring([mine])
+
+
+@pytest.mark.parametrize("changes", [{"run_sd": float("inf")}, {"session_sd": float("nan")}, {"smallest_spread": -1.0}])
+def test_a_metric_of_a_hook_has_finite_spreads(changes):
+    (name,) = changes
+    with pytest.raises(OptionError, match=rf"'mine': expected {name} from 0 to 10, got"):
+        KNOWN.measuring([replace(METRICS["step_time"], name="mine", **changes)])

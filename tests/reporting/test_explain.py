@@ -289,6 +289,42 @@ def test_too_few_runs_have_both_numbers_and_the_flag():
     assert explain.text(of.TooFew(runs=1, needed=3)) == "1 of the 3 runs that a comparison needs: --dlbench-runs 3"
 
 
+def test_a_session_of_a_failed_test_was_not_saved():
+    assert of_case(of.NotSaved()) == "not saved: the test failed"
+
+
+def test_a_session_that_could_not_be_saved_has_the_problem():
+    assert of_case(of.NotSaved(problem="a.json cannot be written\n  do this")).splitlines() == [
+        "not saved: a.json cannot be written",
+        "  do this",
+    ]
+
+
+def test_a_session_that_replaces_others_says_how_many():
+    saved = of.Saved(path="a.json", session=1, why="x", replaced=11)
+    assert of_case(saved).endswith("(x), instead of 11 sessions of other conditions")
+
+
+def test_a_gain_that_is_too_good_to_be_true_lists_what_to_check():
+    gain = of.Gain(metric="step_time", times=165.2)
+    first, *others = of_case(of.TooGood(gains=(gain,), limit=3.0)).splitlines()
+    assert first.startswith("suspect, too good to be true: step_time is 165 times as good as before")
+    assert others == [f"  {line}" for line in explain.TO_CHECK]
+
+
+def test_a_gain_that_could_be_saved_has_the_command():
+    gain = of.Gain(metric="step_time", times=4.0)
+    shown = of_case(of.TooGood(gains=(gain,), limit=3.0, again=records.again())).splitlines()
+    assert shown[-1].startswith(f"to save it if all that is right: {ACCEPT} ")
+    assert shown[-1].endswith(" --dlbench-allow=suspect")
+
+
+def test_a_gain_is_not_called_a_suspicion_of_few_sessions():
+    gain = records.verdict(outcome=VerdictOutcome.SUSPECT, metric="peak_rss", change=0.2)
+    found = compared(SUSPECT, gain, pairs=records.in_pairs())
+    assert "suspect (step_time): 1 session cannot show" in found
+
+
 def test_no_baseline_has_the_command_that_saves_one():
     text = explain.text(of.NoBaseline(machine="linux-acme", again=records.again()))
     assert text == f'no baseline\nto save one: {ACCEPT} "first baseline"'

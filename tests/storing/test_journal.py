@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records import RunOutcome, codec
 from pytest_dlbench.storing import Damage, Entry, Journal, read_journal
-from tests.doubles import records
+from tests.doubles import disks, records
 
 
 def entry(seed=1, **changes):
@@ -292,3 +292,44 @@ def test_git_ignores_a_folder_that_is_created(journal):
 def test_a_folder_that_exists_is_not_hidden_from_git(tmp_path):
     Journal(tmp_path).append(entry())
     assert not (tmp_path / ".gitignore").exists()
+
+
+# Disks that refuse
+
+APPEND = """
+import sys
+from pathlib import Path
+from pytest_dlbench.storing import Entry, Journal
+from tests.doubles import records
+journal = Journal(Path(sys.argv[1]))
+for seed in range(1, 7):
+    journal.append(Entry(run=records.run(seed), context=records.context()))
+print(journal.path)
+print(journal.problem)
+"""
+
+
+def appended(folder, command, monkeypatch):
+    """The path of a journal of six entries and its problem, where the disk refuses."""
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def test_a_journal_that_may_not_be_written_goes_on_elsewhere_and_says_where(tmp_path, monkeypatch):
+    folder = tmp_path / "journals"
+    folder.mkdir(mode=0o555)
+    command = disks.where_read_only_counts(sys.executable, "-c", APPEND, str(folder))
+    path, problem = appended(tmp_path, command, monkeypatch)
+    assert kept(Path(path)) == [entry(seed) for seed in range(1, 7)]
+    assert problem.startswith(f"{folder}/")
+    assert "(Permission denied): make the place writable" in problem
+    assert problem.endswith(f"this session's journal is {path}: move it to {folder}")
+
+
+def test_a_journal_on_a_disk_that_fills_up_keeps_what_fits_and_says_so(tmp_path, monkeypatch):
+    size = 3 * len(codec.encode_line(entry())) + 100
+    command = disks.with_files_up_to(size, sys.executable, "-c", APPEND, str(tmp_path / "journals"))
+    path, problem = appended(tmp_path, command, monkeypatch)
+    assert kept(Path(path)) == [entry(1), entry(2), entry(3)]
+    assert "cannot be written (File too large): raise the limit" in problem
+    assert problem.endswith("some runs are in no file")

@@ -166,3 +166,9 @@ def test_runs_that_missed_the_target_count_in_the_time_to_accuracy():
     assert (found.target, found.baseline, found.candidate, found.horizon) == (0.9, 11.0, 15.5, 20.0)
     assert found.lower < found.longer == 4.5 < found.upper
     assert (found.missed, found.runs) == ((0, 1), (2, 2))
+
+
+def test_a_gain_of_more_than_three_times_is_suspect():
+    times = {"step_time", "step_time_median"}
+    assert {outcomes(judged(0.2, 0.005))[name] for name in times} == {VerdictOutcome.SUSPECT}
+    assert {outcomes(judged(0.4, 0.005))[name] for name in times} == {VerdictOutcome.IMPROVED}

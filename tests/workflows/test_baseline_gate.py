@@ -1,5 +1,6 @@
 """Records compared with baselines within a session: suggested commands, the history, and what is saved."""
 
+import json
 import shlex
 import subprocess
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_dlbench import options
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.explain import message, settled_by
@@ -142,15 +144,59 @@ def test_the_command_that_moves_the_reference_names_the_baselines_folder(compare
 def test_runs_of_another_network_start_a_new_baseline(comparer):
     saved(comparer, slower())
     record = records.record(slower(), context=records.context(network_digest="another"))
-    comparer.save(record, judged(comparer, record))
+    assert "instead of 1 session of other conditions" in message(comparer.save(record, judged(comparer, record)))
     assert len(kept(comparer).sessions) == 1
 
 
-def test_a_damaged_baseline_is_replaced(comparer):
+CONFLICT = b"<<<<<<< HEAD\n"
+
+
+@pytest.mark.parametrize("damage", [b"{", CONFLICT, b""])
+def test_a_damaged_baseline_is_not_replaced(comparer, damage):
     saved(comparer, slower())
-    comparer.baselines.path(records.case(), records.machine()).write_text("{")
+    path = comparer.baselines.path(records.case(), records.machine())
+    text = damage + path.read_bytes()
+    path.write_bytes(text.replace(b'"step_time":0.01', b'"step_time":0.02'))
+    before = path.read_bytes()
+    with pytest.raises(FileFormatError, match=rf"{path.name}, line \d+: "):
+        saved(comparer, slower())
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize(("old", "new"), [('"step_time":0.01', '"step_time":0.02'), ('"step_time":0.01,', "")])
+def test_a_damaged_baseline_is_an_outcome_of_its_own_however_few_runs_there_are(comparer, runs, old, new):
     saved(comparer, slower())
-    assert len(kept(comparer).sessions) == 1
+    path = comparer.baselines.path(records.case(), records.machine())
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    found = compared(comparer, slower()[:runs])
+    assert found.outcome is CaseOutcome.DAMAGED_BASELINE
+    assert message(found).startswith(f"the baseline is damaged: {path}: line ")
+
+
+def test_a_deleted_figure_in_a_file_without_a_checksum_is_damage_however_few_runs_there_are(comparer):
+    saved(comparer, slower())
+    path = comparer.baselines.path(records.case(), records.machine())
+    content = json.loads(path.read_text()) | {"format": 2}
+    del content["sessions"][0]["medians"]["step_time"]
+    path.write_text(json.dumps(content))
+    assert compared(comparer, slower()[:1]).outcome is CaseOutcome.DAMAGED_BASELINE
+
+
+# Too good to be true
+
+
+def test_a_gain_that_is_too_good_to_be_true_says_what_to_check_and_how_to_accept_it(comparer):
+    saved(comparer, slower())
+    found = compared(comparer, slower(1 / 165))
+    said = message(found)
+    assert found.outcome is CaseOutcome.SUSPECT
+    assert said.startswith("suspect, too good to be true: step_time is 165 times as good as before")
+    assert "each step does all its work" in said
+    assert "--dlbench-allow=suspect" in said
+    assert settled_by(found) == ""
 
 
 def test_a_saved_session_has_the_commit_of_its_repository(comparer, tmp_path):

@@ -38,7 +38,6 @@ def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
     # The other charts need only the cases.
     more = {history.chart: (gathered.past, gathered.metrics), changes.chart: (gathered.metrics,)}
     drawn = [draw(gathered.cases, *more.get(draw, ())) for draw in CHARTS]
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, render(gathered, drawn).encode())
     return tuple(chart for chart in drawn if not isinstance(chart, Nothing))
 
