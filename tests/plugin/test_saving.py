@@ -64,9 +64,9 @@ def test_the_terminal_says_that_a_failed_test_was_not_saved(suite):
     result = suite.run(*SAVE, "--junitxml=junit.xml")
     result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu: not saved: the test failed"])
     (found,) = results(suite)
-    assert (found.outcome, found.saved) == (CaseOutcome.NO_BASELINE, False)
+    assert (found.outcome, found.saved) == (CaseOutcome.FAILED, False)
     properties = {one.get("name"): one.get("value") for one in ET.parse(suite.path / "junit.xml").iter("property")}
-    assert properties["dlbench_reason"] == "not_saved no_baseline"
+    assert properties["dlbench_reason"] == "not_saved body_failed no_baseline"
 
 
 def test_a_passed_test_saves_all_its_cases(suite):
