@@ -209,7 +209,7 @@ def _accept(asked: argparse.Namespace) -> int:
         else:
             before = baseline_gate.usable(store, case.record.case, case.record.context)
             baseline = baseline_gate.accepted(
-                before, case.record, store, asked.reason, case.result, metrics=judging.METRICS
+                before, case.record, store, asked.reason, case.result, metrics=judging.stored([case.record])
             )
             accepted.append(str(store.write(baseline)))
     answer(asked, {"accepted": accepted, "refused": refused}, [f"saved: {path}" for path in accepted])

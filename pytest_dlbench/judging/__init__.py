@@ -7,7 +7,17 @@ from pytest_dlbench.judging.comparable import changes, obstacles
 from pytest_dlbench.judging.disturbances import disturbances
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS, Metrics, extended, read_all, shown_in, summarise
+from pytest_dlbench.judging.metrics import (
+    METRICS,
+    Metrics,
+    described,
+    extended,
+    facts,
+    read_all,
+    shown_in,
+    stored,
+    summarise,
+)
 from pytest_dlbench.judging.outcomes import GATE_FAILING, SKIPPING, fails, of_runs, of_verdicts, with_absolute
 from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy, censored, time_to_accuracy
 from pytest_dlbench.judging.tolerance import asked_for, given_tolerances, parse_tolerances
@@ -23,9 +33,11 @@ __all__ = [
     "asked_for",
     "censored",
     "changes",
+    "described",
     "disturbances",
     "examined",
     "extended",
+    "facts",
     "fails",
     "given_tolerances",
     "obstacles",
@@ -35,6 +47,7 @@ __all__ = [
     "read_all",
     "shown_in",
     "steady_steps",
+    "stored",
     "summarise",
     "time_to_accuracy",
     "with_absolute",

@@ -20,7 +20,7 @@ class CertificateStore:
     def write(self, certificate: Certificate) -> Path:
         """Replace the certificate of its framework, model, data set and device."""
         path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
-        write_whole(path, codec.encode_file(certificate))
+        write_whole(path, codec.checked_file(certificate))
         return path
 
     def revoke(self, certificate: Certificate) -> None:

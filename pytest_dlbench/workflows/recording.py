@@ -9,6 +9,7 @@ from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.consecutive import consecutive
+from pytest_dlbench.storing.journal import name_of
 from pytest_dlbench.workflows.certify import certificate_of
 from pytest_dlbench.workflows.session import Session
 
@@ -21,12 +22,20 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
         recipe=recipe_json(spec.recipe),
         runs=tuple(runs),
         certificate=certificate_of(session, spec, runs[0]),
+        metrics=judging.facts(session.settings.metrics),
     )
 
 
-def conclude(session: Session, record: Record, result: CaseResult) -> None:
-    """Append the result of a case to the journal; it is on disk when this returns."""
-    session.journal.append(Entry(result=result, recipe=record.recipe))
+def conclude(session: Session, record: Record, result: CaseResult, old: Sequence[Run] = ()) -> None:
+    """Append the result of a case to the journal; it is on disk when this returns. ``old`` are the baseline's runs."""
+    entry = Entry(
+        result=result,
+        recipe=record.recipe,
+        metrics=record.metrics,
+        runs=tuple(map(name_of, record.runs)),
+        old_runs=tuple(map(name_of, old)),
+    )
+    session.journal.append(entry)
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
