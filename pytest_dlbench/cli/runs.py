@@ -153,4 +153,4 @@ def _journal(asked: argparse.Namespace) -> int:
 
 def _as_json(entry: Entry) -> dict[str, object]:
     found: dict[str, object] = codec.builtins(entry)
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in found.items() if value not in (None, "", [])}

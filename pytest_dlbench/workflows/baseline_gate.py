@@ -35,13 +35,15 @@ class Comparer:
     repeat_flags: tuple[str, ...] = ()
     history: str = ""
     metrics: Metrics
+    is_resumed: bool = False
+    """Whether the session goes on with one that may have saved some of its cases."""
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         """The case judged against its baseline; ``node`` is the test's id, for the suggested commands."""
         again = Repeat(node=node, flags=self.repeat_flags)
         try:
-            baseline = self.baselines.read(record.case, record.context.machine)
+            baseline = self._before(self.baselines.read(record.case, record.context.machine), record)
             if baseline is None:
                 return self._without_baseline(record, again)
             return self._against(baseline, record, framework, again, tolerance)
@@ -73,13 +75,19 @@ class Comparer:
 
     def save(self, record: Record, compared: CaseResult) -> CaseResult:
         """Save the record as another session of its baseline. Saving accepts all changes, so the case passes."""
-        before = usable(self.baselines, record.case, record.context)
+        before = self._before(usable(self.baselines, record.case, record.context), record)
         path = self.baselines.write(
             accepted(before, record, self.baselines, self.reason, compared, metrics=self.metrics)
         )
         session = len(before.sessions) + 1 if before else 1
         saved = Saved(path=str(path), session=session, why=self.reason)
         return replace(compared, outcome=CaseOutcome.PASSED, reasons=(saved, *compared.reasons), saved=True)
+
+    def _before(self, baseline: Baseline | None, record: Record) -> Baseline | None:
+        """The baseline without this very session."""
+        if baseline is None or not self.is_resumed:
+            return baseline
+        return stored_baseline.without(baseline, record, self.metrics)
 
     def _damaged(self, record: Record, error: FileFormatError) -> DamagedBaseline:
         path = str(self.baselines.path(record.case, record.context.machine))
