@@ -115,7 +115,8 @@ def options() -> Iterator[str]:
     yield from _row("flag", "ini key", "default", "meaning")
     yield from _row(*["---"] * 4)
     for option in OPTIONS:
-        value = "" if option.parse is flag else f" {option.metavar}"
+        metavar = f"[{option.metavar}]" if option.without_value else option.metavar
+        value = "" if option.parse is flag else f" {metavar}"
         default = "" if option.parse is flag or not option.default else f"`{option.default}`"
         # The number of cores of the machine that built this page means nothing to a reader.
         default = "all cores" if option.name == "threads" else default

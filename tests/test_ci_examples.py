@@ -32,9 +32,9 @@ def commands(path):
     return [line for script in scripts for line in script.splitlines()]
 
 
-def test_both_services_have_both_examples():
+def test_both_services_have_all_examples():
     assert {(path.parent.name, path.stem) for path in EXAMPLES} == {
-        (service, name) for service in ("github", "gitlab") for name in ("version-bump", "nightly")
+        (service, name) for service in ("github", "gitlab") for name in ("version-bump", "nightly", "resumed")
     }
 
 

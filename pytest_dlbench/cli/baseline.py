@@ -231,7 +231,8 @@ def _accept(asked: argparse.Namespace) -> int:
         try:
             if why := "; ".join(problems):
                 raise DlbenchError(why)
-            saved = baseline_gate.add(store, case.record, asked.reason, case.result, metrics=judging.METRICS)
+            metrics = judging.stored([case.record])
+            saved = baseline_gate.add(store, case.record, asked.reason, case.result, metrics=metrics)
             accepted.append(saved.path)
         except DlbenchError as error:
             refused.append(f"refused: {case.record.case.id}: {error}")

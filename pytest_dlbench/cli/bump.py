@@ -118,7 +118,7 @@ def _write(sides: tuple[Path, Path], old: Lock, new: Lock) -> None:
         if not path.is_file():
             create_ignored(JOURNALS)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(lock.as_requirements())
+            path.write_text(lock.as_requirements(), "utf-8")
 
 
 def _command(asked: argparse.Namespace, found: Bump, sides: tuple[Path, Path]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import OptionError
-from pytest_dlbench.judging import METRICS, parse_tolerances
+from pytest_dlbench.judging import Metrics, parse_tolerances, stored, summarise
 from pytest_dlbench.records import CaseOutcome, Record, codec
 from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.storing import pytest_benchmark
@@ -58,19 +58,23 @@ def _compare_records(asked: argparse.Namespace) -> int:
     # Late: NumPy is slow to load.
     from pytest_dlbench.judging.sides import compare_sides  # noqa: PLC0415
 
-    tolerances = parse_tolerances(asked.tolerance, "--tolerance", METRICS)
     sides = [read([path]) for path in (asked.old, asked.new)]
     old, new = map(_newest, sides)
+    metrics = stored([*old.values(), *new.values()])
+    tolerances = parse_tolerances(asked.tolerance, "--tolerance", metrics)
     common = [name for name in old if name in new]
     if not common:
         raise OptionError(f"dlbench compare: {asked.old} and {asked.new} have no case in common")
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for name in common:
-        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances, METRICS)
+        outcome, verdicts, reasons = compare_sides(old[name], new[name], tolerances, metrics)
         texts = list(map(explain.text, reasons))
-        rows.append({"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": texts})
-        lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict)}" for verdict in verdicts)]
+        unknown = _unknown(old[name], new[name], metrics) if verdicts else {}
+        row = {"case": name, "outcome": outcome.value, "verdicts": verdicts, "reasons": texts, "not_judged": unknown}
+        rows.append(row)
+        lines += [f"{name}: {outcome}", *(f"  {explain.line(verdict, metrics)}" for verdict in verdicts)]
+        lines += [f"  {_not_judged(metric, *values)}" for metric, values in unknown.items()]
         lines += [f"  {line}" for text in texts for line in text.splitlines()]
     alone = {
         "only in A": [name for name in old if name not in new],
@@ -82,6 +86,17 @@ def _compare_records(asked: argparse.Namespace) -> int:
     answer(asked, codec.builtins({"cases": rows, **alone}), lines)
     complain([damage for side in sides for damage in side.damages])
     return _status({row["outcome"] for row in rows}, has_lonely=any(alone.values()))
+
+
+def _unknown(old: Record, new: Record, metrics: Metrics) -> Mapping[str, tuple[float, float]]:
+    """The medians of both sides in metrics of hooks, from files that do not say what these are."""
+    before, after = summarise(old.runs), summarise(new.runs)
+    return {name: (before[name], after[name]) for name in before if name in after and name not in metrics}
+
+
+def _not_judged(metric: str, old: float, new: float) -> str:
+    then, now = figures.figure(metric, old), figures.figure(metric, new)
+    return f"{metric:<16} {'not judged':<12} {then} → {now}: its unit and direction are not stored"
 
 
 def _newest(found: Found) -> Mapping[str, Record]:

@@ -1,8 +1,7 @@
 """``dlbench history``: the figures of a case, session by session."""
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatch
 from math import isfinite, nan
@@ -14,8 +13,9 @@ from pytest_dlbench.cli.output import Commands, answer, command, complain
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
+from pytest_dlbench.records import codec
 from pytest_dlbench.reporting import explain, figures, terminal
-from pytest_dlbench.reporting.exports.rows import remember
+from pytest_dlbench.reporting.exports.rows import COMMON, remember
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import read
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = "history"
-SHOWN = tuple(metric.name for metric in judging.shown_in("history", judging.METRICS))
 MORE = """
 A history is the folder or fsspec address that pytest --dlbench-history ADDRESS adds its sessions to.
 Each line is one session of one case on one machine class: medians over its runs, and which versions changed since the
@@ -62,7 +61,8 @@ def _history(asked: argparse.Namespace) -> int:
     if asked.case is None:
         _answer_cases(asked, remembered.rows)
     else:
-        _answer_sessions(asked, remembered.rows)
+        metrics = judging.described(remembered.metrics)
+        _answer_sessions(asked, remembered.rows, metrics)
     return complain(remembered.damages)
 
 
@@ -77,29 +77,45 @@ def _answer_cases(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
     answer(asked, found, terminal.lines(grid))
 
 
-def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame") -> None:
+def _answer_sessions(asked: argparse.Namespace, rows: "pd.DataFrame", metrics: judging.Metrics) -> None:
     names = sorted(set(rows["case"])) if len(rows) else []
     fitting = [name for name in names if fnmatch(name, asked.case)]
     if not fitting:
         raise OptionError(unknown_name("case", asked.case, f"dlbench history of {asked.history}", names))
     chosen = rows[rows["case"].isin(fitting)]
-    series = {key: _with_changes(list(_sessions(group))) for key, group in chosen.groupby(["case", "machine"])}
+    shown = _shown(chosen, metrics)
+    series = {
+        key: _with_changes(list(_sessions(group, shown)), shown, metrics)
+        for key, group in chosen.groupby(["case", "machine"])
+    }
     plain = [{"case": case, "machine": machine, **row} for (case, machine), found in series.items() for row in found]
     lines = [
         line
         for (case, machine), found in series.items()
-        for line in (f"{case} on {machine}", *_table(found), *_changes(found), "")
+        for line in (f"{case} on {machine}", *_table(found, shown, metrics), *_changes(found, metrics), "")
     ]
     answer(asked, plain, lines)
 
 
-def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
+def _shown(rows: "pd.DataFrame", metrics: judging.Metrics) -> Sequence[str]:
+    """The metrics of the view, and those that these sessions have from hooks, of older files by their names alone."""
+    known = [metric.name for metric in judging.shown_in("history", metrics)]
+    others = set(rows.columns) - {"session", *COMMON, *judging.METRICS}
+    return [*known, *(name for name in sorted(others) if name not in known and _is_figure(rows[name]))]
+
+
+def _is_figure(values: "pd.Series[Any]") -> bool:
+    return values.dtype.kind == "f" and bool(values.notna().any())
+
+
+def _sessions(rows: "pd.DataFrame", shown_metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One row per session, in order of time, with the versions that changed since the previous one."""
     before: Mapping[str, str] | None = None
     groups = sorted(rows.groupby("session"), key=lambda item: item[1]["began"].min())
     for session, group in groups:
-        versions = of_framework(json.loads(group["versions"].iloc[0]))
-        shown = {name: group[name].median() for name in SHOWN if name in group and group[name].notna().any()}
+        text, where = group["versions"].iloc[0].encode(), f"session {session}, column versions"
+        versions = of_framework(codec.decode(text, dict[str, str], where))
+        shown = {name: group[name].median() for name in shown_metrics if name in group and group[name].notna().any()}
         yield {
             "session": session,
             "began": group["began"].min(),
@@ -111,15 +127,18 @@ def _sessions(rows: "pd.DataFrame") -> Iterator[dict[str, Any]]:
         before = versions
 
 
-def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_changes(
+    sessions: list[dict[str, Any]], names: Sequence[str], metrics: judging.Metrics
+) -> list[dict[str, Any]]:
     """The sessions, with the level shifts that began in each."""
     # Late: NumPy is slow to load.
     from pytest_dlbench.judging.scales import badness, shown, smallest_spread  # noqa: PLC0415
     from pytest_dlbench.judging.sessions import change_points  # noqa: PLC0415
 
     changes: list[list[dict[str, Any]]] = [[] for _ in sessions]
-    for name in SHOWN:
-        metric = judging.METRICS[name]
+    # Whether more is better is not known of the others.
+    for metric in (metrics[name] for name in names if name in metrics):
+        name = metric.name
         values = [badness(metric, row["figures"].get(name, nan)) for row in sessions]
         places = [place for place, value in enumerate(values) if isfinite(value)]
         for point in change_points([values[place] for place in places], smallest_spread(metric)):
@@ -130,25 +149,25 @@ def _with_changes(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "change_points": found} for row, found in zip(sessions, changes, strict=True)]
 
 
-def _changes(sessions: list[dict[str, Any]]) -> list[str]:
+def _changes(sessions: list[dict[str, Any]], metrics: judging.Metrics) -> list[str]:
     """One line per level shift."""
     if len(sessions) <= CUSUM_REFERENCE:
         return [f"{len(sessions)} sessions: level shifts are detected only after the first {CUSUM_REFERENCE}"]
     began = {row["session"]: row["began"][:19] for row in sessions}
     return [
         f"{point['metric']} is {'worse' if point['is_worse'] else 'better'} from {row['began'][:19]} on,"
-        f" {figures.size(point['metric'], point['change'])}, detected in the session of {began[point['told']]}"
+        f" {figures.size(point['metric'], point['change'], metrics)}, detected in the session of {began[point['told']]}"
         for row in sessions
         for point in row["change_points"]
     ] or ["no level shift detected"]
 
 
-def _table(sessions: list[dict[str, Any]]) -> list[str]:
-    grid = terminal.grid("began", right=("runs", *SHOWN))
+def _table(sessions: list[dict[str, Any]], names: Sequence[str], metrics: judging.Metrics) -> list[str]:
+    grid = terminal.grid("began", right=("runs", *names))
     grid.add_column("outcome", no_wrap=True)
     grid.add_column("changed", no_wrap=True)
     for row in sessions:
         values = row["figures"]
-        shown = [figures.figure(name, values[name]) if name in values else "–" for name in SHOWN]
+        shown = [figures.figure(name, values[name], metrics) if name in values else "–" for name in names]
         grid.add_row(row["began"][:19], str(row["runs"]), *shown, row["outcome"], ", ".join(row["changed"]))
     return terminal.lines(grid)

@@ -24,7 +24,7 @@ from pytest_dlbench.cli import (
     report,
     runs,
 )
-from pytest_dlbench.cli.output import plain_command
+from pytest_dlbench.cli.output import degrade, plain_command
 from pytest_dlbench.errors import DlbenchError, nearest
 from pytest_dlbench.reporting import explain
 
@@ -72,6 +72,7 @@ exit status: 0 printed, 2 usage error
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status, as documented in ``MORE``."""
+    degrade()
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] in REMOVED:
         print(f"dlbench {given[0]} is now: {REMOVED[given[0]]}", file=sys.stderr)

@@ -1,9 +1,11 @@
 """How commands declare their help and print answers: lines for people, or one JSON document for programs."""
 
 import argparse
+import codecs
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,10 +36,40 @@ def plain_command(commands: Commands, name: str, *, help_text: str, more: str) -
 def answer(asked: argparse.Namespace, value: Any, lines: Iterable[str]) -> None:
     """Print ``value`` with --json, else ``lines``. ``value`` consists of dictionaries, lists, numbers and strings."""
     if asked.json:
-        print(json.dumps(value, indent=2, ensure_ascii=False))
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        # Never a character that was replaced: programs read this.
+        print(text if _is_printable(text) else json.dumps(value, indent=2))
     else:
         for line in lines:
             print(line)
+
+
+def _is_printable(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# What terminals without UTF-8 show instead of the signs that messages use.
+PLAIN = {"→": "->", "–": "-", "…": "...", "×": "x", "±": "+/-", "µ": "u", "≤": "<=", "≥": ">=", "√": "sqrt", "²": "^2"}
+
+
+def degrade() -> None:
+    """Let standard output and error replace what their encoding lacks: a report must not be lost to an arrow."""
+    codecs.register_error("dlbench", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        # In tests and in programs that call main, it may be any file.
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="dlbench")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(PLAIN.get(sign, "?") for sign in missing), error.end
 
 
 def complain(damages: Sequence[str]) -> int:

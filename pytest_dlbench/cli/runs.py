@@ -109,25 +109,25 @@ def _show(asked: argparse.Namespace) -> int:
     if not cases:
         known = {case.record.case.id for case in found.cases}
         raise OptionError(unknown_name("case", asked.case, "dlbench runs show", known))
-    whole = [replace(case, result=explain.rendered(case.result)) for case in cases]
+    whole = [replace(case, result=explain.rendered(case.result, judging.stored([case.record]))) for case in cases]
     answer(asked, codec.builtins(whole), [line for case in cases for line in _lines(case)])
     return complain(found.damages)
 
 
 def _lines(case: Recorded) -> list[str]:
-    result, context = case.result, case.record.context
+    result, context, known = case.result, case.record.context, judging.stored([case.record])
     values = [judging.summarise([run]) for run in case.record.runs]
     metrics = list(dict.fromkeys(name for of_run in values for name in of_run))
     grid = terminal.grid("run", right=("seed", "outcome", *metrics))
-    for run, known in zip(case.record.runs, values, strict=True):
-        shown = [figures.figure(name, known[name]) if name in known else "–" for name in metrics]
+    for run, found in zip(case.record.runs, values, strict=True):
+        shown = [figures.figure(name, found[name], known) if name in found else "–" for name in metrics]
         grid.add_row(run.began[:19], str(run.seed), run.outcome.value, *shown)
     versions = ", ".join(f"{name} {version}" for name, version in case.record.runs[0].versions.items())
     return [
         f"{result.case.id}: {result.outcome} on {context.machine.name}, {context.steps} steps of {context.batch_size}",
         f"  {versions}",
         *terminal.lines(grid),
-        *(f"  {line}" for line in explain.message(result).splitlines()),
+        *(f"  {line}" for line in explain.message(result, known).splitlines()),
         "",
     ]
 
@@ -135,7 +135,11 @@ def _lines(case: Recorded) -> list[str]:
 def _table(asked: argparse.Namespace) -> int:
     found = read(asked.paths)
     results = [case.result for case in found.cases]
-    answer(asked, codec.builtins(results), side_by_side.markdown(results))
+    answer(
+        asked,
+        codec.builtins(results),
+        side_by_side.markdown(results, judging.stored(case.record for case in found.cases)),
+    )
     return complain(found.damages) if results else 1
 
 
@@ -149,4 +153,4 @@ def _journal(asked: argparse.Namespace) -> int:
 
 def _as_json(entry: Entry) -> dict[str, object]:
     found: dict[str, object] = codec.builtins(entry)
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in found.items() if value not in (None, "", [])}

@@ -58,7 +58,7 @@ def read(folder: Path, *, side: int) -> Arrays:
 
     (table, *_) = sorted(folder.glob("Data_Entry_2017*.csv"))
     findings = read_findings(table)
-    train, test = ((folder / name).read_text().split() for name in ("train_val_list.txt", "test_list.txt"))
+    train, test = ((folder / name).read_text("utf-8").split() for name in ("train_val_list.txt", "test_list.txt"))
     # The name of an image begins with its patient: 00000001_000.png.
     if both := {name.partition("_")[0] for name in train} & {name.partition("_")[0] for name in test}:
         raise DataError(f"{folder}: patients whose images are in both splits: {', '.join(sorted(both)[:5])}")

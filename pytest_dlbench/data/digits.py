@@ -36,7 +36,7 @@ def held_out_index() -> "NDArray[np.int64]":
 
     import numpy as np
 
-    lines = resources.files("pytest_dlbench.data").joinpath("digits_test_index.txt").read_text().splitlines()
+    lines = resources.files("pytest_dlbench.data").joinpath("digits_test_index.txt").read_text("utf-8").splitlines()
     return np.array([int(line) for line in lines if not line.startswith("#")])
 
 

@@ -123,7 +123,7 @@ class _Resuming:
     def _headers(self, have: int) -> dict[str, str]:
         # If the server compressed the response, ranges would refer to compressed bytes.
         headers = {"Accept-Encoding": "identity"}
-        validator = self._validator.read_text() if self._validator.exists() else ""
+        validator = self._validator.read_text("utf-8") if self._validator.exists() else ""
         if have and validator:
             headers |= {"Range": f"bytes={have}-", "If-Range": validator}
         elif have and self._is_checked:
@@ -164,4 +164,4 @@ class _Resuming:
         etag = answer.headers.get("ETag", "")
         # A weak tag does not guarantee identical bytes.
         validator = answer.headers.get("Last-Modified", "") if etag.startswith("W/") or not etag else etag
-        self._validator.write_text(validator)
+        self._validator.write_text(validator, "utf-8")

@@ -14,7 +14,8 @@ import msgspec
 from pytest_dlbench.data.cache import files_root, folder_of, manifest_path
 from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.watching import UNWATCHED, Watcher
-from pytest_dlbench.errors import DataError
+from pytest_dlbench.errors import DataError, FileFormatError
+from pytest_dlbench.records import codec
 
 PIECE_BYTES = 2**20
 
@@ -135,6 +136,8 @@ def verify(source: Source, watcher: Watcher = UNWATCHED) -> tuple[Manifest, list
 def _read(source: Source) -> Manifest:
     path = manifest_path(source)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is damaged: {error}\n  to get the files again: {source.get_command}") from error
+        return codec.decode(path.read_bytes(), Manifest, str(path))
+    except FileFormatError as error:
+        raise DataError(
+            f"{path} is damaged: {str(error).removeprefix(f'{path}: ')}\n  to get the files again: {source.get_command}"
+        ) from error

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from pytest_dlbench.data.cache import HASHES, prepared_root
 from pytest_dlbench.data.dataset import PARTS, Arrays, Dataset, Prepared, Rows
-from pytest_dlbench.errors import DataError, DataMissingError
+from pytest_dlbench.errors import DataError, DataMissingError, FileFormatError
+from pytest_dlbench.records import codec
 
 # Size and modification time of files that are too large to be hashed in every session.
 STAMPS = "stamps.json"
@@ -42,12 +43,12 @@ def _is_whole(folder: Path) -> bool:
     try:
         recorded = _read_hashes(folder)
         return recorded == _hash_files(folder, recorded)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, FileFormatError):
         return False
 
 
 def _read_hashes(folder: Path) -> dict[str, str]:
-    return msgspec.json.decode((folder / HASHES).read_bytes(), type=dict[str, str])
+    return codec.decode((folder / HASHES).read_bytes(), dict[str, str], str(folder / HASHES))
 
 
 def _hash_files(folder: Path, recorded: Mapping[str, str]) -> dict[str, str]:
@@ -79,7 +80,7 @@ def _stamp(path: Path) -> str:
 
 def _stamps(folder: Path) -> dict[str, str]:
     path = folder / STAMPS
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, str]) if path.exists() else {}
+    return codec.decode(path.read_bytes(), dict[str, str], str(path)) if path.exists() else {}
 
 
 def _digest(hashes: dict[str, str]) -> str:

@@ -155,10 +155,10 @@ class _Build:
 
     def _run(self) -> Built:
         began = monotonic()
-        self._log_path.write_text("")
+        self._log_path.write_text("", "utf-8")
         tool = self._install()
         for step in self._environment.steps:
-            with self._log_path.open("a") as log:
+            with self._log_path.open("a", encoding="utf-8") as log:
                 STEPS[step](installing.python_of(self._folder), log)
         (self._folder / "caches").mkdir()
         return self._stamp(tool, monotonic() - began)
@@ -169,7 +169,7 @@ class _Build:
             _erase(self._folder)
             if self._environment.build_constraints:
                 text = "\n".join(self._environment.build_constraints) + "\n"
-                installing.constraints_of(self._folder).write_text(text)
+                installing.constraints_of(self._folder).write_text(text, "utf-8")
             self._report(f"building with {tool}, Python {self._interpreter.release}")
             failed = next((command for command in commands if not self._succeeds(command)), None)
             if failed is None:
@@ -177,7 +177,7 @@ class _Build:
         raise EnvironmentBuildError(self._failure(failed or []))
 
     def _succeeds(self, command: list[str]) -> bool:
-        with self._log_path.open("a") as log:
+        with self._log_path.open("a", encoding="utf-8") as log:
             log.write(f"$ {' '.join(command)}\n")
             log.flush()
             try:
@@ -201,7 +201,7 @@ class _Build:
         return done.returncode == 0
 
     def _failure(self, command: list[str]) -> str:
-        tail = self._log_path.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        tail = self._log_path.read_text("utf-8", "replace").splitlines()[-LOG_LINES:]
         lines = [
             f"environment {self._environment.name!r} (Python {self._interpreter.release}) could not be built:",
             f"  requirements: {' '.join(self._environment.requirements)}",
@@ -222,7 +222,7 @@ class _Build:
             "installed": _installed(self._folder),
         }
         unfinished = self._folder / f".{STAMP}"
-        with unfinished.open("w") as file:
+        with unfinished.open("w", encoding="utf-8") as file:
             json.dump(content, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
@@ -249,7 +249,7 @@ def _read(folder: Path) -> Built | None:
     try:
         content: dict[str, Any] = json.loads((folder / STAMP).read_bytes())
         return Built(folder=folder, **{**content, "installed": tuple(content["installed"])})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -269,7 +269,7 @@ def _sibling(folder: Path, suffix: str) -> Path:
 @contextmanager
 def _lock(path: Path, waiting: Callable[[], None]) -> Iterator[int]:
     """Locks one environment; gives a file descriptor, with which a child process can inherit the lock."""
-    with path.open("w") as file:
+    with path.open("w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -94,7 +94,9 @@ def _is_missing_folder(value: str) -> bool:
 def pip_settings() -> dict[str, tuple[str, ...]]:
     """The user's pip configuration by key: files and variables, in pip's order of precedence."""
     command = [sys.executable, "-m", "pip", "config", "list"]
-    told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     lines = told.stdout.splitlines() if told.returncode == 0 else _from_variables()
     return parse_pip_settings(lines)
 

@@ -46,7 +46,8 @@ def probe(executable: str) -> Interpreter | None:
             env=clean_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=PROBE_SECONDS,
             check=False,
         )
@@ -90,7 +91,9 @@ def _candidates(version: str) -> Iterator[str]:
 def _from_uv(version: str) -> Iterator[str]:
     if program := uv():
         command = [program, "python", "find", "--no-python-downloads", "--system", version]
-        told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        told = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
+        )
         if told.returncode == 0:
             yield told.stdout.strip()
 

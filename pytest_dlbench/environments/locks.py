@@ -91,6 +91,8 @@ def read(path: Path, where: str) -> Lock:
         raise OptionError(f"{where}: there is no file {path}; expected {FORMS}")
     try:
         found = _of_toml(path, where) if path.suffix in (".toml", ".lock") else _of_requirements(path, where)
+    except RecursionError:
+        raise OptionError(f"{where}: {path} is nested too deeply for a lock file; expected {FORMS}") from None
     except (ValueError, KeyError, TypeError, AttributeError, InvalidRequirement) as error:
         raise OptionError(f"{where}: {path} cannot be read as {FORMS}: {error}") from None
     if not any(pin.version for pin in found.pins):
@@ -101,7 +103,7 @@ def read(path: Path, where: str) -> Lock:
 def _of_requirements(path: Path, where: str) -> Lock:
     options, lines = _parted(requirements(path, where))
     parsed = [Requirement(line) for line in lines]
-    needs = _needs_of_comments(path.read_text().splitlines())
+    needs = _needs_of_comments(path.read_text("utf-8").splitlines())
     pins = (
         Pin(
             name=(name := canonicalize_name(one.name)),
@@ -157,7 +159,7 @@ def _needs_of_comments(lines: Iterable[str]) -> dict[str, frozenset[str]]:
 
 
 def _of_toml(path: Path, where: str) -> Lock:
-    content = tomllib.loads(path.read_text())
+    content = tomllib.loads(path.read_text("utf-8"))
     if "packages" in content and "lock-version" in content:
         pins = [_of_pylock(package) for package in content["packages"] if _is_published(package)]
     elif "package" in content and "metadata" in content:

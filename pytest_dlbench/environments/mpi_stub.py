@@ -80,16 +80,18 @@ def stub_source(symbols: Iterable[str]) -> str:
 
 
 def _output(command: list[str]) -> str:
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", errors="replace").stdout
 
 
 def _compile(source: str, target: Path, log: TextIO) -> None:
     with TemporaryDirectory() as scratch:
         text, made = Path(scratch, "stub.c"), Path(scratch, target.name)
-        text.write_text(source)
+        text.write_text(source, "utf-8")
         soname = f"-Wl,-soname,{target.name}"
         command = [_tool("cc", "gcc"), "-w", "-O1", "-fPIC", "-shared", soname, "-o", str(made), str(text)]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
+        )
         log.write(f"$ {' '.join(command)}\n{done.stdout}")
         if done.returncode:
             raise DlbenchError(f"{target.name}, the MPI stub for CNTK, does not compile; {_INSTALL}:\n{done.stdout}")

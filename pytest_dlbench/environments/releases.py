@@ -36,7 +36,13 @@ def _listed(package: str, python: str, *, with_previews: bool) -> list[str]:
     command += ["--python-version", python, *(["--pre"] if with_previews else [])]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
         raise DlbenchError(f"pip did not list the versions of {package} within {TIMEOUT_SECONDS} s") from None

@@ -135,7 +135,7 @@ def requirements(path: Path, where: str) -> Iterator[str]:
 
     Hashes are dropped: environments are built from versions, and installers accept hashes only in files.
     """
-    for number, line in _joined(path.read_text().splitlines()):
+    for number, line in _joined(path.read_text("utf-8").splitlines()):
         text = re.sub(r"\s--hash[= ]\S+", "", line).strip()
         if text.startswith(REFERRING):
             raise OptionError(

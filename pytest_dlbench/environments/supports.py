@@ -7,6 +7,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.errors import DlbenchError
 
 WORKER = Path(__file__).parents[1] / "worker"
 
@@ -28,7 +29,7 @@ def _names(collection: str, module: str, folders: tuple[Path, ...]) -> frozenset
     """The names in a collection, or the keys of a table, that a module assigns or imports under this name."""
     file = source(module, folders)
     package = module if file and file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.parse(file.read_text()).body if file else ():
+    for node in _parsed(file).body if file else ():
         match node:
             case ast.Assign(targets=[ast.Name(id=assigned)], value=value) if assigned == collection:
                 return _united(_part(part, module, folders) for part in _parts(value))
@@ -37,6 +38,15 @@ def _names(collection: str, module: str, folders: tuple[Path, ...]) -> frozenset
                     if (alias.asname or alias.name) == collection:
                         return _names(alias.name, resolve_name("." * level + other, package), folders)
     return None
+
+
+def _parsed(file: Path) -> ast.Module:
+    try:
+        # Bytes, because a source may declare its encoding.
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        place = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise DlbenchError(f"{file}{place}: this builder is not Python that can be read: {error}") from error
 
 
 def _united(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:

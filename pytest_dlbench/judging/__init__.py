@@ -7,7 +7,17 @@ from pytest_dlbench.judging.comparable import changes, obstacles
 from pytest_dlbench.judging.disturbances import disturbances
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.metrics import METRICS, Metrics, extended, read_all, shown_in, summarise
+from pytest_dlbench.judging.metrics import (
+    METRICS,
+    Metrics,
+    described,
+    extended,
+    facts,
+    read_all,
+    shown_in,
+    stored,
+    summarise,
+)
 from pytest_dlbench.judging.outcomes import (
     GATE_FAILING,
     SKIPPING,
@@ -32,9 +42,11 @@ __all__ = [
     "asked_for",
     "censored",
     "changes",
+    "described",
     "disturbances",
     "examined",
     "extended",
+    "facts",
     "fails",
     "given_tolerances",
     "is_sound",
@@ -45,6 +57,7 @@ __all__ = [
     "read_all",
     "shown_in",
     "steady_steps",
+    "stored",
     "summarise",
     "time_to_accuracy",
     "with_absolute",

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 from types import MappingProxyType
+from typing import cast, get_args
 
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import readings, time_to_accuracy
 from pytest_dlbench.judging.metric import Metric, View
 from pytest_dlbench.model import Purpose
-from pytest_dlbench.records import Run
+from pytest_dlbench.records import MetricFacts, Record, Run
 
 Metrics = Mapping[str, Metric]
 """Metrics by name, in display order: the built-in ones, or all metrics of a session."""
@@ -391,6 +392,67 @@ def extended(metrics: Metrics, added: Iterable[Metric]) -> Metrics:
             )
         found[metric.name] = metric
     return MappingProxyType(found)
+
+
+def facts(metrics: Metrics) -> tuple[MetricFacts, ...]:
+    """The facts of metrics that are not built in, which are stored with every record."""
+    return tuple(
+        MetricFacts(
+            name=metric.name,
+            unit=metric.unit,
+            better=metric.better,
+            kind=metric.kind,
+            tolerance=metric.tolerance,
+            label=metric.label,
+            views=metric.default_views,
+            purpose=metric.purpose,
+            run_sd=metric.run_sd,
+            session_sd=metric.session_sd,
+            smallest_spread=metric.smallest_spread,
+            is_robust=metric.is_robust,
+            is_absolute=metric.is_absolute,
+            is_exact=metric.is_exact,
+        )
+        for metric in metrics.values()
+        if metric.name not in METRICS
+    )
+
+
+def stored(records: Iterable[Record], known: Metrics | None = None) -> Metrics:
+    """The known metrics, by default the built-in ones, and those whose facts are stored with these records.
+
+    For metrics in several records the last one counts.
+    """
+    return described((one for record in records for one in record.metrics), known)
+
+
+def described(given: Iterable[MetricFacts], known: Metrics | None = None) -> Metrics:
+    """The known metrics, by default the built-in ones, and those that these facts describe."""
+    # No file may redefine a metric of this version, nor one of this session's hooks.
+    found = {one.name: _restored(one) for one in given if one.name not in METRICS}
+    return MappingProxyType({**METRICS, **found, **(known or {})})
+
+
+def _restored(known: MetricFacts) -> Metric:
+    return Metric(
+        name=known.name,
+        unit=known.unit,
+        better=known.better,
+        kind=known.kind,
+        value=lambda run: run.hooked.get(known.name),
+        tolerance=known.tolerance,
+        label=known.label,
+        # A later version may have views that this one does not know.
+        default_views=cast("tuple[View, ...]", tuple(view for view in known.views if view in get_args(View))),
+        purpose=known.purpose,
+        run_sd=known.run_sd,
+        session_sd=known.session_sd,
+        smallest_spread=known.smallest_spread,
+        is_robust=known.is_robust,
+        is_absolute=known.is_absolute,
+        is_exact=known.is_exact,
+        is_optional=True,
+    )
 
 
 def shown_in(view: View, metrics: Metrics) -> tuple[Metric, ...]:

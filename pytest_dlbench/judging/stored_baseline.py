@@ -153,6 +153,20 @@ def _judged(figures: Series, tolerances: Mapping[str, float], metrics: Metrics) 
     return [metrics[name] for name in tolerances if name in figures and not metrics[name].is_absolute]
 
 
+def without(baseline: Baseline, record: Record, metrics: Metrics) -> Baseline | None:
+    """The baseline without its newest session if that has the figures of this record; None if it has no other.
+
+    A session that was killed after it saved a case saves the same runs again when it is resumed.
+    """
+    newest, *others = reversed(baseline.sessions)
+    same = session_of(record, name=newest.id, saved=newest.saved, reason=newest.reason, metrics=metrics)
+    if (newest.seeds, newest.medians, newest.versions) != (same.seeds, same.medians, same.versions):
+        return baseline
+    if not others:
+        return None
+    return baseline if newest.id == baseline.anchor else replace(baseline, sessions=tuple(reversed(others)))
+
+
 def seeds(baseline: Baseline) -> frozenset[int]:
     """The seeds of the newest sessions, none of which diverged; a repeated seed is the same run."""
     return frozenset(seed for session in baseline.sessions[-JUDGED_SESSIONS:] for seed in session.seeds)

@@ -29,7 +29,8 @@ def add_to_command(parser: argparse.ArgumentParser, name: str) -> None:
 def _action(option: Option) -> dict[str, Any]:
     if option.parse is flag:
         return {"action": "store_const", "const": "true"}
-    return {"action": "append" if option.repeats else "store", "metavar": option.metavar}
+    optional = {"nargs": "?", "const": option.without_value} if option.without_value else {}
+    return {"action": "append" if option.repeats else "store", "metavar": option.metavar, **optional}
 
 
 def _help(option: Option) -> str:

@@ -22,6 +22,8 @@ class Option:
     repeats: bool = False
     spelled: str = ""
     """The flag's spelling, if it differs from the name."""
+    without_value: str = ""
+    """What the flag alone means, if its value may be omitted."""
     names_metrics: bool = False
     """Whether ``parse`` also takes the metrics of the session."""
 

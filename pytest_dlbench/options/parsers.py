@@ -14,6 +14,7 @@ from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.columns import GROUPS, OWN
 from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.running.launch import ALLOCATORS
+from pytest_dlbench.storing.resuming import NEWEST
 
 
 def flag(text: str, where: str) -> bool:
@@ -36,6 +37,17 @@ def path(value: str, where: str) -> Path:
 def optional_path(value: str, where: str) -> Path | None:
     """A path, or None if the text is empty."""
     return Path(value) if value.strip() else None
+
+
+def journal(value: str, where: str) -> str:
+    """A journal, NEWEST or nothing."""
+    text = value.strip()
+    if text and text != NEWEST and not text.endswith(".jsonl"):
+        raise OptionError(
+            f"{where}: expected a journal (.jsonl), got {text!r}; to resume the newest interrupted session, put the"
+            f" option last or write {where}={NEWEST}"
+        )
+    return text
 
 
 def history_address(value: str, where: str) -> str:

@@ -13,6 +13,7 @@ from pytest_dlbench.options.parsers import flag, names
 from pytest_dlbench.options.table import OPTIONS
 from pytest_dlbench.planning.sweep import Sweep
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.storing.resuming import NEWEST
 
 # Options that a command must repeat to run the same case again.
 REPEATED = frozenset(
@@ -57,6 +58,8 @@ class Options:
     seed: int
     baselines: Path
     journals: Path
+    resume: str
+    """A journal, NEWEST, or empty for a new session."""
     html: Path | None
     plan: bool
     profile: bool
@@ -98,6 +101,7 @@ def read(
         json=options.json and root / options.json,
         history=str(root / options.history) if _is_folder(options.history) else options.history,
         html=options.html and root / options.html,
+        resume=str(root / options.resume) if options.resume not in ("", NEWEST) else options.resume,
     )
 
 

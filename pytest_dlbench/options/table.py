@@ -10,6 +10,7 @@ from pytest_dlbench.options.parsers import (
     flag,
     groups,
     history_address,
+    journal,
     names,
     optional_path,
     outcomes,
@@ -29,6 +30,7 @@ from pytest_dlbench.options.parsers import (
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.sampling.cores import usable_cores
+from pytest_dlbench.storing.resuming import NEWEST
 
 OPTIONS = (
     Option(
@@ -205,6 +207,15 @@ OPTIONS = (
         default=".dlbench",
         metavar="FOLDER",
         help="Where the journal of each session is written; it gets every run as soon as the run ends.",
+    ),
+    Option(
+        name="resume",
+        parse=journal,
+        default="",
+        metavar="JOURNAL",
+        without_value=NEWEST,
+        help="Go on with an interrupted session: take the finished runs of its journal, by default the newest, and make"
+        " only those that are missing.",
     ),
     Option(
         name="html",

@@ -3,7 +3,9 @@
 from collections.abc import Generator, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
@@ -18,10 +20,11 @@ from pytest_dlbench.planning.sides import Sides, sides_of
 from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
-from pytest_dlbench.plugin.terminal import Reporter
+from pytest_dlbench.plugin.terminal import RESUMED, Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
 from pytest_dlbench.records.reasons import Caution
 from pytest_dlbench.running.progress import Silent
+from pytest_dlbench.storing.resuming import resume
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.fixture import Dlbench
@@ -37,6 +40,7 @@ RESULT = pytest.StashKey[CaseResult]()
 SETTLED = pytest.StashKey[list[CaseResult]]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 PAIRED = pytest.StashKey[int]()
+NAME = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -127,6 +131,8 @@ def session_of(config: pytest.Config) -> "Session":
             worker=worker.get("workerid", ""),
             workers=worker.get("workercount", 1),
             tests=config.stash.get(PAIRED, 1),
+            name=config.stash[NAME],
+            resumed=config.stash[RESUMED],
         )
     return config.stash[SESSION]
 
@@ -134,6 +140,7 @@ def session_of(config: pytest.Config) -> "Session":
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     terminal = config.pluginmanager.get_plugin("terminalreporter")
+    _name_and_resume(config)
     # Workers of pytest-xdist report to the controller, which may have no terminal either.
     if not hasattr(config, "workerinput"):
         asked = config.stash[OPTIONS]
@@ -145,6 +152,25 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; omit one")
         planner = Planner(config, config.stash[OPTIONS], config.stash[REGISTRY], lambda: session_of(config))
         config.pluginmanager.register(planner)
+
+
+def _name_and_resume(config: pytest.Config) -> None:
+    """The name of this session and the journal that it goes on with, which workers of pytest-xdist are told."""
+    asked, worker = config.stash[OPTIONS], getattr(config, "workerinput", {})
+    name, resumed = worker.get("dlbench_session", uuid4().hex[:12]), worker.get("dlbench_resumed", "")
+    path = Path(resumed) if resumed else None
+    if asked.resume and not worker and not config.option.collectonly:
+        try:
+            path = resume(asked.journals, asked.resume, name)
+        except (DlbenchError, OSError) as error:
+            raise pytest.UsageError(str(error)) from error
+    config.stash[NAME], config.stash[RESUMED] = name, path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    stash = node.config.stash
+    node.workerinput |= {"dlbench_session": stash[NAME], "dlbench_resumed": str(stash[RESUMED] or "")}
 
 
 # First, so that pytest sees the cells as if the test itself had parametrized them.
@@ -268,6 +294,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         output["dlbench_left_out"] = codec.builtins(stash[parametrize.SKIPPED])
         if SESSION in stash:
             output["dlbench_journal"] = str(stash[SESSION].journal.path)
+            output["dlbench_taken"] = stash[SESSION].resumption.recorded.taken
             output["dlbench_journal_problem"] = stash[SESSION].journal.problem
 
 
@@ -319,6 +346,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
     session = session_of(config)
+    session.resumption.test = node.nodeid
 
     def report(record: Record, result: CaseResult) -> None:
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)

@@ -3,7 +3,8 @@
 import os
 import sys
 from collections.abc import Callable, Generator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,17 @@ from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.progress import Live
 from pytest_dlbench.running.progress import Progress, Silent
+from pytest_dlbench.storing import Entry, Journal
 
 if TYPE_CHECKING:
     from pytest_dlbench.plugin.artifacts import Ended, Published
     from pytest_dlbench.workflows.session import Session
 
+RESUMED = pytest.StashKey[Path | None]()
 # pytest-rerunfailures reports a test that it will repeat as "rerun".
 PYTESTS_OWN = ("passed", "failed", "skipped")
+# How pytest exits when every test ran.
+COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR)
 NOTHING = "nothing was trained: no case could run"
 
 
@@ -57,6 +62,7 @@ class Reporter:
         self._failures: list[Failure] = []
         self._pytest: pytest.Session | None = None
         self._saw_benchmarks = self._ran_some = False
+        self._taken = 0
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, agenda)
@@ -117,6 +123,7 @@ class Reporter:
         self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
         self._problems += [output["dlbench_journal_problem"]] if output.get("dlbench_journal_problem") else []
+        self._taken += output.get("dlbench_taken", 0)
 
     # Outermost: by then pytest-xdist's workers have finished, and pytest has written its summary.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -135,7 +142,19 @@ class Reporter:
             budget = self._options.false_alarms
             last = last_line.line(self._results, budget, self._repeated, self._metrics, self._unmeasured)
             self._terminal.write_line(last)
+        if self._saw_benchmarks:
+            self._end(session)
         return finished
+
+    def _end(self, session: pytest.Session) -> None:
+        """Mark the journals: a session that was interrupted, or stopped at a failure, can be resumed."""
+        has_run_all = session.exitstatus in COMPLETE and not session.shouldstop and not session.shouldfail
+        for path in map(Path, self._written()) if has_run_all else ():
+            # Without the mark it could be resumed, and nothing would be left to run.
+            with suppress(OSError):
+                if path.exists():
+                    now = datetime.now(UTC).isoformat(timespec="seconds")
+                    Journal.at(path, self._session().journal.session).append(Entry(ended=now))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._saw_benchmarks:
@@ -195,12 +214,20 @@ class Reporter:
         layout = Layout(columns=options.columns, group_by=options.group_by, sort=options.sort, metrics=self._metrics)
         rows = [tables.row(result, reported) for result, reported in zip(self._results, self._reported, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]
-        lines += side_by_side.tables(self._results) if len(options.threads) > 1 else []
+        lines += side_by_side.tables(self._results, self._metrics) if len(options.threads) > 1 else []
         lines += ranking.lines(self._results)
         lines += terminal.notes(self._results, self._metrics)
         lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += skips.lines(self._skipped, is_listed=bool(lists_reasons))
-        return [*lines, *terminal.journals(self._written())]
+        return [*lines, *self._resumed(), *terminal.journals(self._written())]
+
+    def _resumed(self) -> list[str]:
+        if not self._options.resume:
+            return []
+        taken = self._taken + self._session().resumption.recorded.taken
+        if self._config.stash[RESUMED] is None:
+            return ["resumed: nothing, because no session was interrupted; all runs are new"]
+        return [f"resumed: the journal had {taken} finished run{'' if taken == 1 else 's'}, the others were made now"]
 
 
 def _failure(report: pytest.TestReport) -> Failure:

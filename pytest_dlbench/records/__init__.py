@@ -7,6 +7,7 @@ from pytest_dlbench.records.baselines import Baseline, BaselineSession
 from pytest_dlbench.records.calibrations import Calibration, Fault
 from pytest_dlbench.records.cases import Case, Context, Machine, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
+from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
 from pytest_dlbench.records.runs import ComputeDevice, MachineSpeed, Record, Run, StepWork
@@ -21,11 +22,13 @@ from pytest_dlbench.records.trainings import (
     WarmUp,
 )
 from pytest_dlbench.records.usages import POWER_LIMIT, GpuUsage, Timeline, Usage
-from pytest_dlbench.records.versions import BASELINE_FORMAT, FORMAT_VERSION
+from pytest_dlbench.records.versions import BASELINE_FORMAT, DOCUMENT_FORMAT, FORMAT_VERSION, JOURNAL_FORMAT
 
 __all__ = [
     "BASELINE_FORMAT",
+    "DOCUMENT_FORMAT",
     "FORMAT_VERSION",
+    "JOURNAL_FORMAT",
     "POWER_LIMIT",
     "Baseline",
     "BaselineSession",
@@ -45,6 +48,7 @@ __all__ = [
     "Inference",
     "Machine",
     "MachineSpeed",
+    "MetricFacts",
     "OperatorTime",
     "Pairing",
     "Record",

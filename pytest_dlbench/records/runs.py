@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.equivalence import Certificate
+from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.outcomes import RunOutcome
 from pytest_dlbench.records.trainings import (
     Contention,
@@ -110,10 +111,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """All runs of one case in one session, and the certificate for the versions they ran with."""
+    """All runs of one case in one session, and the certificate for the versions they ran with.
+
+    ``metrics`` are the facts of metrics that hooks added, because later readers do not have the hooks.
+    """
 
     case: Case
     context: Context
     recipe: Mapping[str, Any]
     runs: tuple[Run, ...]
     certificate: Certificate | None = None
+    metrics: tuple[MetricFacts, ...] = ()

@@ -314,11 +314,12 @@ def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
 def _open(pairing: Pairing, verdicts: Sequence[Verdict]) -> Iterator[str]:
     for verdict in verdicts:
         if verdict.outcome is VerdictOutcome.INCONCLUSIVE:
-            yield f"{verdict.metric}: {pairing.reasons[verdict.metric]}"
+            yield f"{verdict.metric}: {pairing.reasons.get(verdict.metric, 'why is not known')}"
 
 
 def _stall(kind: str, found: Mapping[str, VerdictOutcome]) -> str:
-    both = f"the median step {found['step_time_median']}, the 10 % quantile {found['step_time']}"
+    median, quantile = (found.get(name, "unknown") for name in ("step_time_median", "step_time"))
+    both = f"the median step {median}, the 10 % quantile {quantile}"
     if kind == "worse":
         return f"a stall: {both}; something now delays some steps"
     return f"less of a stall: {both}; fewer steps are delayed"

@@ -1,14 +1,16 @@
 """Models, environments, data sets and journals as lines of text, for the ``dlbench`` command."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from pytest_dlbench.data import Dataset, Source
 from pytest_dlbench.environments import Environment
 from pytest_dlbench.environments.building import Built
+from pytest_dlbench.judging import described
 from pytest_dlbench.model import Network
 from pytest_dlbench.model.shapes import show
-from pytest_dlbench.records import Run
+from pytest_dlbench.records import CaseResult, MetricFacts, Run
 from pytest_dlbench.reporting import tables, terminal
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.storing import Damage, Entry
@@ -65,7 +67,10 @@ def datasets(rows: Iterable[tuple[Dataset, str]], others: Iterable[tuple[Source,
 
 def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
     """The judged cases as the session showed them, the runs of cases that were not judged, and damaged lines."""
-    results, damages = [], []
+    damages: list[str] = []
+    results: dict[tuple[str, int], CaseResult] = {}
+    places: Counter[str] = Counter()
+    facts: dict[str, MetricFacts] = {}
     open_runs: dict[str, list[Run]] = {}
     for entry in entries:
         if isinstance(entry, Damage):
@@ -73,12 +78,18 @@ def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
         elif entry.run:
             open_runs.setdefault(entry.run.case, []).append(entry.run)
         elif entry.result:
-            # Without new runs it replaces the last one: the test failed after the case was judged.
-            if open_runs.pop(entry.result.case.id, None) is None:
-                earlier = [place for place, known in enumerate(results) if known.case.id == entry.result.case.id]
-                results = [known for place, known in enumerate(results) if place not in earlier[-1:]]
-            results.append(entry.result)
-    lines = tables.tables([tables.Row(result=result) for result in results], Layout())
+            name = entry.result.case.id
+            # Without runs it replaces the last one: the test failed after the case was judged.
+            is_amended = not entry.runs and name not in open_runs and places[name]
+            places[name] += 0 if is_amended else 1
+            results[name, places[name]] = entry.result
+            facts |= {one.name: one for one in entry.metrics}
+            open_runs.pop(name, None)
+        elif entry.resumed:
+            # What is concluded again replaces what was concluded before.
+            places.clear()
+    layout = Layout(metrics=described(facts.values()))
+    lines = tables.tables([tables.Row(result=result) for result in results.values()], layout)
     for case, runs in open_runs.items():
         outcomes = ", ".join(f"run {run.index + 1} {run.outcome}" for run in runs)
         lines.append(f"not judged: {case}: {outcomes}")

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
-from pytest_dlbench.judging import METRICS, Metric, shown_in
+from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.reporting import figures, terminal
 from pytest_dlbench.reporting.columns import OWN
 
 Row = list[str]
-COLUMNS = shown_in("side_by_side", METRICS)
 
 
-def tables(results: Iterable[CaseResult]) -> list[str]:
+def tables(results: Iterable[CaseResult], metrics: Metrics = METRICS) -> list[str]:
     """Text tables with a heading each, the fastest framework first."""
     lines = []
-    for title, headings, rows in _grouped(results):
+    for title, headings, rows in _grouped(results, metrics):
         grid = terminal.grid(headings[0], right=headings[1:])
         for row in rows:
             grid.add_row(*row)
@@ -23,16 +22,16 @@ def tables(results: Iterable[CaseResult]) -> list[str]:
     return lines
 
 
-def markdown(results: Iterable[CaseResult]) -> list[str]:
+def markdown(results: Iterable[CaseResult], metrics: Metrics = METRICS) -> list[str]:
     """The same as tables in Markdown."""
     lines = []
-    for title, headings, rows in _grouped(results):
+    for title, headings, rows in _grouped(results, metrics):
         bars = ["---", *["---:"] * (len(headings) - 1)]
         lines += [f"**{title}**", "", *(f"| {' | '.join(row)} |" for row in (headings, bars, *rows)), ""]
     return lines
 
 
-def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row]]]:
+def _grouped(results: Iterable[CaseResult], metrics: Metrics) -> Iterable[tuple[str, Row, list[Row]]]:
     # Sorted by name; points of a sweep stay in the order in which they were trained.
     groups: dict[tuple[str, ...], list[CaseResult]] = {}
     for result in sorted((result for result in results if _is_trained(result)), key=_cell):
@@ -40,10 +39,12 @@ def _grouped(results: Iterable[CaseResult]) -> Iterable[tuple[str, Row, list[Row
     for (model, dataset, device, scale, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
-        columns = [metric for metric in COLUMNS if not metric.is_optional or _has(group, metric)]
+        columns = [
+            metric for metric in shown_in("side_by_side", metrics) if not metric.is_optional or _has(group, metric)
+        ]
         headings = ["framework", *speeds, *(metric.heading for metric in columns), OWN["equal_to"]]
         title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
-        yield title, headings, _rows(group, threads, columns)
+        yield title, headings, _rows(group, threads, columns, metrics)
 
 
 def _is_trained(result: CaseResult) -> bool:
@@ -63,18 +64,30 @@ def _settings(result: CaseResult) -> Iterable[str]:
     return [f"{name} {show(value)}" for name, value in result.case.settings.items()]
 
 
-def _rows(group: Sequence[CaseResult], threads: Sequence[int], columns: Sequence[Metric]) -> list[Row]:
+def _rows(
+    group: Sequence[CaseResult], threads: Sequence[int], columns: Sequence[Metric], metrics: Metrics
+) -> list[Row]:
     by_framework: dict[str, dict[int, CaseResult]] = {}
     for result in group:
         by_framework.setdefault(result.case.framework, {})[result.case.threads] = result
-    ranked = sorted(by_framework.items(), key=lambda item: -max(r.figures["throughput"] for r in item[1].values()))
-    return [_row(framework, by_threads, threads, columns) for framework, by_threads in ranked]
+    ranked = sorted(by_framework.items(), key=lambda item: -max(map(_speed, item[1].values())))
+    return [_row(framework, by_threads, threads, columns, metrics) for framework, by_threads in ranked]
 
 
-def _row(framework: str, by_threads: dict[int, CaseResult], threads: Sequence[int], columns: Sequence[Metric]) -> Row:
+def _speed(result: CaseResult) -> float:
+    return result.figures.get("throughput", 0.0)
+
+
+def _row(
+    framework: str,
+    by_threads: dict[int, CaseResult],
+    threads: Sequence[int],
+    columns: Sequence[Metric],
+    metrics: Metrics,
+) -> Row:
     """Throughput at each number of threads; the other figures at the largest."""
     result = by_threads[max(by_threads)]
-    speeds = [f"{by_threads[count].figures['throughput']:,.0f}" if count in by_threads else "–" for count in threads]
+    speeds = [f"{_speed(by_threads[count]):,.0f}" if count in by_threads else "–" for count in threads]
     names = [metric.name for metric in columns]
-    shown = [figures.figure(name, result.figures[name]) if name in result.figures else "–" for name in names]
+    shown = [figures.figure(name, result.figures[name], metrics) if name in result.figures else "–" for name in names]
     return [framework, *speeds, *shown, f"{result.certificate.deviation:.0e}" if result.certificate else "–"]

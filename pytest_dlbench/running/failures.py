@@ -44,7 +44,7 @@ def quote(failed: messages.Failed) -> str:
 def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> int:
     """How often the kernel has killed a process of our control group for lack of memory; 0 if it does not count."""
     try:
-        lines = membership.read_text().splitlines()
+        lines = membership.read_text("utf-8", "replace").splitlines()
     except OSError:
         return 0
     total = 0
@@ -59,7 +59,9 @@ def memory_kills(root: Path = CGROUPS, membership: Path = Path("/proc/self/cgrou
 
 def _count(file: Path) -> int:
     try:
-        fields = dict(line.split(maxsplit=1) for line in file.read_text().splitlines() if line.strip())
+        fields = dict(
+            line.split(maxsplit=1) for line in file.read_text("utf-8", "replace").splitlines() if line.strip()
+        )
         return int(fields.get("oom_kill", 0))
     except (OSError, ValueError):
         return 0

@@ -80,6 +80,8 @@ def environment(
         "PYTHONDONTWRITEBYTECODE": "1",
         # Without it the last lines before an abort never reach the log.
         "PYTHONUNBUFFERED": "1",
+        # A framework that prints an arrow must not fail because of the locale.
+        "PYTHONIOENCODING": "utf-8:replace",
         "PYTHONHASHSEED": "0",
     }
     return {**inherited, **threading, **hidden, **home, **place.variables, **own}

@@ -43,7 +43,8 @@ class Pairs:
     Both runs of a pair have the same seed. Which side runs first is drawn from the spec's seed and the case, and
     recorded in ``candidate_first``. ``counted`` has all runs that finished or diverged, also those of invalid pairs.
     ``limit`` is the maximum number of pairs that progress shows. A pair in which ``examine`` finds an invalid run is
-    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
+    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``. ``recorded`` may have the pair of two specs,
+    in this order, and an index; it is not run then.
     """
 
     baseline: RunSpec
@@ -55,6 +56,7 @@ class Pairs:
     examine: Callable[[RunSpec, Run], Run]
     repeats: int
     keeps_invalid: bool
+    recorded: Callable[[Sequence[RunSpec], int], tuple[Run, Run] | None]
     candidate_first: list[bool] = field(default_factory=list)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
@@ -99,6 +101,11 @@ class Pairs:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
         drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
+        if known := self.recorded([spec for _, spec in drawn], index):
+            found = {name: run for (name, _), run in zip(drawn, known, strict=True)}
+            for name, run in found.items():
+                self.counted[name].append(run)
+            return found
         return {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
 
     def count(self, least: int) -> Mapping[str, Sequence[Run]]:

@@ -39,7 +39,7 @@ def by_physical_core(siblings: dict[int, str]) -> tuple[int, ...]:
 
 def _siblings(root: Path, core: int) -> str:
     try:
-        return (root / f"cpu{core}/topology/thread_siblings_list").read_text().strip()
+        return (root / f"cpu{core}/topology/thread_siblings_list").read_text("utf-8", "replace").strip()
     except OSError:
         return str(core)
 

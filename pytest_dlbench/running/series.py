@@ -16,6 +16,10 @@ def _unchanged(run: Run) -> Run:
     return run
 
 
+def _none(_: int) -> None:
+    return None
+
+
 def train_series(
     spec: RunSpec,
     runs: int,
@@ -26,25 +30,34 @@ def train_series(
     examine: Callable[[Run], Run] = _unchanged,
     repeats: int = 0,
     first: int = 0,
+    recorded: Callable[[int], Run | None] = _none,
 ) -> tuple[Run, ...]:
     """Train in ``runs`` fresh processes; each run is passed through ``examine`` to ``keep`` before the next starts.
 
     The first run that does not finish ends the series: what broke it would break the others. Invalid runs are repeated,
     at most ``repeats`` times in the whole series; only the last repetition is returned. ``first`` is the index of the
-    first run among the runs of its case, from 0.
+    first run among the runs of its case, from 0. ``recorded`` may have the run of an index, which is not made then.
     """
     finished: list[Run] = []
     hooks = replace(hooks, phase_began=progress.phase_began)
     with _placed(spec, progress) as placed:
-        for index in range(first, first + runs):
-            progress.run_started(spec.case, index, first + runs)
+
+        def made(index: int) -> Run:
             run = examine(train_once(placed, index, hooks))
             keep(run)
+            return run
+
+        for index in range(first, first + runs):
+            known = recorded(index)
+            if known is None:
+                progress.run_started(spec.case, index, first + runs)
+            run = known or made(index)
             while run.invalid and repeats:
                 repeats -= 1
-                run = examine(train_once(placed, index, hooks))
-                keep(run)
-            progress.run_finished(spec.case, run, index, first + runs)
+                known = recorded(index)
+                run = known or made(index)
+            if run is not known:
+                progress.run_finished(spec.case, run, index, first + runs)
             finished.append(run)
             if run.outcome is not RunOutcome.FINISHED:
                 break

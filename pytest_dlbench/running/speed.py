@@ -18,7 +18,13 @@ def machine_speed(threads: int, precision: str) -> MachineSpeed | None:
     command = [sys.executable, "-s", str(PROGRAM), precision]
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True, timeout=LONGEST_SECONDS
+            command,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=True,
+            timeout=LONGEST_SECONDS,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return None

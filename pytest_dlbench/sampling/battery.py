@@ -16,6 +16,6 @@ def is_on_battery(supplies: Path = SUPPLIES) -> bool:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text().strip()
+        return file.read_text("utf-8", "replace").strip()
     except OSError:
         return ""

@@ -74,7 +74,7 @@ def read_tree(processes: Iterable[psutil.Process], proc: Path = PROC) -> TreeCou
 
 def _faults(stat: Path) -> tuple[int, int]:
     try:
-        fields = stat.read_text().rpartition(")")[2].split()
+        fields = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
         return 0, 0
     minor, major = (sum(int(fields[position]) for position in kind) for kind in (MINOR_FAULTS, MAJOR_FAULTS))
@@ -94,9 +94,9 @@ def _task(folder: Path) -> tuple[float, int]:
     waited, switches = 0.0, 0
     # A thread may end between two reads.
     with suppress(OSError, IndexError):
-        waited = int((folder / "schedstat").read_text().split()[1]) / 1e9
+        waited = int((folder / "schedstat").read_text("utf-8", "replace").split()[1]) / 1e9
     with suppress(OSError):
-        lines = (folder / "status").read_text().splitlines()
+        lines = (folder / "status").read_text("utf-8", "replace").splitlines()
         switches = sum(int(line.split()[1]) for line in lines if line.startswith("nonvoluntary_ctxt_switches:"))
     return waited, switches
 
@@ -132,7 +132,7 @@ def _busy(times: object) -> float:
 
 def _swapped_in_bytes(vmstat: Path) -> int:
     try:
-        lines = vmstat.read_text().splitlines()
+        lines = vmstat.read_text("utf-8", "replace").splitlines()
     except OSError:
         return 0
     pages = next((int(line.split()[1]) for line in lines if line.startswith("pswpin ")), 0)
@@ -148,6 +148,6 @@ def _throttlings(processors: Path) -> int | None:
 
 def _number(file: Path) -> int | None:
     try:
-        return int(file.read_text())
+        return int(file.read_text("utf-8", "replace"))
     except (OSError, ValueError):
         return None

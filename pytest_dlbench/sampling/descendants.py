@@ -26,7 +26,7 @@ def _below(pid: int, proc: Path) -> Iterator[int]:
     for task in tasks(proc / str(pid) / "task"):
         # The thread may have ended by now.
         with suppress(OSError):
-            for child in map(int, (task / "children").read_text().split()):
+            for child in map(int, (task / "children").read_text("utf-8", "replace").split()):
                 yield child
                 yield from _below(child, proc)
 

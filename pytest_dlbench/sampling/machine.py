@@ -25,7 +25,7 @@ def this_machine() -> Machine:
 
 def gpu_models(root: Path = Path("/proc/driver/nvidia/gpus")) -> tuple[str, ...]:
     """Models of the NVIDIA GPUs, as their kernel driver reports them; empty where there is none."""
-    texts = (file.read_text() for file in sorted(root.glob("*/information")))
+    texts = (file.read_text("utf-8", "replace") for file in sorted(root.glob("*/information")))
     found = (re.search(r"^Model:\s*(.+)$", text, re.MULTILINE) for text in texts)
     return tuple(match[1].strip() for match in found if match)
 
@@ -39,7 +39,7 @@ def rounded_memory_gib(total_bytes: int) -> float:
 
 def _cpu_model() -> str:
     try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text("utf-8", "replace"), re.MULTILINE)
     except OSError:
         found = None
     return found[1].strip() if found else platform.processor() or platform.machine()

@@ -34,7 +34,7 @@ def reset_peak(pid: int) -> bool:
     """Reset the kernel's peak to what is resident now; whether that worked."""
     try:
         # 5 resets the peak and nothing else; other numbers clear the referenced bits of pages.
-        (PROC / str(pid) / "clear_refs").write_text("5")
+        (PROC / str(pid) / "clear_refs").write_text("5", "utf-8")
     except OSError:
         return False
     return True
@@ -43,9 +43,9 @@ def reset_peak(pid: int) -> bool:
 def group_peak_bytes(pid: int, proc: Path = PROC, groups: Path = GROUPS) -> int | None:
     """Peak memory of the process's control group (cgroup v2) since the group was created; None without one."""
     try:
-        lines = (proc / str(pid) / "cgroup").read_text().splitlines()
+        lines = (proc / str(pid) / "cgroup").read_text("utf-8", "replace").splitlines()
         path = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
-        return int((group_folder(groups, path) / "memory.peak").read_text())
+        return int((group_folder(groups, path) / "memory.peak").read_text("utf-8", "replace"))
     except (OSError, ValueError, StopIteration):
         return None
 
@@ -58,7 +58,7 @@ def group_folder(mount: Path, path: str) -> Path:
 
 def _kilobytes(file: Path, name: str) -> int | None:
     try:
-        found = re.search(rf"^{name}:\s+(\d+) kB", file.read_text(), re.MULTILINE)
+        found = re.search(rf"^{name}:\s+(\d+) kB", file.read_text("utf-8", "replace"), re.MULTILINE)
     except OSError:
         return None
     return int(found[1]) * 1024 if found else None

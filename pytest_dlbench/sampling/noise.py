@@ -52,7 +52,7 @@ def findings(root: Path = Path("/")) -> tuple[Finding, ...]:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text().strip()
+        return file.read_text("utf-8", "replace").strip()
     except OSError:
         return ""
 

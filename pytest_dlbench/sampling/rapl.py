@@ -26,10 +26,10 @@ class _Zone:
     used_uj: int = 0
 
     def begin(self) -> None:
-        self.last_uj, self.used_uj = int(self.file.read_text()), 0
+        self.last_uj, self.used_uj = int(self.file.read_text("utf-8", "replace")), 0
 
     def sample(self) -> None:
-        now = int(self.file.read_text())
+        now = int(self.file.read_text("utf-8", "replace"))
         self.used_uj += (now - self.last_uj) % (self.range_uj + 1)
         self.last_uj = now
 
@@ -73,8 +73,8 @@ class Rapl:
 
 def _zones(folder: Path) -> list[_Zone]:
     try:
-        name = (folder / "name").read_text().strip()
-        size = int((folder / "max_energy_range_uj").read_text())
+        name = (folder / "name").read_text("utf-8", "replace").strip()
+        size = int((folder / "max_energy_range_uj").read_text("utf-8", "replace"))
     except (OSError, ValueError):
         return []
     return [_Zone(kind, folder / "energy_uj", size) for kind in KINDS if name.partition("-")[0] == kind]

@@ -41,5 +41,5 @@ class CalibrationStore:
     def write(self, calibration: Calibration) -> Path:
         """Replace the calibration of its case and machine."""
         path = self.path(calibration.case, calibration.context.machine)
-        write_whole(path, codec.encode_file(calibration))
+        write_whole(path, codec.checked_file(calibration))
         return path

@@ -22,7 +22,7 @@ class CertificateStore:
         path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
         # Next to the journals, whose folder is created by whichever comes first.
         create_ignored(self.folder.parent)
-        write_whole(path, codec.encode_file(certificate))
+        write_whole(path, codec.checked_file(certificate))
         return path
 
     def revoke(self, certificate: Certificate) -> None:

@@ -1,9 +1,12 @@
 """The history: the measurements of all sessions as append-only Parquet files, in a folder or at an fsspec address.
 
-``machine_class=NAME/date=YYYY-MM-DD/SESSION.parquet``, one file per session and one row per run: pandas, Polars, DuckDB
-and Spark read the whole folder as one table. Session names are unique, so writers never conflict; files never change.
+``machine_class=NAME/date=YYYY-MM-DD/SESSION-CHECKSUM.parquet``, one file per session and one row per run: pandas,
+Polars, DuckDB and Spark read the whole folder as one table. Session names are unique, so writers never conflict; files
+never change. The checksum is the beginning of the file's SHA-256: pages have checksums of their own, but not the names
+of columns, nor where their pages are.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pytest_dlbench.errors import DlbenchError, FileFormatError
+from pytest_dlbench.records import MetricFacts, codec
+from pytest_dlbench.storing import consistent
 from pytest_dlbench.storing.files import write_whole
 from pytest_dlbench.storing.tables import Cell, arrow, encode
 
@@ -21,14 +26,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARTITION = re.compile(r"machine_class=(?P<machine>[^/]+)/date=(?P<date>\d{4}-\d\d-\d\d)/[^/]+\.parquet$")
+# Names of older files end after the 12 digits of their session.
+CHECKSUM = re.compile(r"-[0-9a-f]{12}-([0-9a-f]{16})\.parquet$")
+# The key of the facts about hooks' metrics in a file's metadata.
+METRICS = "dlbench_metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """Rows of a history, with the ``session`` of each, and the files that could not be read."""
+    """Rows of a history, with the ``session`` of each, and the files that could not be read.
+
+    ``metrics`` are the facts of those that are not built in.
+    """
 
     rows: "pd.DataFrame"
     damages: tuple[str, ...]
+    metrics: tuple[MetricFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +50,23 @@ class History:
 
     address: str
 
-    def append(self, rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str], *, machine: str) -> str:
-        """Write one session's rows, with the columns of ``kinds``, atomically; returns the address of the file."""
+    def append(
+        self,
+        rows: Sequence[Mapping[str, Cell]],
+        kinds: Mapping[str, str],
+        *,
+        machine: str,
+        metrics: Sequence[MetricFacts] = (),
+    ) -> str:
+        """Write one session's rows, with the columns of ``kinds``, atomically; returns the address of the file.
+
+        ``metrics`` are the facts of columns that are no built-in metrics.
+        """
         now = datetime.now(UTC)
         session = f"{now:%Y%m%dT%H%M%S}-{uuid4().hex[:12]}"
-        content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds})
-        name = f"machine_class={machine}/date={now:%Y-%m-%d}/{session}.parquet"
+        facts = {METRICS: codec.encode_line(list(metrics))} if metrics else None
+        content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds}, facts)
+        name = f"machine_class={machine}/date={now:%Y-%m-%d}/{session}-{_checksum(content)}.parquet"
         system, root = self._opened()
         if isinstance(system, _Local):
             write_whole(Path(root, name), content)
@@ -59,15 +83,20 @@ class History:
         ``columns`` are read in addition to ``session``, if a file has them. Damaged files are skipped and named.
         """
         tables, damages = [], []
+        metrics: dict[str, MetricFacts] = {}
         system, paths = self._found(machine, since)
         for where in paths:
             try:
-                tables.append(_table(system.cat_file(where), columns))
+                table = _table(where, system.cat_file(where), columns)
+                metrics |= {facts.name: facts for facts in _facts(table, where)}
+                tables.append(table)
+            except FileFormatError as error:
+                damages.append(f"{error}; it is skipped, the others are kept")
             except (arrow().ArrowException, OSError, ValueError) as error:
                 reason = str(error).partition("\n")[0]
                 damages.append(f"{where}: not a readable Parquet file ({reason}); it is skipped, the others are kept")
         rows, odd = _joined(tables)
-        return Remembered(rows=rows, damages=(*damages, *odd))
+        return Remembered(rows=rows, damages=(*damages, *odd), metrics=tuple(metrics.values()))
 
     def _opened(self) -> tuple[Any, str]:
         """The file system of the address and the path in it."""
@@ -106,8 +135,24 @@ class _Local:
         return Path(path).read_bytes()
 
 
-def _table(content: bytes, columns: Iterable[str] | None) -> Any:
-    file = arrow().parquet.ParquetFile(BytesIO(content))
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _facts(table: Any, where: str) -> tuple[MetricFacts, ...]:
+    text = (table.schema.metadata or {}).get(METRICS.encode())
+    if text is None:
+        return ()
+    found = codec.decode(text, tuple[MetricFacts, ...], f"{where}, metadata {METRICS}")
+    consistent.check(where, "$", consistent.of_metrics(found))
+    return found
+
+
+def _table(where: str, content: bytes, columns: Iterable[str] | None) -> Any:
+    named = CHECKSUM.search(where)
+    if named and named[1] != _checksum(content):
+        raise FileFormatError(f"{where}: its content does not have the checksum in its name: it was damaged")
+    file = arrow().parquet.ParquetFile(BytesIO(content), page_checksum_verification=True)
     there = file.schema_arrow.names
     if "session" not in there:
         raise ValueError("it has no column 'session'")

@@ -4,28 +4,62 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import FORMAT_VERSION, CaseResult, Context, Run, codec
+from pytest_dlbench.records import JOURNAL_FORMAT, CaseResult, Context, MetricFacts, Run, codec
+from pytest_dlbench.storing import consistent
 from pytest_dlbench.storing.files import create_ignored, unwritten
+
+# Lines of format 1 have no checksum.
+FORMATS = (1, JOURNAL_FORMAT)
+
+
+RunName = tuple[str, str]
+"""The case of a run, and when it began: unique in a session."""
+
+
+def name_of(run: Run) -> RunName:
+    """The name by which a result refers to a run."""
+    return run.case, run.began
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumption:
+    """The id of the process that resumed a session, and when, in UTC."""
+
+    process: int
+    at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line: a run with its context, or the result of a case with the recipe of its runs."""
+    """One line: a run with its context, or the result of a case with the recipe of its runs.
 
-    format: int = FORMAT_VERSION
+    ``session`` names the pytest session that wrote it; under pytest-xdist, each of its processes has its own journal.
+    ``conditions`` is a digest of all that a run depends on. ``runs`` and ``old_runs`` name the runs from which a result
+    was concluded; empty in files older than these fields. ``resumed`` is the process by which the session goes on from
+    here, ``ended`` the time at which all of its tests had run, in UTC; both are lines of their own.
+    """
+
+    format: int = JOURNAL_FORMAT
+    session: str = ""
     run: Run | None = None
     context: Context | None = None
+    conditions: str = ""
     result: CaseResult | None = None
     recipe: Mapping[str, Any] | None = None
+    metrics: tuple[MetricFacts, ...] = ()
+    runs: tuple[RunName, ...] = ()
+    old_runs: tuple[RunName, ...] = ()
+    resumed: Resumption | None = None
+    ended: str = ""
 
     def __post_init__(self) -> None:
-        if self.run is None and self.result is None:
+        if not (self.run or self.result or self.resumed or self.ended):
             raise ValueError("an entry has a run or a result")
 
 
@@ -43,15 +77,23 @@ class Journal:
     not be lost for a file. ``problem`` says so then, and ``path`` is the new place.
     """
 
-    def __init__(self, folder: Path, name: str = "") -> None:
+    def __init__(self, folder: Path, name: str = "", session: str = "") -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         suffix = f"-{name}" if name else ""
         self.path = folder / f"{stamp}-{os.getpid()}{suffix}.jsonl"
         self.problem = ""
+        self.session = session
+
+    @classmethod
+    def at(cls, path: Path, session: str) -> "Journal":
+        """An existing journal, to which a session is added."""
+        found = cls(path.parent, session=session)
+        found.path = path
+        return found
 
     def append(self, entry: Entry) -> None:
         """Append one line, which is on disk when this returns, unless there is a ``problem``."""
-        line = codec.encode_line(entry)
+        line = codec.checked_line(replace(entry, session=self.session))
         try:
             self._append(line)
         except OSError as error:
@@ -79,7 +121,7 @@ class Journal:
             # Serialises entries if other processes write to this file.
             fcntl.flock(file, fcntl.LOCK_EX)
             # An entry truncated by a full disk must not swallow the next one.
-            file.write(b"" if is_new or _ends_whole(file) else b"\n")
+            file.write(b"" if is_new or ends_whole(file) else b"\n")
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -87,7 +129,8 @@ class Journal:
             _make_durable(self.path.parent)
 
 
-def _ends_whole(file: BinaryIO) -> bool:
+def ends_whole(file: BinaryIO) -> bool:
+    """Whether the last line of a file is complete."""
     if not file.seek(0, os.SEEK_END):
         return True
     file.seek(-1, os.SEEK_END)
@@ -109,9 +152,28 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
         content = path.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror}") from error
-    for number, line in enumerate(content.splitlines(), start=1):
-        where = f"{path}, line {number}"
-        try:
-            yield codec.decode_versioned(line, Entry, where)
-        except FileFormatError as error:
-            yield Damage(message=f"{error}; the line is skipped, the others are kept")
+    yield from read_lines(content, str(path))
+
+
+def read_lines(content: bytes, where: str) -> Iterator[Entry | Damage]:
+    """The same for the content of a journal."""
+    # Not splitlines, to which a carriage return by a flipped bit is the end of a line.
+    lines = content.removesuffix(b"\n").split(b"\n") if content else []
+    for number, line in enumerate(lines, start=1):
+        yield _read(line, f"{where}, line {number}")
+
+
+def _read(line: bytes, where: str) -> Entry | Damage:
+    try:
+        entry = codec.decode_versioned(line, Entry, where, FORMATS)
+        consistent.check(where, "$", _problems(entry))
+    except FileFormatError as error:
+        return Damage(message=f"{error}; the line is skipped, the others are kept")
+    return entry
+
+
+def _problems(entry: Entry) -> Iterator[consistent.Problem]:
+    yield from consistent.within("run", consistent.of_run(entry.run)) if entry.run else ()
+    yield from consistent.within("context", consistent.of_context(entry.context)) if entry.context else ()
+    yield from consistent.within("result", consistent.of_result(entry.result)) if entry.result else ()
+    yield from consistent.of_metrics(entry.metrics)

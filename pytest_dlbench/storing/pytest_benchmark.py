@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,18 @@ def read_benchmarks(path: Path) -> Mapping[str, Stats]:
     found: dict[str, Stats] = {}
     for file in _files(path):
         content = codec.decode(file.read_bytes(), _File, str(file))
+        for place, benchmark in enumerate(content.benchmarks):
+            _check(benchmark.stats, f"$.benchmarks[{place}].stats", file)
         found |= {benchmark.fullname: benchmark.stats for benchmark in content.benchmarks}
     if not found:
         raise FileFormatError(f"{path}: there is no benchmark in it")
     return found
+
+
+def _check(stats: Stats, where: str, file: Path) -> None:
+    for name in ("min", "median", "mean"):
+        if not 0 < getattr(stats, name) < inf:
+            raise FileFormatError(f"{file}: a time must be above 0, got {getattr(stats, name)} @ {where}.{name}")
 
 
 def _files(path: Path) -> list[Path]:

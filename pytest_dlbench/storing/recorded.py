@@ -1,13 +1,13 @@
 """Reads recorded sessions: cases with their runs and results, from journals and documents."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
-    FORMAT_VERSION,
+    DOCUMENT_FORMAT,
     Case,
     CaseResult,
     Certificate,
@@ -17,7 +17,11 @@ from pytest_dlbench.records import (
     SkippedCell,
     codec,
 )
-from pytest_dlbench.storing.journal import Damage, Entry, read_journal
+from pytest_dlbench.storing import consistent
+from pytest_dlbench.storing.journal import Damage, Entry, RunName, name_of, read_journal
+
+# Documents of format 1 have no checksum.
+FORMATS = (1, DOCUMENT_FORMAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +40,10 @@ class Recorded:
 class Document:
     """What --dlbench-json writes: one complete session. ``schema.json``, next to the exports, describes it.
 
-    ``version`` is pytest-dlbench's, ``written`` is in UTC.
+    ``version`` is pytest-dlbench's, ``written`` is in UTC. The file also has a ``checksum``, in its second line.
     """
 
-    format: int = FORMAT_VERSION
+    format: int = DOCUMENT_FORMAT
     version: str
     written: str
     cases: tuple[Recorded, ...]
@@ -62,7 +66,10 @@ class _Joiner:
     cases: list[Recorded] = field(default_factory=list)
     damages: list[str] = field(default_factory=list)
     _runs: dict[str, dict[int, Run]] = field(default_factory=dict)
+    _named: dict[RunName, Run] = field(default_factory=dict)
     _contexts: dict[str, Context] = field(default_factory=dict)
+    _places: dict[str, list[int]] = field(default_factory=dict)
+    _results: Counter[str] = field(default_factory=Counter)
 
     def add(self, entry: Entry | Damage) -> None:
         if isinstance(entry, Damage):
@@ -70,34 +77,59 @@ class _Joiner:
         elif entry.run:
             # Invalid runs were repeated, and only the last repetition was judged.
             self._runs.setdefault(entry.run.case, {})[entry.run.index] = entry.run
+            self._named[name_of(entry.run)] = entry.run
             if entry.context:
                 self._contexts[entry.run.case] = entry.context
         elif entry.result:
-            self._join(entry.result, entry.recipe or {})
+            self._join(entry, entry.result)
+        elif entry.resumed:
+            # The session concludes its cases again, in the same order.
+            self._results.clear()
 
-    def _join(self, result: CaseResult, recipe: Mapping[str, Any]) -> None:
-        old = self._record(result.pairing.old, recipe, None) if result.pairing else None
-        if record := self._record(result.case, recipe, result.certificate):
-            self.cases.append(Recorded(record=record, result=result, old=old))
-        elif (place := self._place(result.case)) is not None:
-            # The test failed after the case was judged.
+    def _join(self, entry: Entry, result: CaseResult) -> None:
+        name = result.case.id
+        old = self._record(entry, result.pairing.old, None, entry.old_runs) if result.pairing else None
+        if record := self._record(entry, result.case, result.certificate, entry.runs):
+            self._keep(Recorded(record=record, result=result, old=old))
+        elif (place := self._last(name)) is not None:
+            # The test failed, or said more about it, after the case was judged.
             self.cases[place] = replace(self.cases[place], result=result)
         else:
-            name = result.case.id
             self.damages.append(
                 f"{self.where}: {name} has a result, but its runs or context are missing; it is skipped"
             )
 
-    def _place(self, case: Case) -> int | None:
-        """The place of the last result of a case, if it has any."""
-        places = (place for place, known in enumerate(self.cases) if known.result.case.id == case.id)
-        return max(places, default=None)
+    def _last(self, name: str) -> int | None:
+        """The place of what the session last concluded about a case, if anything."""
+        number = self._results[name]
+        return self._places[name][number - 1] if number else None
 
-    def _record(self, case: Case, recipe: Mapping[str, Any], certificate: Certificate | None) -> Record | None:
-        runs, context = self._runs.pop(case.id, {}), self._contexts.get(case.id)
-        if not runs or context is None:
+    def _keep(self, case: Recorded) -> None:
+        """Add a case, or replace what was concluded about it before the session was resumed."""
+        name = case.result.case.id
+        places, number = self._places.setdefault(name, []), self._results[name]
+        self._results[name] += 1
+        if number < len(places):
+            self.cases[places[number]] = case
+        else:
+            places.append(len(self.cases))
+            self.cases.append(case)
+
+    def _record(
+        self, entry: Entry, case: Case, certificate: Certificate | None, names: Sequence[RunName]
+    ) -> Record | None:
+        since, context = self._runs.pop(case.id, {}), self._contexts.get(case.id)
+        runs = [self._named.get(name) for name in names] if names else list(since.values())
+        if not runs or None in runs or context is None:
             return None
-        return Record(case=case, context=context, recipe=recipe, runs=tuple(runs.values()), certificate=certificate)
+        return Record(
+            case=case,
+            context=context,
+            recipe=entry.recipe or {},
+            runs=tuple(run for run in runs if run),
+            certificate=certificate,
+            metrics=entry.metrics,
+        )
 
 
 def read(paths: Iterable[Path]) -> Found:
@@ -140,6 +172,20 @@ def _read_one(path: Path) -> Found:
 def read_document(path: Path) -> Document:
     """Reads a file of --dlbench-json; the FileFormatError of an invalid one says where it is wrong."""
     try:
-        return codec.decode_versioned(path.read_bytes(), Document, str(path))
+        return decode_document(path.read_bytes(), str(path))
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror}") from error
+
+
+def decode_document(content: bytes, where: str) -> Document:
+    """The same for the content of a file."""
+    found = codec.decode_versioned(content, Document, where, FORMATS)
+    for place, case in enumerate(found.cases):
+        consistent.check(where, f"$.cases[{place}]", _problems(case))
+    return found
+
+
+def _problems(case: Recorded) -> Iterator[consistent.Problem]:
+    yield from consistent.within("record", consistent.of_record(case.record))
+    yield from consistent.within("old", consistent.of_record(case.old)) if case.old else ()
+    yield from consistent.within("result", consistent.of_result(case.result))

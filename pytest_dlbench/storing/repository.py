@@ -10,7 +10,9 @@ def commit_of(folder: Path) -> str:
     """The abbreviated id of the commit that is checked out there; empty without git or a repository."""
     command = ["git", "-C", str(folder), "rev-parse", "--short=12", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGEST_SECONDS)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=True, timeout=LONGEST_SECONDS
+        )
     except (OSError, subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()

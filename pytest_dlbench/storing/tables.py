@@ -20,10 +20,14 @@ def arrow() -> ModuleType:
     return pyarrow  # type: ignore[no-any-return]
 
 
-def encode(rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str]) -> bytes:
-    """One Parquet file with a column for each of ``kinds``, whose values are Arrow type names."""
+def encode(
+    rows: Sequence[Mapping[str, Cell]], kinds: Mapping[str, str], metadata: Mapping[str, bytes] | None = None
+) -> bytes:
+    """One Parquet file with a column for each of ``kinds``, whose values are Arrow type names, and page checksums."""
     pa = arrow()
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in kinds.items()])
     target = BytesIO()
-    pa.parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), target, compression="zstd")
+    described = schema.with_metadata(metadata)
+    table = pa.Table.from_pylist(list(rows), schema=described)
+    pa.parquet.write_table(table, target, compression="zstd", write_page_checksum=True)
     return target.getvalue()

@@ -34,7 +34,7 @@ def train(
         record, result = _concluded(session, pairs, terms, node)
     if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and candidate.purpose == "training":
         result = profiled(session, baseline, candidate, result)
-    conclude(session, record, result)
+    conclude(session, record, result, pairs.runs[BASELINE])
     return record, result
 
 

@@ -1,6 +1,6 @@
 """Compares a record with the stored baseline of its case, and saves it there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import median
@@ -44,13 +44,15 @@ class Comparer:
     repeat_flags: tuple[str, ...] = ()
     history: str = ""
     metrics: Metrics
+    is_resumed: bool = False
+    """Whether the session goes on with one that may have saved some of its cases."""
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
         """The case judged against its baseline; ``node`` is the test's id, for the suggested commands."""
         again = Repeat(node=node, flags=self.repeat_flags)
         try:
-            baseline = self.baselines.read(record.case, record.context.machine)
+            baseline = self._before(self.baselines.read(record.case, record.context.machine), record)
             if baseline is None:
                 return self._without_baseline(record, again)
             return self._against(baseline, record, framework, again, tolerance)
@@ -85,8 +87,14 @@ class Comparer:
 
         Raises FileFormatError for a damaged baseline, which stays as it is, and StorageError.
         """
-        saved = add(self.baselines, record, self.reason, compared, metrics=self.metrics)
+        saved = add(self.baselines, record, self.reason, compared, metrics=self.metrics, before=self._before)
         return replace(compared, outcome=CaseOutcome.PASSED, reasons=(saved, *compared.reasons), saved=True)
+
+    def _before(self, baseline: Baseline | None, record: Record) -> Baseline | None:
+        """The baseline without this very session."""
+        if baseline is None or not self.is_resumed:
+            return baseline
+        return stored_baseline.without(baseline, record, self.metrics)
 
     def _damaged(self, record: Record, error: FileFormatError) -> DamagedBaseline:
         path = str(self.baselines.path(record.case, record.context.machine))
@@ -141,24 +149,31 @@ def usable(baselines: BaselineStore, case: Case, context: Context) -> Baseline |
 
 
 def add(
-    baselines: BaselineStore, record: Record, reason: str, compared: CaseResult | None, *, metrics: Metrics
+    baselines: BaselineStore,
+    record: Record,
+    reason: str,
+    compared: CaseResult | None,
+    *,
+    metrics: Metrics,
+    before: Callable[[Baseline | None, Record], Baseline | None] = lambda baseline, _: baseline,
 ) -> Saved:
     """Add a session to the baseline of its case; one of other conditions is replaced.
 
-    No other process saves the case meanwhile. Raises FileFormatError for a damaged baseline, and StorageError.
+    ``before`` gives the baseline to which the session is added, from the one that is stored. No other process saves
+    the case meanwhile. Raises FileFormatError for a damaged baseline, and StorageError.
     """
     found: Baseline | None = None
-    before: Baseline | None = None
+    kept: Baseline | None = None
 
     def added(read: Baseline | None) -> Baseline:
-        nonlocal found, before
-        found = read
-        before = None if read is None or judging.obstacles(read.context, record.context) else read
-        return accepted(before, record, baselines, reason, compared, metrics=metrics)
+        nonlocal found, kept
+        found = before(read, record)
+        kept = None if found is None or judging.obstacles(found.context, record.context) else found
+        return accepted(kept, record, baselines, reason, compared, metrics=metrics)
 
     path = baselines.update(record.case, record.context.machine, added)
-    replaced = len(found.sessions) if found and not before else 0
-    return Saved(path=str(path), session=len(before.sessions) + 1 if before else 1, why=reason, replaced=replaced)
+    replaced = len(found.sessions) if found and not kept else 0
+    return Saved(path=str(path), session=len(kept.sessions) + 1 if kept else 1, why=reason, replaced=replaced)
 
 
 def accepted(

@@ -11,6 +11,7 @@ from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.consecutive import consecutive
+from pytest_dlbench.storing.journal import name_of
 from pytest_dlbench.workflows.certify import certificate_of
 from pytest_dlbench.workflows.session import Session
 
@@ -23,26 +24,41 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
         recipe=recipe_json(spec.recipe),
         runs=tuple(runs),
         certificate=certificate_of(session, spec, runs[0]),
+        metrics=judging.facts(session.settings.metrics),
     )
 
 
-def conclude(session: Session, record: Record, result: CaseResult) -> None:
-    """Append the result of a case to the journal; it is on disk when this returns."""
-    session.journal.append(Entry(result=result, recipe=record.recipe))
+def conclude(session: Session, record: Record, result: CaseResult, old: Sequence[Run] = ()) -> None:
+    """Append the result of a case to the journal; it is on disk when this returns. ``old`` are the baseline's runs."""
+    entry = Entry(
+        result=result,
+        recipe=record.recipe,
+        metrics=record.metrics,
+        runs=tuple(map(name_of, record.runs)),
+        old_runs=tuple(map(name_of, old)),
+    )
+    session.journal.append(entry)
 
 
 def body_failed(session: Session, result: CaseResult, problem: str) -> CaseResult:
     """The result of a case whose test failed later, by itself; in the journal it replaces the one that was judged."""
     failed = replace(result, outcome=CaseOutcome.FAILED, reasons=(BodyFailed(problem=problem), *result.reasons))
-    session.journal.append(Entry(result=failed))
+    _amend(session, failed)
     return failed
 
 
 def noted(session: Session, result: CaseResult, caution: Caution) -> CaseResult:
     """The result of a case with one more caution, which its test gave it; it replaces the other in the journal."""
     cautioned = replace(result, cautions=(*result.cautions, caution))
-    session.journal.append(Entry(result=cautioned))
+    _amend(session, cautioned)
     return cautioned
+
+
+def _amend(session: Session, result: CaseResult) -> None:
+    """Append a result that replaces the last one of its case; one that waits to be saved is appended then."""
+    waiting = (record.case for unsaved in session.unsaved.values() for record, _ in unsaved)
+    if result.case not in waiting:
+        session.journal.append(Entry(result=result))
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:

@@ -22,6 +22,7 @@ def make_runs(session: Session, spec: RunSpec, runs: int, repeats: int = 0, firs
         examine=lambda run: session.examiner.examine(spec, run),
         repeats=repeats,
         first=first,
+        recorded=lambda index: session.resumption.take(spec, index),
     )
 
 
@@ -38,6 +39,7 @@ def pairs_of(session: Session, baseline: RunSpec, candidate: RunSpec, limit: int
         examine=session.examiner.examine,
         repeats=session.settings.repeats,
         keeps_invalid=session.settings.keeps_invalid,
+        recorded=session.resumption.take_pair,
     )
 
 
@@ -60,4 +62,5 @@ def _hooks(session: Session, spec: RunSpec) -> RunHooks:
 
 def _keep(session: Session, spec: RunSpec, run: Run) -> None:
     """Append a run to the journal; it is on disk when this returns."""
-    session.journal.append(Entry(run=run, context=session.settings.context(spec)))
+    conditions = session.resumption.conditions(spec)
+    session.journal.append(Entry(run=run, context=session.settings.context(spec), conditions=conditions))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import CaseResult, Record
@@ -9,9 +10,11 @@ from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Journal
 from pytest_dlbench.storing.certificates import CertificateStore
+from pytest_dlbench.storing.resuming import FinishedRuns
 from pytest_dlbench.workflows.baseline_gate import Comparer
 from pytest_dlbench.workflows.claims import Claims
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
+from pytest_dlbench.workflows.resumption import Resumption
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 from pytest_dlbench.workflows.time_budget import TimeBudget
 from pytest_dlbench.workflows.validity import Examiner
@@ -37,6 +40,7 @@ class Session:
     samplers: tuple[MakeSampler, ...] = ()
     examiner: Examiner = field(default_factory=Examiner)
     claims: Claims = field(default_factory=Claims)
+    resumption: Resumption
     unsaved: dict[str, list[tuple[Record, CaseResult]]] = field(default_factory=dict)
     """By test: the cases that become baselines if it passes."""
 
@@ -52,23 +56,28 @@ def open_session(
     worker: str = "",
     workers: int = 1,
     tests: int = 1,
+    name: str = "",
+    resumed: Path | None = None,
 ) -> Session:
     """A session that begins now. ``worker`` is the name of the pytest-xdist worker, one of ``workers``; empty without.
 
-    ``tests`` is how many tests of the session run in pairs.
+    ``tests`` is how many tests of the session run in pairs. ``name`` is common to all of its processes. ``resumed`` is
+    the journal of an interrupted session that it goes on with.
     """
+    recorded = FinishedRuns.of(resumed) if resumed else FinishedRuns()
     return Session(
         settings=settings,
         policy=policy,
         storage=storage,
         repeat_flags=tuple(repeat_flags),
-        journal=Journal(storage.journals, worker),
+        journal=Journal.at(resumed, name) if resumed else Journal(storage.journals, worker, name),
         comparer=Comparer(
             reason=policy.reason,
             repeat_flags=tuple(repeat_flags),
             history=storage.history,
             baselines=BaselineStore(folder=storage.baselines),
             metrics=settings.metrics,
+            is_resumed=resumed is not None,
         ),
         certificates=CertificateStore(folder=storage.journals / "certificates"),
         progress=progress,
@@ -76,4 +85,9 @@ def open_session(
         time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
         samplers=tuple(samplers),
         examiner=Examiner(metrics=settings.metrics),
+        resumption=Resumption(settings=settings, samplers=tuple(map(_name, samplers)), recorded=recorded),
     )
+
+
+def _name(sampler: MakeSampler) -> str:
+    return getattr(sampler, "__qualname__", type(sampler).__qualname__)

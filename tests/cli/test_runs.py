@@ -110,9 +110,7 @@ def test_a_missing_journal_is_a_usage_error(tmp_path, capsys):
 
 def test_a_journal_is_printed_as_json_with_all_entries(journal, capsys):
     assert main(["runs", "journal", str(journal), "--json"]) == 0
-    assert [
-        next(iter(entry.keys() - {"format", "context", "recipe"})) for entry in json.loads(capsys.readouterr().out)
-    ] == [
+    assert [next(iter(entry.keys() & {"run", "result"})) for entry in json.loads(capsys.readouterr().out)] == [
         *["run"] * 3,
         "result",
         "run",

@@ -38,7 +38,8 @@ def _entries(recorded: Recorded) -> list[dict[str, str | float]]:
     remark = f", {invalid} of them invalid" if invalid else ""
     entries: list[dict[str, str | float]] = []
     for name, series in SERIES.items():
-        if values := [series.convert(found[name]) for found in by_run if name in found]:
+        values = [series.convert(found[name]) for found in by_run if name in found]
+        if values and name in recorded.result.figures:
             entries.append(
                 {
                     "name": f"{case.id}: {series.title}",

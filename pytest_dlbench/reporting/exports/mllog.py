@@ -3,7 +3,7 @@
 Keys are those of the MLPerf logging package. Times are computed from the start of a run and the length of each phase.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -39,7 +39,7 @@ def _lines(record: Record, run: Run) -> Iterator[bytes]:
     for number, point in enumerate(run.curve, start=1):
         if point.step == record.context.steps:
             yield ended
-        evaluated = initialised + timed * point.step / record.context.steps + each * number
+        evaluated = initialised + timed * point.step / max(1, record.context.steps) + each * number
         yield _line(evaluated, "POINT_IN_TIME", "eval_accuracy", point.accuracy, {"step_num": point.step})
     if not run.curve or run.curve[-1].step != record.context.steps:
         yield ended
@@ -58,9 +58,11 @@ def _settings(record: Record, run: Run) -> Iterator[tuple[str, Any]]:
         yield "eval_samples", run.evaluation.examples
     if run.inference:
         yield "eval_samples", run.inference.examples
-    if optimizer := recipe.get("optimizer"):
-        yield "opt_name", optimizer["kind"]
-        yield "opt_base_learning_rate", optimizer["learning_rate"]
+    optimizer = recipe.get("optimizer")
+    # A recipe is stored as it was, whatever optimizers another version has.
+    for key, field in (("opt_name", "kind"), ("opt_base_learning_rate", "learning_rate")):
+        if isinstance(optimizer, Mapping) and field in optimizer:
+            yield key, optimizer[field]
 
 
 def _line(seconds: float, kind: str, key: str, value: Any, metadata: dict[str, Any]) -> bytes:

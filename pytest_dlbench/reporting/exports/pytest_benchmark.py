@@ -40,10 +40,11 @@ def _machine_info(machine: Machine) -> dict[str, Any]:
 
 def _benchmark(recorded: Recorded) -> dict[str, Any] | None:
     case = recorded.record.case
-    by_run = [found for run in recorded.record.runs if (found := judging.summarise([run]))]
+    summaries = [judging.summarise([run]) for run in recorded.record.runs]
+    timed = "step_time" if any("step_time" in found for found in summaries) else "latency"
+    by_run = [found for found in summaries if found.get(timed)]
     if not by_run:
         return None
-    timed = "step_time" if "step_time" in by_run[0] else "latency"
     params = {
         "framework": case.framework,
         "model": case.model,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.records import Record, Run
+from pytest_dlbench.records import MetricFacts, Record, Run
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
 from pytest_dlbench.storing.tables import Cell
@@ -88,4 +88,11 @@ def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
     """Add one session to a history; returns the addresses of the new files, one per machine class."""
     machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
     on = {machine: [case for case in recorded if case.record.context.machine.name == machine] for machine in machines}
-    return [history.append(rows(cases), kinds(cases), machine=machine) for machine, cases in on.items()]
+    return [
+        history.append(rows(cases), kinds(cases), machine=machine, metrics=_facts(cases))
+        for machine, cases in on.items()
+    ]
+
+
+def _facts(recorded: Sequence[Recorded]) -> Sequence[MetricFacts]:
+    return list({facts.name: facts for case in recorded for facts in case.record.metrics}.values())

@@ -1,14 +1,13 @@
 """Reads the cases of a report from journals, documents and a history."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import METRICS, Metrics
+from pytest_dlbench.judging import METRICS, Metrics, stored
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records import RunOutcome, codec
 from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import recorded
@@ -46,6 +45,7 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
         for session, part in found
         for case in part.cases
     ]
+    metrics = stored((case.record for _, part in found for case in part.cases), metrics)
     names = [case.result.case.id for case in judged]
     past, damages = _remembered(history, names, metrics) if history else ((), ())
     return Gathered(
@@ -81,6 +81,8 @@ def _past(remembered: Remembered, cases: Sequence[str], metrics: Metrics) -> Ite
             began=group["began"].min(),
             runs=len(group),
             figures={name: float(values.median()) for name, values in known.items() if values.notna().all()},
-            versions=of_framework(json.loads(first["versions"])),
+            versions=of_framework(
+                codec.decode(first["versions"].encode(), dict[str, str], f"session {first['session']}")
+            ),
             conditions=tuple(first[name] for name in CONDITIONS),
         )

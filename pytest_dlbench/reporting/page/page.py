@@ -46,10 +46,10 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
     """The HTML of the page. Everything from records is escaped, as HTML or as JSON."""
     columns = _columns(gathered.cases, gathered.metrics)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    scripts = (_vega(), HERE.joinpath("page.js").read_text())
-    return environment.from_string(HERE.joinpath("page.html.j2").read_text()).render(
+    scripts = (_vega(), HERE.joinpath("page.js").read_text("utf-8"))
+    return environment.from_string(HERE.joinpath("page.html.j2").read_text("utf-8")).render(
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup(HERE.joinpath("page.css").read_text()),
+        style=Markup(HERE.joinpath("page.css").read_text("utf-8")),
         scripts=[Markup(script) for script in scripts],
         hashes=[_hash(script) for script in scripts],
         themes=_json(THEMES),
@@ -62,7 +62,7 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         rows=[_row(case.result, columns, gathered.metrics) for case in gathered.cases],
         noisy=_noisy(gathered.cases),
         warned=_warned(gathered.cases, gathered.metrics),
-        reasons=explain.paragraphs,
+        reasons=lambda result: explain.paragraphs(result, gathered.metrics),
         verdict=cautions.verdict,
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
         nothing=[chart for chart in drawn if isinstance(chart, Nothing)],

@@ -15,7 +15,7 @@ from pytest_dlbench.reporting.charts.chart import Value, distinct, joined
 from pytest_dlbench.storing.files import write_whole
 
 THEMES: dict[str, dict[str, Any]] = json.loads(
-    files("pytest_dlbench.reporting.page").joinpath("themes.json").read_text()
+    files("pytest_dlbench.reporting.page").joinpath("themes.json").read_text("utf-8")
 )
 WIDTH = 720
 # In pixels: the width of a legend entry, and the height of a line of them.

@@ -27,7 +27,7 @@ def operator_seconds(run, trace):
 
 
 def _events(path):
-    with gzip.open(path, "rt") as file:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
         return json.load(file)["traceEvents"]
 
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import FORMAT_VERSION, SkippedCell
+from pytest_dlbench.records import DOCUMENT_FORMAT, SkippedCell
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.reporting.exports import document
 from pytest_dlbench.storing.recorded import read, read_document
@@ -34,7 +34,7 @@ def test_a_document_conforms_to_the_schema(sound, unfinished):
 
 
 def test_a_document_has_its_format_version():
-    assert written()["format"] == FORMAT_VERSION
+    assert written()["format"] == DOCUMENT_FORMAT
 
 
 def test_a_document_has_texts_alongside_the_data(unfinished):
@@ -47,7 +47,7 @@ def test_a_document_has_texts_alongside_the_data(unfinished):
     "spoil",
     [
         lambda content: content.pop("format"),
-        lambda content: content.update(format=FORMAT_VERSION + 1),
+        lambda content: content.update(format=DOCUMENT_FORMAT + 1),
         lambda content: content.pop("cases"),
         lambda content: content["cases"][0]["result"].update(outcome="fine"),
         lambda content: content["cases"][0]["record"]["runs"][0].pop("seed"),

@@ -35,7 +35,7 @@ def threads():
 def _thread_names():
     for path in glob("/proc/self/task/*/comm"):
         # A thread may have ended in the meantime.
-        with suppress(OSError), open(path) as file:
+        with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
             yield file.read().strip()
 
 

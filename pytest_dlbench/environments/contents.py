@@ -1,0 +1,49 @@
+"""What is in an environment, as a digest: two runs are alike only if their frameworks and builders were the same."""
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.placing import CURRENT, Place
+from pytest_dlbench.environments.supports import WORKER
+
+
+def digest(framework: Framework, place: Place) -> str:
+    """The installed distributions, the worker, and the folders of the framework's builder."""
+    is_current = place.environment == CURRENT
+    parts = [_distributions("" if is_current else str(place.python)), *map(_sources, (WORKER, *framework.folders))]
+    settings = sorted({**dict(framework.variables), **place.variables}.items())
+    return hashlib.sha256("\n".join([framework.builder, *parts, repr(settings)]).encode()).hexdigest()
+
+
+@cache
+def _distributions(python: str) -> str:
+    """The digest of what is installed for a Python; of this process without one."""
+    whole = hashlib.sha256()
+    for info in sorted({info for folder in _folders(python) for info in folder.glob("*.*-info")}):
+        whole.update(f"{info.name}\n".encode())
+        # It lists every file with its hash.
+        record = info / "RECORD"
+        whole.update(record.read_bytes() if record.is_file() else b"")
+    return whole.hexdigest()
+
+
+def _folders(python: str) -> Iterator[Path]:
+    if not python:
+        yield from (Path(entry) for entry in sys.path if entry)
+        return
+    prefix = Path(python).parent.parent
+    yield from (folder for kind in ("site", "dist") for folder in prefix.glob(f"lib*/python*/{kind}-packages"))
+
+
+@cache
+def _sources(folder: Path) -> str:
+    """The digest of all Python files in a folder."""
+    whole = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        whole.update(f"{file.relative_to(folder)}\n".encode())
+        whole.update(file.read_bytes())
+    return whole.hexdigest()

@@ -1,0 +1,51 @@
+"""Takes finished runs from the journal of the interrupted session that this one goes on with."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+
+from pytest_dlbench.environments import contents
+from pytest_dlbench.environments.placing import Place
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.records import Run, codec
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.storing.resuming import FinishedRuns
+
+
+@dataclass(slots=True, kw_only=True)
+class Resumption:
+    """The runs that need not be made again. ``test`` is the test that runs now, and makes its runs its own."""
+
+    settings: RunSettings
+    samplers: Sequence[str] = ()
+    recorded: FinishedRuns = field(default_factory=FinishedRuns)
+    test: str = ""
+
+    def take(self, spec: RunSpec, index: int) -> Run | None:
+        """A finished run of this spec from the journal, if there is one left."""
+        return self.recorded.take(spec.case.id, spec.seed + index, self.conditions(spec))
+
+    def take_pair(self, specs: Sequence[RunSpec], index: int) -> tuple[Run, Run] | None:
+        """A finished pair, in the order of these two specs."""
+        names, conditions = [spec.case.id for spec in specs], [self.conditions(spec) for spec in specs]
+        return self.recorded.take_pair(names, specs[0].seed + index, conditions)
+
+    def conditions(self, spec: RunSpec) -> str:
+        """A digest of all that the figures of a run depend on, apart from its seed and the state of the machine."""
+        place = spec.place
+        parts = {
+            "test": self.test,
+            "case": spec.case,
+            "context": self.settings.context(spec),
+            "recipe": recipe_json(spec.recipe),
+            "environment": contents.digest(spec.framework, place) if isinstance(place, Place) else "",
+            # It draws the first weights and the order of the examples.
+            "numpy": metadata.version("numpy"),
+            "purpose": spec.purpose,
+            "evaluations": (spec.evaluations, spec.evaluate_after, spec.target_accuracy),
+            "is_timed": spec.is_timed,
+            "samplers": sorted(self.samplers),
+            "metrics": sorted(self.settings.metrics),
+        }
+        return hashlib.sha256(codec.encode_line(parts)).hexdigest()[:16]
