@@ -19,6 +19,7 @@ from pytest_dlbench.plugin import markers, parametrize
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.running.progress import Silent
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
         parametrize.check_names(asked, registry)
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
     except OptionError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(foreign.block(str(error))) from error
     config.stash[REGISTRY] = registry
     config.stash[parametrize.SKIPPED] = []
     config.stash[OPTIONS] = asked
@@ -128,7 +129,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             # To pytest-xdist, a usage error later would be a crash of the worker.
             markers.tolerances(metafunc.definition, stash[OPTIONS], stash[REGISTRY].metrics)
     except OptionError as error:
-        raise pytest.Collector.CollectError(str(error)) from error
+        raise pytest.Collector.CollectError(foreign.block(str(error))) from error
     config.stash[parametrize.SKIPPED].extend(skipped)
 
 
@@ -137,7 +138,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(foreign.block(str(error))) from error
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -257,7 +258,7 @@ def _settle(asked: Options, result: CaseResult, metrics: Metrics) -> None:
     from pytest_dlbench.reporting import cautions, explain  # noqa: PLC0415 - as above
 
     warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result, metrics))
-    text = f"{result.outcome}: {result.case.id}\n{explain.message(result, metrics)}{warnings}"
+    text = f"{result.outcome}: {foreign.line(result.case.id)}\n{explain.message(result, metrics)}{warnings}"
     # A case that could not be saved must not look as if it had been.
     is_gate = (asked.compare and not asked.shadow) or (asked.save and result.outcome is CaseOutcome.INVALID)
     fails = judging.fails(

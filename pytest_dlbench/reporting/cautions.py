@@ -6,12 +6,12 @@ from functools import singledispatch
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.records import reasons as of
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import figures, foreign
 
 
 def warnings(result: CaseResult, metrics: Metrics = METRICS) -> tuple[str, ...]:
     """All warnings of a case; files from before cautions were data have them as text."""
-    return tuple(sentences(result.cautions, metrics)) if result.cautions else result.warnings
+    return tuple(foreign.lines(sentences(result.cautions, metrics) if result.cautions else result.warnings))
 
 
 def sentences(cautions: Sequence[of.Caution], metrics: Metrics = METRICS) -> Iterator[str]:

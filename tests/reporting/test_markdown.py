@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, SkippedCell
-from pytest_dlbench.records.reasons import Difference, Incomparable, Unavailable
+from pytest_dlbench.records.reasons import Difference, Incomparable, Leaking, Unavailable
 from pytest_dlbench.reporting import markdown
 from tests.doubles import records
 
@@ -81,3 +81,17 @@ def test_a_summary_of_thousands_of_cases_is_smaller_than_github_allows():
     text = markdown.summary(many, [], "")
     assert len(text.encode()) < 2**20
     assert "4,500 more cases are not shown here." in text
+
+
+def test_all_reasons_of_an_incomparable_case_are_listed():
+    differs = Incomparable(differences=(Difference(name="steps", baseline=50, candidate=51),))
+    leaking = records.verdict(metric="leak", change=5.0, lower=4.0, upper=6.0)
+    found = result(outcome=CaseOutcome.INCOMPARABLE, reasons=(Leaking(), differs), verdicts=(leaking,))
+    text = markdown.summary([found], [], "")
+    assert "\n- the two sides were measured under different conditions:\n- steps 50 → 51\n" in text
+
+
+def test_of_a_traceback_the_error_is_kept():
+    died = Unavailable(problem="Traceback (most recent call last):\n  File 'x.py'\nImportError: no it")
+    text = markdown.summary([result(outcome=CaseOutcome.CRASHED, reasons=(died,))], [], "")
+    assert "\n- Traceback (most recent call last):\n- ImportError: no it\n" in text
