@@ -10,6 +10,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 ROWS = alt.NamedData("rows")
 NARROW_ROW, WIDE_ROW = 18, 24
 HEIGHT = 300
+# Of small pictures.
+COLUMNS, SMALL_WIDTH, SMALL_HEIGHT = 4, 140, 90
 
 
 def framework(cases: Sequence[Measured]) -> alt.Color:
@@ -31,12 +33,26 @@ def label(column: str, title: str | None = None) -> alt.Y:
     )
 
 
+def share(padding: int) -> alt.Scale:
+    """The scale of a share in percent: with room around the figures, but none beyond 100 %."""
+    return alt.Scale(zero=False, nice=False, padding=padding, domainMax=100)
+
+
 def hint(*columns: tuple[str, str]) -> list[alt.Tooltip]:
     """A tooltip: columns with their types, and the headings."""
     return [alt.Tooltip(name, title=title) for name, title in columns]
 
 
-def specification(picture: alt.Chart | alt.LayerChart | alt.FacetChart, height: int | alt.Step) -> Mapping[str, Any]:
+def multiples(picture: alt.LayerChart, column: str) -> Mapping[str, Any]:
+    """The specification of a small picture for every value of a column; how many fit in a row is up to the page."""
+    facet = alt.Facet(f"{column}:N", title=None, sort=None)
+    found: dict[str, Any] = picture.facet(facet=facet, data=ROWS, columns=COLUMNS).to_dict()
+    found.pop("config", None)
+    found["spec"] |= {"width": SMALL_WIDTH, "height": SMALL_HEIGHT}
+    return found
+
+
+def specification(picture: alt.Chart | alt.LayerChart, height: int | alt.Step) -> Mapping[str, Any]:
     """The Vega-Lite specification of a picture as wide as its page; colours and fonts are up to the page."""
     # The height follows from the number of rows if these have a fixed height; only the width has to fit.
     autosize = alt.AutoSizeParams(type="fit" if isinstance(height, int) else "fit-x", contains="padding")
