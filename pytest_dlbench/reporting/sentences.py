@@ -31,11 +31,10 @@ def of_frameworks(quickest: str, others: Sequence[tuple[str, Interval]], timed: 
     slower = [(name, found) for name, found in others if found.lower > 1]
     equal = [(name, found) for name, found in others if found.lower <= 1]
     if len(slower) <= MOST_NAMED:
-        longer = [f"{name} {_times(found)} as long {_span(found)}" for name, found in slower]
+        longer = [f"{name} takes {_times(found)} as long {_span(found)}" for name, found in slower]
     else:
         (first, least), (last, most) = slower[0], slower[-1]
-        ends = f"from {_times(least)} ({first}) to {_times(most)} ({last}) as long"
-        longer = [f"{len(slower)} others {ends}"]
+        longer = [f"{len(slower)} others take {_times(least)} ({first}) to {_times(most)} ({last}) as long"]
     open_ones = [f"not decided for {name}, {_times(found)} as long {_span(found)}" for name, found in equal]
     if len(equal) > MOST_NAMED:
         open_ones = [f"not decided for {len(equal)} others, up to {_times(equal[-1][1])} as long ({equal[-1][0]})"]

@@ -101,7 +101,7 @@ def test_of_many_frameworks_only_adjacent_pairs_are_shown_fastest_first():
 def test_many_frameworks_in_one_cell_take_one_line():
     (_, line) = ranking.lines(field({name: (1.0 + place,) for place, name in enumerate("abcdefgh")}))
     assert line.startswith(
-        "  mnist-cnn on digits: a takes the shortest step; 7 others from 2.0 times (b) to 8.0 times (h) "
+        "  mnist-cnn on digits: a takes the shortest step; 7 others take 2.0 times (b) to 8.0 times (h) "
     )
 
 

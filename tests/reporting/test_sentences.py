@@ -34,7 +34,7 @@ def test_two_frameworks(found, sentence):
 def test_a_few_frameworks_are_named_one_by_one():
     others = [("c", times(1.01, 0.97, 1.05)), ("a", times(2.0, 1.9, 2.1)), ("b", times(9.0, 8.6, 9.4))]
     assert sentences.of_frameworks("mine", others, "batch") == (
-        "mine takes the shortest batch; a 2.0 times as long [1.9, 2.1]; b 9.0 times as long [8.6, 9.4];"
+        "mine takes the shortest batch; a takes 2.0 times as long [1.9, 2.1]; b takes 9.0 times as long [8.6, 9.4];"
         " not decided for c, 1.01 times as long [0.970, 1.05]"
     )
 
@@ -42,7 +42,7 @@ def test_a_few_frameworks_are_named_one_by_one():
 def test_many_frameworks_are_a_range():
     others = [(f"f{place}", times(place, place - 0.1, place + 0.1)) for place in range(2, 25)]
     found = sentences.of_frameworks("mine", others, "step")
-    assert found == "mine takes the shortest step; 23 others from 2.0 times (f2) to 24 times (f24) as long"
+    assert found == "mine takes the shortest step; 23 others take 2.0 times (f2) to 24 times (f24) as long"
 
 
 def of(*verdicts, outcome=CaseOutcome.PASSED):

@@ -58,7 +58,7 @@ def row(number: int, run: Run, point: CurvePoint) -> Row:
 
 def drawn(cases: Sequence[Measured], column: str, title: str, scale: alt.Scale) -> Mapping[str, Any]:
     """Accuracy over one of the columns."""
-    share = look.share(padding=12)
+    share = look.share()
     if curves.is_crowded(cases):
         return curves.apart(cases, (column, title, scale), ("accuracy", "accuracy (%)", share))
     hint = look.hint(

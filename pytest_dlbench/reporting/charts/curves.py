@@ -34,7 +34,10 @@ def apart(cases: Sequence[Measured], x: tuple[str, str, alt.Scale], y: tuple[str
 
     ``x`` and ``y`` are a column, its title and its scale. The axes are the same in every picture.
     """
-    across, up = alt.X("middle_x:Q", title=x[1], scale=x[2]), alt.Y("middle:Q", title=y[1], scale=y[2])
+    # A logarithmic axis has more lines than fit.
+    few = alt.Axis(tickCount=3, grid=False)
+    across = alt.X("middle_x:Q", title=x[1], scale=x[2], axis=few)
+    up = alt.Y("middle:Q", title=y[1], scale=y[2])
     medians = {"middle_x": f"median({x[0]})", "middle": f"median({y[0]})"}
     ends = {"low": f"min({y[0]})", "high": f"max({y[0]})"}
     groups = ["framework", "case", "step"]

@@ -33,9 +33,9 @@ def label(column: str, title: str | None = None) -> alt.Y:
     )
 
 
-def share(padding: int) -> alt.Scale:
-    """The scale of a share in percent: with room around the figures, but none beyond 100 %."""
-    return alt.Scale(zero=False, nice=False, padding=padding, domainMax=100)
+def share() -> alt.Scale:
+    """The scale of a share in percent: padding would go beyond 100 %, round ends do not."""
+    return alt.Scale(zero=False, nice=True)
 
 
 def hint(*columns: tuple[str, str]) -> list[alt.Tooltip]:
@@ -45,7 +45,7 @@ def hint(*columns: tuple[str, str]) -> list[alt.Tooltip]:
 
 def multiples(picture: alt.LayerChart, column: str) -> Mapping[str, Any]:
     """The specification of a small picture for every value of a column; how many fit in a row is up to the page."""
-    facet = alt.Facet(f"{column}:N", title=None, sort=None)
+    facet = alt.Facet(f"{column}:N", title=None)
     found: dict[str, Any] = picture.facet(facet=facet, data=ROWS, columns=COLUMNS).to_dict()
     found.pop("config", None)
     found["spec"] |= {"width": SMALL_WIDTH, "height": SMALL_HEIGHT}

@@ -61,4 +61,11 @@ def _picture() -> Mapping[str, Any]:
     total = base.mark_text(align="left", dx=5).encode(
         y=look.label("case"), x=alt.X("sum(seconds):Q", stack=False), text=alt.Text("sum(seconds):Q", format=",.3~r")
     )
-    return look.specification(alt.layer(bars, total), alt.Step(look.NARROW_ROW))
+    # The longest bar leaves room for its number.
+    room = (
+        base.transform_aggregate(total="sum(seconds)", groupby=["case"])
+        .transform_calculate(room="datum.total * 1.07")
+        .mark_point(opacity=0)
+        .encode(y=look.label("case"), x="room:Q")
+    )
+    return look.specification(alt.layer(bars, total, room), alt.Step(look.NARROW_ROW))

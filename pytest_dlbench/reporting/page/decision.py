@@ -79,7 +79,8 @@ def _where(judged: Sequence[Measured], outcome: CaseOutcome, metrics: Metrics) -
     (case,) = found
     changed = sentences.change_of(case.result, *_sides(case), metrics)
     # A leak, for example, is judged alone.
-    return f"{changed or case.label}{f', on {case.cell}' if changed and len(judged) > 1 else ''}"
+    is_ambiguous = changed and len({other.cell for other in judged}) > 1
+    return f"{changed or case.label}{f', on {case.cell}' if is_ambiguous else ''}"
 
 
 def _without_baseline(cases: Sequence[Measured]) -> str:
@@ -92,8 +93,8 @@ def _without_baseline(cases: Sequence[Measured]) -> str:
     winners = {_winner(group) for group in groups}
     (winner, *others) = winners
     if winner and not others:
-        return f"{winner} is the fastest on all {len(groups)} cells"
-    return f"No framework is the fastest on all {len(groups)} cells"
+        return f"{winner} is the fastest on {_all(len(groups))} cells"
+    return f"No framework is the fastest on {_all(len(groups))} cells"
 
 
 def _rivals(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
@@ -130,10 +131,14 @@ def _alone(case: Measured, metrics: Metrics) -> str:
         for name in SHOWN
         if name in known and name in metrics
     ]
-    outcome = case.result.outcome.replace("_", " ")
     if case.result.outcome is CaseOutcome.NO_BASELINE and shown:
         return f"{case.case.framework}: {', '.join(shown)}"
-    return f"{case.case.framework}: {', '.join((outcome, *shown))}"
+    # Figures of an invalid case, for example, are not stated.
+    return f"{case.case.framework}: {case.result.outcome.replace('_', ' ')}"
+
+
+def _all(number: int) -> str:
+    return "both" if number == 2 else f"all {number}"
 
 
 def _counts(outcomes: Mapping[CaseOutcome, int]) -> str:

@@ -49,11 +49,11 @@
   };
 
   /* Small pictures side by side, as many as fit. */
-  const SMALL = 190;
+  const SMALL = 165;
   const sideBySide = (picture, width) => {
     const columns = Math.max(1, Math.floor(width / SMALL));
     /* The axis of the first column takes some of the width, the gaps some more. */
-    return { columns, spec: { ...picture.spec, width: Math.floor((width - 60) / columns) - 22 } };
+    return { columns, spec: { ...picture.spec, width: Math.floor((width - 72 - 14 * (columns - 1)) / columns) } };
   };
 
   /* In pixels: Vega-Lite does not combine a width that fits with a height by steps. A long legend adds its lines,
@@ -264,8 +264,10 @@
   const filter = () => {
     const kept = cases.map(passes);
     for (const element of document.querySelectorAll("[data-case]")) element.hidden = !kept[element.dataset.case];
-    const count = kept.filter(Boolean).length;
-    document.getElementById("count").textContent = `${count} of ${cases.length} cases`;
+    /* The baseline side of a pair is no case of its own. */
+    const judged = cases.map((row) => row.outcome !== "baseline");
+    const count = kept.filter((isKept, at) => isKept && judged[at]).length;
+    document.getElementById("count").textContent = `${count} of ${judged.filter(Boolean).length} cases`;
     charts.forEach((chart) => chart.refresh());
   };
 

@@ -75,7 +75,7 @@ def test_a_framework_that_is_fastest_everywhere_is_the_headline():
 def test_no_framework_is_fastest_everywhere_if_the_runs_of_a_cell_do_not_show_it():
     close = [judged("a", "net-2", step=0.01, result=NEW), judged("b", "net-2", step=0.01001, result=NEW)]
     clear = [judged("a", "net-1", step=0.01, result=NEW), judged("b", "net-1", step=0.02, result=NEW)]
-    assert decision.headline(measured(*clear, *close))[0] == "No framework is the fastest on all 2 cells"
+    assert decision.headline(measured(*clear, *close))[0] == "No framework is the fastest on both cells"
 
 
 def test_the_two_sides_of_pairs_are_one_statement_without_a_baseline():
