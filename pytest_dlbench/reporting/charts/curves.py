@@ -38,9 +38,9 @@ def apart(cases: Sequence[Measured], x: tuple[str, str, alt.Scale], y: tuple[str
     few = alt.Axis(tickCount=3, grid=False)
     across = alt.X("middle_x:Q", title=x[1], scale=x[2], axis=few)
     up = alt.Y("middle:Q", title=y[1], scale=y[2])
-    medians = {"middle_x": f"median({x[0]})", "middle": f"median({y[0]})"}
-    ends = {"low": f"min({y[0]})", "high": f"max({y[0]})"}
-    groups = ["framework", "case", "step"]
+    medians: dict[str, Any] = {"middle_x": f"median({x[0]})", "middle": f"median({y[0]})"}
+    ends: dict[str, Any] = {"low": f"min({y[0]})", "high": f"max({y[0]})"}
+    groups: list[Any] = ["framework", "case", "step"]
     others = alt.Chart(look.ROWS).transform_aggregate(groupby=groups, **medians).encode(x=across, y=up)
     own = alt.Chart().transform_aggregate(groupby=groups, **medians, **ends).encode(x=across)
     colour = look.framework_of_row(cases)

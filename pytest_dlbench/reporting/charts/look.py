@@ -43,16 +43,17 @@ def hint(*columns: tuple[str, str]) -> list[alt.Tooltip]:
     return [alt.Tooltip(name, title=title) for name, title in columns]
 
 
-def multiples(picture: alt.LayerChart, column: str) -> Mapping[str, Any]:
+def multiples(picture: alt.LayerChart | alt.FacetChart, column: str) -> Mapping[str, Any]:
     """The specification of a small picture for every value of a column; how many fit in a row is up to the page."""
     facet = alt.Facet(f"{column}:N", title=None)
-    found: dict[str, Any] = picture.facet(facet=facet, data=ROWS, columns=COLUMNS).to_dict()
+    panels: Any = picture
+    found: dict[str, Any] = panels.facet(facet=facet, data=ROWS, columns=COLUMNS).to_dict()
     found.pop("config", None)
     found["spec"] |= {"width": SMALL_WIDTH, "height": SMALL_HEIGHT}
     return found
 
 
-def specification(picture: alt.Chart | alt.LayerChart, height: int | alt.Step) -> Mapping[str, Any]:
+def specification(picture: alt.Chart | alt.LayerChart | alt.FacetChart, height: int | alt.Step) -> Mapping[str, Any]:
     """The Vega-Lite specification of a picture as wide as its page; colours and fonts are up to the page."""
     # The height follows from the number of rows if these have a fixed height; only the width has to fit.
     autosize = alt.AutoSizeParams(type="fit" if isinstance(height, int) else "fit-x", contains="padding")

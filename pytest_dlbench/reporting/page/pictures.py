@@ -58,7 +58,8 @@ def _with_shown_legends(picture: Mapping[str, Any], rows: Sequence[Mapping[str, 
             return [visit(one) for one in part]
         if not isinstance(part, dict):
             return part
-        domain, column = (part.get("scale") or {}).get("domain"), part.get("field")
+        domain: Sequence[Value] = (part.get("scale") or {}).get("domain") or ()
+        column = str(part.get("field"))
         is_listed = part.get("type") == "nominal" and domain and part.get("legend", {}) is not None
         if not is_listed or not rows or column not in rows[0]:
             return {name: value if name == "datasets" else visit(value) for name, value in part.items()}
