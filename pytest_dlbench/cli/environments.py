@@ -18,7 +18,7 @@ from pytest_dlbench.errors import (
     OptionError,
     unknown_name,
 )
-from pytest_dlbench.reporting import listings
+from pytest_dlbench.reporting import foreign, listings
 
 ENVIRONMENTS = {
     environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.environments
@@ -145,7 +145,7 @@ class _Lines:
         self._target = target
 
     def building(self, name: str, doing: str) -> None:
-        print(f"{name}: {doing}", flush=True, file=self._target)
+        print(foreign.line(f"{name}: {doing}"), flush=True, file=self._target)
 
 
 def _build(asked: argparse.Namespace) -> int:

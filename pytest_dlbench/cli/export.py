@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from pytest_dlbench.cli.output import Commands, plain_command
+from pytest_dlbench.cli.output import Commands, complain, plain_command
 from pytest_dlbench.errors import OptionError
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.exports import FORMATS, Format
 from pytest_dlbench.reporting.exports.document import published_schema
 from pytest_dlbench.storing.files import write_whole
@@ -49,14 +50,14 @@ def _export(asked: argparse.Namespace) -> int:
         raise OptionError(f"dlbench export: {chosen.name} is binary: use -o FILE or a pipe")
     found = read(asked.paths)
     _write(chosen.write(found.cases), asked.output)
-    for damage in found.damages:
-        print(damage, file=sys.stderr)
-    return 1 if found.damages else 0
+    return complain(found.damages)
 
 
 def _write(content: bytes, path: Path | None) -> None:
     if path is None:
-        sys.stdout.buffer.write(content)
+        # Binary content goes only to files and pipes; what is piped stays as it is, for checksums.
+        shown = foreign.in_json(content.decode()).encode() if sys.stdout.isatty() else content
+        sys.stdout.buffer.write(shown)
         sys.stdout.flush()
     else:
         write_whole(path, content)

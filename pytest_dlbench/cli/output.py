@@ -9,6 +9,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pytest_dlbench.reporting import foreign
+
 JOURNALS = Path(".dlbench")
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -36,12 +38,17 @@ def plain_command(commands: Commands, name: str, *, help_text: str, more: str) -
 def answer(asked: argparse.Namespace, value: Any, lines: Iterable[str]) -> None:
     """Print ``value`` with --json, else ``lines``. ``value`` consists of dictionaries, lists, numbers and strings."""
     if asked.json:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
+        text = foreign.in_json(json.dumps(value, indent=2, ensure_ascii=False))
         # Never a character that was replaced: programs read this.
         print(text if _is_printable(text) else json.dumps(value, indent=2))
     else:
-        for line in lines:
-            print(line)
+        show(lines)
+
+
+def show(lines: Iterable[str]) -> None:
+    """Print lines, which may quote records."""
+    for line in lines:
+        print(foreign.line(line))
 
 
 def _is_printable(text: str) -> bool:
@@ -75,5 +82,5 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 def complain(damages: Sequence[str]) -> int:
     """Print what could not be read to standard error, and return the exit status."""
     for damage in damages:
-        print(damage, file=sys.stderr)
+        print(foreign.block(damage), file=sys.stderr)
     return 1 if damages else 0

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from pytest_dlbench.cli.output import Commands, command
+from pytest_dlbench.cli.output import Commands, command, show
 from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.reporting.published import studies, tables
 
@@ -69,11 +70,10 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
 
 
 def _json(value: object) -> int:
-    print(json.dumps(value, indent=2))
+    print(foreign.in_json(json.dumps(value, indent=2, ensure_ascii=False)))
     return 0
 
 
 def _print(lines: Sequence[str]) -> int:
-    for line in lines:
-        print(line)
+    show(lines)
     return 0

@@ -55,6 +55,7 @@ def _report(asked: argparse.Namespace) -> int:
     for chart in charts:
         pictures.write(chart, gathered.cases, asked.output / "charts")
     path = asked.output / "report.html"
-    written = {"report": str(path), "cases": len(gathered.cases), "charts": [chart.name for chart in shown]}
-    answer(asked, written, [f"{path}: {len(gathered.cases)} cases, {len(charts)} charts as SVG and PNG"])
+    cases = sum(not case.is_baseline for case in gathered.cases)
+    written = {"report": str(path), "cases": cases, "charts": [chart.name for chart in shown]}
+    answer(asked, written, [f"{path}: {cases} cases, {len(charts)} charts as SVG and PNG"])
     return complain(gathered.damages)

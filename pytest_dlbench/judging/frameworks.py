@@ -1,4 +1,7 @@
-"""Comparing frameworks: the data set is the unit, and a ranking is claimed only if the figures support it."""
+"""Comparing frameworks: case by case with the run as the unit, and over cases with the data set as the unit.
+
+A general claim is made only if the figures support it; it never replaces the ratio of each case.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +10,9 @@ from math import exp, inf, isfinite, log, sqrt
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import Values
+from pytest_dlbench.judging import verdicts
+from pytest_dlbench.judging.intervals import Interval, Values, unpaired
+from pytest_dlbench.judging.metric import Metric
 
 ALPHA = 0.05
 # Ranks over fewer data sets cannot distinguish four frameworks, whatever the figures: the smallest p value of an
@@ -36,6 +41,19 @@ class FrameworkRatio:
     def is_supported(self) -> bool:
         """Whether the data supports that one of the two is faster."""
         return self.p_value < ALPHA
+
+
+def of_runs(metric: Metric, times: Sequence[float], others: Sequence[float]) -> Interval:
+    """One framework's time over another's in one case and session, from the times of their runs."""
+    change = unpaired(
+        np.log(others),
+        np.log(times),
+        run_sd=metric.run_sd,
+        session_sd=metric.session_sd,
+        is_robust=metric.is_robust,
+        alpha=verdicts.ALPHA,
+    )
+    return Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
 
 
 def compare_frameworks(times: Mapping[str, Mapping[str, float]]) -> tuple[FrameworkRatio, ...]:

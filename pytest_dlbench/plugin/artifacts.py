@@ -36,10 +36,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """Lines that list the written files, and errors for requested files that could not be written."""
+    """Lines that list the written files, errors for those that could not be written, and commands for GitHub."""
 
     lines: tuple[str, ...]
     errors: tuple[str, ...]
+    annotations: tuple[str, ...] = ()
 
 
 def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
@@ -52,10 +53,11 @@ def publish(ended: Ended, environment: Mapping[str, str]) -> Published:
             lines += write(ended, environment)
         except (DlbenchError, OSError) as error:
             errors.append(f"{name} not written: {error}{kept}")
+    commands: list[str] = []
     if environment.get("GITHUB_ACTIONS") == "true":
         workspace = Path(environment.get("GITHUB_WORKSPACE", ended.root))
-        lines += _annotations(ended.failures, ended.root, workspace)
-    return Published(lines=tuple(lines), errors=tuple(errors))
+        commands = _annotations(ended.failures, ended.root, workspace)
+    return Published(lines=tuple(lines), errors=tuple(errors), annotations=tuple(commands))
 
 
 def _document(ended: Ended, _: Mapping[str, str]) -> list[str]:

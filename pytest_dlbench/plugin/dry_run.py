@@ -56,14 +56,14 @@ class Planner:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         # Late, because of rich.
-        from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415
+        from pytest_dlbench.reporting import dry_run, foreign, terminal  # noqa: PLC0415
 
         settings, skipped = self._session().settings, self._config.stash[SKIPPED]
         is_verbose = self._config.getoption("verbose") > 0
         terminalreporter.section("dlbench: the plan")
         terminalreporter.write_line(terminal.machine(settings.machine, self._options.threads, settings.scale))
         for line in dry_run.table(self._rows, skipped, is_verbose=is_verbose):
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(foreign.line(line))
 
 
 def _rows(items: list[pytest.Item], options: Options, registry: Registry, session: "Session") -> "Iterable[Row]":

@@ -23,6 +23,7 @@ from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.terminal import RESUMED, Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
 from pytest_dlbench.records.reasons import Caution
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.storing.resuming import resume
 
@@ -77,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
         parametrize.check_names(asked, registry)
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
     except OptionError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(foreign.block(str(error))) from error
     _exit_if(gpus.missing(asked, registry))
     config.stash[REGISTRY] = registry
     config.stash[parametrize.SKIPPED] = []
@@ -187,7 +188,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             # To pytest-xdist, a usage error later would be a crash of the worker.
             markers.tolerances(metafunc.definition, stash[OPTIONS], stash[REGISTRY].metrics)
     except OptionError as error:
-        raise pytest.Collector.CollectError(str(error)) from error
+        raise pytest.Collector.CollectError(foreign.block(str(error))) from error
     config.stash[parametrize.SKIPPED].extend(skipped)
 
 
@@ -196,7 +197,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(foreign.block(str(error))) from error
     if not config.stash[OPTIONS].plan:
         _exit_if(gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]))
 
@@ -385,7 +386,7 @@ def _settle(asked: Options, result: CaseResult, metrics: Metrics) -> None:
     from pytest_dlbench.reporting import cautions, explain  # noqa: PLC0415 - as above
 
     warnings = "".join(f"\nwarning: {warning}" for warning in cautions.warnings(result, metrics))
-    text = f"{result.outcome}: {result.case.id}\n{explain.message(result, metrics)}{warnings}"
+    text = f"{result.outcome}: {foreign.line(result.case.id)}\n{explain.message(result, metrics)}{warnings}"
     # A case that could not be saved must not look as if it had been.
     is_unsaved = asked.save and result.outcome in (CaseOutcome.INVALID, CaseOutcome.SUSPECT)
     is_gate = (asked.compare and not asked.shadow) or is_unsaved

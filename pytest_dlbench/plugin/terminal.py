@@ -15,6 +15,7 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.parametrize import SKIPPED
 from pytest_dlbench.records import CaseResult, SkippedCell, codec
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.progress import Live
@@ -135,7 +136,7 @@ class Reporter:
         finished = yield
         if self._terminal is None and self._saw_benchmarks:
             for error in (*self._publish().errors, *([] if self._ran_some else [NOTHING])):
-                print(f"dlbench: {error}", file=sys.stderr)
+                print(f"dlbench: {foreign.block(error)}", file=sys.stderr)
         elif self._terminal and self._results:
             from pytest_dlbench.reporting import last_line  # noqa: PLC0415 - as below
 
@@ -163,10 +164,12 @@ class Reporter:
         terminalreporter.ensure_newline()
         terminalreporter.section("dlbench")
         published = self._publish()
-        for line in (*self._lines(), *published.lines):
+        for line in foreign.lines((*self._lines(), *published.lines)):
             terminalreporter.write_line(line)
+        for command in published.annotations:
+            terminalreporter.write_line(command)
         for error in published.errors:
-            terminalreporter.write_line(f"ERROR: {error}", red=True)
+            terminalreporter.write_line(f"ERROR: {foreign.block(error)}", red=True)
         if not self._ran_some:
             terminalreporter.write_line(f"ERROR: {NOTHING}, see the reasons above", red=True)
 
@@ -215,7 +218,7 @@ class Reporter:
         rows = [tables.row(result, reported) for result, reported in zip(self._results, self._reported, strict=True)]
         lines = [self._heading(), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results, self._metrics) if len(options.threads) > 1 else []
-        lines += ranking.lines(self._results)
+        lines += ranking.lines(rows)
         lines += terminal.notes(self._results, self._metrics)
         lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += skips.lines(self._skipped, is_listed=bool(lists_reasons))

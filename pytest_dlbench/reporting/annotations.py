@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pytest_dlbench.reporting import foreign
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -20,7 +22,7 @@ def annotation(failure: Failure) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return foreign.block(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

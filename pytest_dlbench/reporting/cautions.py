@@ -6,7 +6,7 @@ from functools import singledispatch
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseResult
 from pytest_dlbench.records import reasons as of
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import figures, foreign
 
 AA_TEST = "A/A test: both sides had the same versions of everything, so any change is a false alarm"
 
@@ -14,7 +14,8 @@ AA_TEST = "A/A test: both sides had the same versions of everything, so any chan
 def warnings(result: CaseResult, metrics: Metrics = METRICS) -> tuple[str, ...]:
     """All warnings of a case; files from before cautions were data have them as text."""
     of_pairs = (AA_TEST,) if is_aa(result) else ()
-    return (*of_pairs, *sentences(result.cautions, metrics)) if result.cautions or of_pairs else result.warnings
+    found = (*of_pairs, *sentences(result.cautions, metrics)) if result.cautions or of_pairs else result.warnings
+    return tuple(foreign.lines(found))
 
 
 def is_aa(result: CaseResult) -> bool:

@@ -14,7 +14,7 @@ from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.sanity import too_good
 from pytest_dlbench.records import CaseOutcome, CaseResult, OperatorTime, Pairing, RunOutcome, Verdict, VerdictOutcome
 from pytest_dlbench.records import reasons as of
-from pytest_dlbench.reporting import cautions, commands, figures
+from pytest_dlbench.reporting import cautions, commands, figures, foreign
 
 REMEDY = (
     "five or more sessions in the baseline (--dlbench-save) show how much sessions vary, --dlbench-runs N averages out"
@@ -108,7 +108,11 @@ def brief(reason: of.Reason | of.NotPlanted) -> str:
 
 
 def error(raised: DlbenchError, metrics: Metrics = METRICS) -> str:
-    """The text of an error, which may carry a reason."""
+    """The text of an error, which may carry a reason, or quote a file."""
+    return foreign.block(_error(raised, metrics))
+
+
+def _error(raised: DlbenchError, metrics: Metrics) -> str:
     match raised:
         case of.ToleranceTooTightError():
             return too_tight(raised.case, raised.reason, metrics)
@@ -126,7 +130,7 @@ def error(raised: DlbenchError, metrics: Metrics = METRICS) -> str:
 
 
 def _text(paragraphs: Iterable[Paragraph]) -> str:
-    return "\n".join(line for paragraph in paragraphs for line in _lines(paragraph))
+    return "\n".join(foreign.line(line) for paragraph in paragraphs for line in _lines(paragraph))
 
 
 def _lines(paragraph: Paragraph) -> Iterator[str]:
@@ -353,7 +357,7 @@ def _profiled(_: of.Profiled, subject: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _not_profiled(reason: of.NotProfiled, _: Subject) -> Iterator[Paragraph]:
-    yield Paragraph(text=f"not profiled: {reason.problem}")
+    yield _quoted(reason.problem, "not profiled: ")
 
 
 def _operator(change: OperatorTime) -> str:

@@ -2,7 +2,7 @@
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import CaseOutcome, CaseResult
-from pytest_dlbench.reporting import cautions, explain
+from pytest_dlbench.reporting import cautions, explain, foreign
 
 
 def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str, object]]:
@@ -32,4 +32,8 @@ def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str
             (f"dlbench_{verdict.metric}_anchor_verdict", verdict.outcome.value),
             (f"dlbench_{verdict.metric}_anchor_change", verdict.change),
         ]
-    return [(name, value) for name, value in found if value is not None]
+    return [(foreign.line(name), _shown(value)) for name, value in found if value is not None]
+
+
+def _shown(value: object) -> object:
+    return foreign.line(value) if isinstance(value, str) else value

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.records import CaseOutcome, CaseResult, SkippedCell
-from pytest_dlbench.reporting import cautions, explain, figures, last_line, skips, terminal
+from pytest_dlbench.reporting import cautions, explain, figures, foreign, last_line, skips, terminal
 
 # GitHub drops a summary of more than 1 MiB entirely.
 MOST_ROWS = 500
@@ -14,11 +14,11 @@ def summary(
     results: Sequence[CaseResult], skipped: Iterable[SkippedCell], heading: str, metrics: Metrics = METRICS
 ) -> str:
     """The job summary. ``heading`` says where and how the session measured."""
-    lines = [f"## dlbench: {last_line.counts(results)}", "", _text(heading), ""]
+    lines = [f"## dlbench: {last_line.counts(results)}", "", foreign.markdown(heading), ""]
     lines += _findings(results, metrics)
     lines += _warnings(results, metrics)
     lines += _table(results, metrics)
-    lines += [f"- {_text(line)}" for line in skips.lines(skipped, is_listed=False)]
+    lines += [f"- {foreign.markdown(line)}" for line in skips.lines(skipped, is_listed=False)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -28,7 +28,7 @@ def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
     for outcome in last_line.WORST_FIRST:
         for result in results:
             if result.outcome is outcome and outcome is not CaseOutcome.PASSED:
-                lines += [f"**{outcome}: {_text(result.case.id)}**", "", *_reasons(result, metrics), ""]
+                lines += [f"**{outcome}: {foreign.markdown(result.case.id)}**", "", *_reasons(result, metrics), ""]
     # Thousands of cases may have the same reason, such as a missing baseline.
     return lines if len(lines) <= MOST_ROWS else [*lines[:MOST_ROWS], "", "… and more: see the log", ""]
 
@@ -36,7 +36,7 @@ def _findings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 def _warnings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
     """Why figures may mislead, and what seems to contradict."""
     found = [
-        f"- warning: {_text(terminal.name(result.case))}: {_text(warning)}"
+        f"- warning: {foreign.markdown(terminal.name(result.case))}: {foreign.markdown(warning)}"
         for result in results
         for warning in cautions.warnings(result, metrics)
     ]
@@ -45,15 +45,24 @@ def _warnings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 
 
 def _reasons(result: CaseResult, metrics: Metrics) -> list[str]:
-    first = [line for one in explain.paragraphs(result, metrics)[:1] for line in (one.text, *one.items)]
-    lines = explain.deciding(result, metrics) or first
-    shown = [f"- {_text(' '.join(line.split()))}" for line in lines]
+    every = [line for one in explain.paragraphs(result, metrics) for line in _lines(one)]
+    lines = explain.deciding(result, metrics) or every
+    shown = [f"- {foreign.markdown(' '.join(line.split()))}" for line in lines]
     command = " ".join(explain.settled_by(result, metrics).splitlines())
     return [*shown, *([f"- to settle it: {_code(command)}"] if command else [])]
 
 
+def _lines(paragraph: explain.Paragraph) -> list[str]:
+    """A paragraph without its command, which the log has; of a traceback only the error itself."""
+    if paragraph.command:
+        return []
+    quoted = [line for line in (*paragraph.quoted, *paragraph.log) if line.strip()]
+    return [paragraph.text, *paragraph.items, *quoted[-1:]]
+
+
 def _code(text: str) -> str:
     """A command as code, fenced by more backticks than it contains."""
+    text = foreign.line(text)
     fence = "`"
     while fence in text:
         fence += "`"
@@ -75,10 +84,4 @@ def _table(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 def _row(result: CaseResult, columns: Sequence[Metric]) -> Sequence[str]:
     found = result.figures
     shown = [figures.cell(metric.name, found[metric.name]) if metric.name in found else "–" for metric in columns]
-    return (_text(terminal.name(result.case)), cautions.verdict(result), str(result.runs), *shown)
-
-
-def _text(text: str) -> str:
-    """Text escaped for Markdown and HTML."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{letter}" if letter in r"\`*_[]|~#" else letter for letter in escaped)
+    return (foreign.markdown(terminal.name(result.case)), cautions.verdict(result), str(result.runs), *shown)

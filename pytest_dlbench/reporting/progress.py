@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pytest_dlbench import judging
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Run, RunOutcome
-from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting import figures, foreign
 
 # Without a terminal, a phase is printed only after this much silence: CI may take a silent job for dead.
 SILENCE_SECONDS = 300.0
@@ -151,7 +151,8 @@ class Live:
         self._finished += 1
         shown = figures.figure("throughput", result.figures["throughput"]) if result.figures else "nothing measured"
         # pytest-xdist does not end its line of dots.
-        self._screen.write(f"\ncase {self._finished}: {result.case.id}: {result.outcome}, {shown}\n")
+        line = foreign.line(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}")
+        self._screen.write(f"\n{line}\n")
 
     def clear(self) -> None:
         """Erase the line, to make room for pytest's own output."""
@@ -189,6 +190,7 @@ class Live:
 
     def _show(self, line: str) -> None:
         self._spoke = monotonic()
+        line = foreign.line(line)
         if self._screen.is_rewritable:
             self._screen.write(f"\r\x1b[2K{line[: self._screen.columns - 1]}")
             self._is_shown = True

@@ -1,20 +1,24 @@
-"""Which framework is faster, stated only if the figures support it, with what makes the comparison unfair."""
+"""How long frameworks take: the ratio of each case, then what that says in general, and what makes it unfair."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 
-from pytest_dlbench.judging.frameworks import FrameworkRatio, Ranking, compare_frameworks, rank
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.frameworks import FrameworkRatio, Ranking, compare_frameworks, of_runs, rank
 from pytest_dlbench.judging.outcomes import is_sound
-from pytest_dlbench.records import CaseResult
+from pytest_dlbench.reporting import sentences
+from pytest_dlbench.reporting.tables import Row
 
-METRIC = "step_time_median"
+METRIC = METRICS["step_time"]
 # In percentage points, the gate's tolerance for accuracy.
 ACCURACY_POINTS = 1.0
 # More frameworks have too many pairs to read: 24 have 276.
 MOST_FRAMEWORKS = 4
+# Further cells are on the page.
+MOST_CELLS = 12
 
-Cells = Mapping[tuple[str, str], CaseResult]
+Cells = Mapping[tuple[str, str], Row]
 """The cases of one framework by model and data set."""
 
 
@@ -26,34 +30,63 @@ class Field:
     cells: Mapping[str, Cells]
 
 
-def lines(results: Iterable[CaseResult]) -> list[str]:
-    """A line per pair of frameworks that share data sets; if a pair is ranked, what differs between them follows."""
-    return [line for field in _fields(results) for line in _compared(field)]
+def lines(rows: Iterable[Row]) -> list[str]:
+    """A sentence per cell, then a line per pair of frameworks that share data sets.
+
+    If a pair is ranked, what differs between the two follows.
+    """
+    return [line for field in _fields(rows) for line in (*_cells(field), *_compared(field))]
 
 
-def _fields(results: Iterable[CaseResult]) -> Iterator[Field]:
-    found: dict[str, dict[str, dict[tuple[str, str], CaseResult]]] = {}
-    for result in results:
-        case = result.case
-        if METRIC in result.figures and is_sound(result) and not result.pairing:
+def _fields(rows: Iterable[Row]) -> Iterator[Field]:
+    found: dict[str, dict[str, dict[tuple[str, str], Row]]] = {}
+    for row in rows:
+        result, case = row.result, row.result.case
+        if METRIC.name in result.figures and is_sound(result) and not result.pairing:
             settings = [f"{name} {value}" for name, value in case.settings.items()]
             conditions = ", ".join([case.device, f"{case.threads} threads", f"scale {case.scale}", *settings])
-            found.setdefault(conditions, {}).setdefault(case.framework, {})[case.model, case.dataset] = result
+            found.setdefault(conditions, {}).setdefault(case.framework, {})[case.model, case.dataset] = row
     return (Field(conditions=name, cells=cells) for name, cells in found.items() if len(cells) > 1)
 
 
+def _cells(field: Field) -> Iterator[str]:
+    """The statement: each cell by itself, with intervals from its runs."""
+    cells = dict.fromkeys(cell for found in field.cells.values() for cell in found)
+    rivals = {cell: {name: found[cell] for name, found in field.cells.items() if cell in found} for cell in cells}
+    several = {cell: of_cell for cell, of_cell in rivals.items() if len(of_cell) > 1}
+    if several:
+        yield f"frameworks on {field.conditions}, cell by cell, with 90 % intervals"
+    for cell, of_cell in list(several.items())[:MOST_CELLS]:
+        yield f"  {_listed([cell])}: {_sentence(of_cell)}"
+    if len(several) > MOST_CELLS:
+        yield f"  and {len(several) - MOST_CELLS} more cells: dlbench report shows all"
+
+
+def _sentence(rows: Mapping[str, Row]) -> str:
+    times = {name: _seconds(row) for name, row in rows.items()}
+    quickest, *others = sorted(times, key=lambda name: median(times[name]))
+    found = [(name, of_runs(METRIC, times[name], times[quickest])) for name in others]
+    return sentences.of_frameworks(quickest, found, sentences.TIMED[METRIC.name])
+
+
+def _seconds(row: Row) -> Sequence[float]:
+    """The times of the runs, or their median where only that is known."""
+    return row.values.get(METRIC.name) or (row.result.figures[METRIC.name],)
+
+
 def _compared(field: Field) -> Iterator[str]:
+    """In general: over data sets."""
     times = _times(field.cells)
     shared = [ratio for ratio in compare_frameworks(times) if ratio.datasets]
     if not shared:
         return
-    yield f"frameworks on {field.conditions}: time of a step, geometric means over data sets"
-    if alone := sum(ratio.datasets == 1 for ratio in shared):
-        yield f"  not ranked: {alone} pair{'s' * (alone > 1)} with 1 data set in common, too few to generalize"
     several = [ratio for ratio in shared if ratio.datasets > 1]
+    if not several:
+        return
+    yield f"in general, on {field.conditions}: geometric means over data sets"
     shown = several if len(times) <= MOST_FRAMEWORKS else _adjacent(several, times)
     for ratio in shown:
-        yield f"  {_claim(ratio)}"
+        yield f"  {_claim(ratio, times)}"
         if _is_claimed(ratio):
             pair = (field.cells[ratio.framework], field.cells[ratio.other])
             yield from (f"    {line}" for line in _differences((ratio.framework, ratio.other), pair))
@@ -80,7 +113,7 @@ def _times(cells: Mapping[str, Cells]) -> dict[str, dict[str, float]]:
         trained = {name: known for name, known in models.items() if known}
         common = sorted(set.intersection(*trained.values()))
         for name in trained if common else ():
-            figures = [cells[name][model, dataset].figures[METRIC] for model in common]
+            figures = [cells[name][model, dataset].result.figures[METRIC.name] for model in common]
             times[name][dataset] = geometric_mean(figures)
     return times
 
@@ -89,31 +122,42 @@ def _is_claimed(ratio: FrameworkRatio) -> bool:
     return ratio.is_supported and not ratio.lower <= 1.0 <= ratio.upper
 
 
-def _claim(ratio: FrameworkRatio) -> str:
+def _claim(ratio: FrameworkRatio, times: Mapping[str, Mapping[str, float]]) -> str:
     interval = f"[{ratio.lower:.3g}, {ratio.upper:.3g}]"
     figures = f"ratio {ratio.ratio:.3g} {interval} over {ratio.datasets} data sets, p {ratio.p_value:.2g}"
+    pair = f"{ratio.framework} / {ratio.other}"
     if not _is_claimed(ratio):
-        return f"{ratio.framework} and {ratio.other} cannot be distinguished: {figures}"
+        return f"{pair}: {figures}, {_why_open(ratio, times)}"
     faster, slower = (ratio.framework, ratio.other) if ratio.ratio < 1 else (ratio.other, ratio.framework)
-    return f"{faster} is faster than {slower}: {ratio.framework} / {ratio.other} has the {figures} (Holm)"
+    return f"{faster} is faster than {slower}: {pair} has the {figures} (Holm)"
+
+
+def _why_open(ratio: FrameworkRatio, times: Mapping[str, Mapping[str, float]]) -> str:
+    """Why nothing general is claimed, although the cells may differ clearly."""
+    one, other = times[ratio.framework], times[ratio.other]
+    faster = sum(one[dataset] < other[dataset] for dataset in one.keys() & other.keys())
+    if faster in (0, ratio.datasets):
+        slower = ratio.other if faster else ratio.framework
+        return f"{slower} takes longer on each of them, which are too few to say so of others"
+    return f"{ratio.framework} is faster on {faster} of them and slower on {ratio.datasets - faster}"
 
 
 def _differences(names: Sequence[str], pair: Sequence[Cells]) -> Iterator[str]:
     """What differs between the two frameworks, apart from the time."""
     shared = sorted(pair[0].keys() & pair[1].keys())
     for name, cells in zip(names, pair, strict=True):
-        bare = [cell for cell in shared if not cells[cell].certificate]
+        bare = [cell for cell in shared if not cells[cell].result.certificate]
         if bare:
             yield f"{name} is not certified to train the same network as the oracle: {_listed(bare)}"
-        disturbed = [cell for cell in shared if cells[cell].cautions or cells[cell].warnings]
+        disturbed = [cell for cell in shared if cells[cell].result.cautions or cells[cell].result.warnings]
         if disturbed:
             yield f"{name} has warnings, see below: {_listed(disturbed)}"
     for cell in shared:
-        one, other = (cells[cell].figures.get("accuracy") for cells in pair)
+        one, other = (cells[cell].result.figures.get("accuracy") for cells in pair)
         if one is not None and other is not None and 100 * abs(one - other) > ACCURACY_POINTS:
             yield f"accuracy differs on {_listed([cell])}: {names[0]} {100 * one:.2f} %, {names[1]} {100 * other:.2f} %"
     for cell in shared:
-        steps = [cells[cell].steps for cells in pair]
+        steps = [cells[cell].result.steps for cells in pair]
         if steps[0] != steps[1]:
             yield f"steps differ on {_listed([cell])}: {names[0]} {steps[0]}, {names[1]} {steps[1]}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pytest_dlbench.judging import METRICS, Metric, Metrics, shown_in
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import CaseResult
-from pytest_dlbench.reporting import figures, terminal
+from pytest_dlbench.reporting import figures, foreign, terminal
 from pytest_dlbench.reporting.columns import OWN
 
 Row = list[str]
@@ -27,7 +27,9 @@ def markdown(results: Iterable[CaseResult], metrics: Metrics = METRICS) -> list[
     lines = []
     for title, headings, rows in _grouped(results, metrics):
         bars = ["---", *["---:"] * (len(headings) - 1)]
-        lines += [f"**{title}**", "", *(f"| {' | '.join(row)} |" for row in (headings, bars, *rows)), ""]
+        cells = ([foreign.markdown(cell) for cell in row] for row in (headings, *rows))
+        heading, *others = (f"| {' | '.join(row)} |" for row in cells)
+        lines += [f"**{foreign.markdown(title)}**", "", heading, f"| {' | '.join(bars)} |", *others, ""]
     return lines
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +12,7 @@ from rich.table import Table
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
 from pytest_dlbench.records.reasons import NotSaved, Saved, TooGood
-from pytest_dlbench.reporting import cautions, explain
+from pytest_dlbench.reporting import cautions, explain, foreign
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
 EXPLAINED = (
@@ -31,9 +32,19 @@ BY_METRIC = {
 MAX_COLUMNS = 500
 
 
+class _Grid(Table):
+    """A table whose cells may have foreign text: a line break in one would start a line of the output."""
+
+    def add_column(self, header: Any = "", *args: Any, **options: Any) -> None:
+        super().add_column(foreign.line(header), *args, **options)
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*map(foreign.line, cells), **options)
+
+
 def grid(*left: str, right: Sequence[str]) -> Table:
     """An empty table: columns of text, then columns of figures."""
-    empty = Table(box=None, padding=(0, 1), pad_edge=False)
+    empty = _Grid(box=None, padding=(0, 1), pad_edge=False)
     for heading in left:
         empty.add_column(heading, no_wrap=True)
     for heading in right:

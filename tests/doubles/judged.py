@@ -5,7 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dlbench.judging import summarise
-from pytest_dlbench.records import CaseOutcome, CurvePoint, GpuUsage, MachineSpeed, RunOutcome, StepWork, Timeline
+from pytest_dlbench.records import (
+    CaseOutcome,
+    CurvePoint,
+    GpuUsage,
+    MachineSpeed,
+    Pairing,
+    RunOutcome,
+    StepWork,
+    Timeline,
+)
 from pytest_dlbench.records.reasons import Unfinished
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
@@ -117,3 +126,25 @@ def write(journal: Journal, cases: Iterable[Judged]) -> None:
         for run in case.runs:
             journal.append(Entry(run=run, context=case.context))
         journal.append(Entry(result=case.result))
+
+
+def both_sides(
+    old: str = "pytorch==2.12.0", new: str = "pytorch==2.13.0", *, step: float = 0.01, **result: Any
+) -> tuple[Judged, Judged]:
+    """A case that ran in pairs: its baseline side, whose steps take 0.01 s, and its candidate."""
+    baseline, candidate = judged(old, result={"outcome": CaseOutcome.NO_BASELINE}), judged(new, step=step)
+    pairing = Pairing(
+        old=baseline.result.case, screened=3, confirmed=0, alpha=0.01, new_first=(True, False, True), reasons={}
+    )
+    return (
+        replace(baseline, result=replace(baseline.result, pairing=pairing), is_baseline=True),
+        replace(candidate, result=replace(candidate.result, pairing=pairing, **result)),
+    )
+
+
+def write_pairs(journal: Journal, sides: tuple[Judged, Judged]) -> None:
+    """The journal of a case that ran in pairs."""
+    for pair in zip(*(side.runs for side in sides), strict=True):
+        for run in pair:
+            journal.append(Entry(run=run, context=sides[1].context))
+    journal.append(Entry(result=sides[1].result))

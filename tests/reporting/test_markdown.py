@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, SkippedCell
-from pytest_dlbench.records.reasons import Difference, Incomparable, SidesDisagree, Unavailable
+from pytest_dlbench.records.reasons import Difference, Incomparable, Leaking, SidesDisagree, Unavailable
 from pytest_dlbench.reporting import markdown
 from tests.doubles import records
 
@@ -87,3 +87,17 @@ def test_warnings_are_listed_with_their_case():
     warned = result(cautions=(SidesDisagree(metric="step_time", sides=1.165, paired=0.891),))
     (line,) = [line for line in markdown.summary([warned], [], "").splitlines() if "warning" in line]
     assert line.startswith("- warning: pytorch-mnist-cnn-digits28-cpu: step\\_time: ratio 1.165 between the medians")
+
+
+def test_all_reasons_of_an_incomparable_case_are_listed():
+    differs = Incomparable(differences=(Difference(name="steps", baseline=50, candidate=51),))
+    leaking = records.verdict(metric="leak", change=5.0, lower=4.0, upper=6.0)
+    found = result(outcome=CaseOutcome.INCOMPARABLE, reasons=(Leaking(), differs), verdicts=(leaking,))
+    text = markdown.summary([found], [], "")
+    assert "\n- the two sides were measured under different conditions:\n- steps 50 → 51\n" in text
+
+
+def test_of_a_traceback_the_error_is_kept():
+    died = Unavailable(problem="Traceback (most recent call last):\n  File 'x.py'\nImportError: no it")
+    text = markdown.summary([result(outcome=CaseOutcome.CRASHED, reasons=(died,))], [], "")
+    assert "\n- Traceback (most recent call last):\n- ImportError: no it\n" in text

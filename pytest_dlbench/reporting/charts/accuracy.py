@@ -45,7 +45,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
     base = alt.Chart(look.ROWS).encode(y=look.label("case"), color=look.framework_of_row(cases))
-    scale = alt.Scale(zero=False, nice=True, padding=8)
+    scale = look.share()
     dots = base.mark_point(filled=True, size=45, opacity=0.65).encode(
         x=alt.X("accuracy:Q", title="accuracy (%)", scale=scale),
         tooltip=look.hint(

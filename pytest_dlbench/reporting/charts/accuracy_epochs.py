@@ -10,8 +10,9 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "accuracy-epochs", "Accuracy against epochs"
 LEAD = (
-    "Test accuracy at every evaluation against the passes over the training data: one line per run, one cell at a"
-    " time. Frameworks that train the same network should agree, however long each takes."
+    "Test accuracy at every evaluation against the passes over the training data, one cell at a time: one line per run,"
+    " or for many frameworks the band of the runs of each before the medians of the others. Frameworks that train the"
+    " same network should agree, however long each takes."
 )
 
 
@@ -26,5 +27,5 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     if not rows:
         because = "no run was evaluated more than once; recipes of several epochs evaluate after each"
         return Nothing(name=NAME, title=TITLE, because=because)
-    picture = drawn(cases, alt.X("epoch:Q", title="epochs", scale=alt.Scale(nice=False, padding=20)))
+    picture = drawn(cases, "epoch", "epochs", alt.Scale(nice=False, padding=20))
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=picture, choose="cell")

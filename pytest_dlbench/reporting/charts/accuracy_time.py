@@ -7,14 +7,15 @@ import altair as alt
 
 from pytest_dlbench.judging.readings import accuracy, training_time
 from pytest_dlbench.records import CurvePoint, Run
-from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts import curves, look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "accuracy-time", "Accuracy against seconds"
 LEAD = (
     "Test accuracy at every evaluation against the seconds of all training steps so far, including compilation but not"
-    " evaluations: one line per run, one cell at a time. Up and to the left is better."
+    " evaluations, one cell at a time: one line per run, or for many frameworks the band of the runs of each before the"
+    " medians of the others. Up and to the left is better."
 )
 COLUMNS = {
     "case": "case",
@@ -34,7 +35,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     if not rows:
         return Nothing(name=NAME, title=TITLE, because="no run finished training and evaluation")
     scale = alt.Scale(type="log", nice=False, padding=20)
-    picture = drawn(cases, alt.X("seconds:Q", title="seconds of training", scale=scale))
+    picture = drawn(cases, "seconds", "seconds of training", scale)
     return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=picture, choose="cell")
 
 
@@ -55,23 +56,19 @@ def row(number: int, run: Run, point: CurvePoint) -> Row:
     return (number, run.index + 1, *found)
 
 
-def drawn(cases: Sequence[Measured], x: alt.X) -> Mapping[str, Any]:
-    """Accuracy over one of the columns, a line per run."""
-    base = alt.Chart(look.ROWS).encode(
-        x=x,
-        y=alt.Y("accuracy:Q", title="accuracy (%)", scale=alt.Scale(zero=False, padding=12)),
-        color=look.framework(cases),
+def drawn(cases: Sequence[Measured], column: str, title: str, scale: alt.Scale) -> Mapping[str, Any]:
+    """Accuracy over one of the columns."""
+    share = look.share()
+    if curves.is_crowded(cases):
+        return curves.apart(cases, (column, title, scale), ("accuracy", "accuracy (%)", share))
+    hint = look.hint(
+        ("case:N", "case"),
+        ("run:O", "run"),
+        ("epoch:Q", "epochs"),
+        ("seconds:Q", "seconds"),
+        ("accuracy:Q", "accuracy (%)"),
     )
-    lines = base.mark_line(strokeWidth=1.6).encode(detail=["run:N", "case:N"], order="step:Q")
-    dots = base.mark_point(filled=True, size=50, opacity=0.8).encode(
-        tooltip=look.hint(
-            ("case:N", "case"),
-            ("run:O", "run"),
-            ("epoch:Q", "epochs"),
-            ("seconds:Q", "seconds"),
-            ("accuracy:Q", "accuracy (%)"),
-        )
-    )
+    x, y = alt.X(f"{column}:Q", title=title, scale=scale), alt.Y("accuracy:Q", title="accuracy (%)", scale=share)
     # Most runs have no target, and Vega would warn of an infinite extent.
     aim = "isValid(datum.target) ? datum.target : datum.accuracy"
     target = (
@@ -83,4 +80,4 @@ def drawn(cases: Sequence[Measured], x: alt.X) -> Mapping[str, Any]:
             opacity=alt.condition("isValid(datum.target)", alt.value(1), alt.value(0)),
         )
     )
-    return look.specification(alt.layer(lines, dots, target), look.HEIGHT)
+    return look.specification(alt.layer(*curves.together(cases, x, y, hint), target), look.HEIGHT)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.charts.measured import Measured
 
 Value = str | int | float | bool | None
@@ -62,12 +63,17 @@ def joined(table: Table, cases: Sequence[Measured]) -> list[dict[str, Value]]:
     """The rows by column, joined with the columns of their cases."""
     found = []
     for row in table.rows:
-        values = dict(zip(table.columns, row, strict=True))
+        values = dict(zip(table.columns, shown(row), strict=True))
         if CASE in values:
             case = cases[int(str(values[CASE]))]
             values = {**of_case(case), **values, CASE: case.label}
         found.append(values)
     return found
+
+
+def shown(row: Row) -> Row:
+    """The row with its texts made harmless; a download or a tooltip shows them."""
+    return tuple(foreign.line(value) if isinstance(value, str) else value for value in row)
 
 
 def of_case(case: Measured) -> dict[str, Value]:

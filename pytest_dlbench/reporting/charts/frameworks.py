@@ -1,14 +1,14 @@
 """Frameworks side by side: the time of a step relative to the fastest."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from pytest_dlbench.judging import METRICS, Metric
-from pytest_dlbench.judging.intervals import Interval, unpaired
-from pytest_dlbench.judging.verdicts import ALPHA
+from pytest_dlbench.judging.frameworks import of_runs
+from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
@@ -17,7 +17,8 @@ NAME, TITLE = "frameworks", "Frameworks side by side"
 LEAD = (
     "Time of a step, or of a batch of inference, relative to the fastest framework for the same cell, network, data and"
     " session; lines are 90 % intervals. A framework whose interval includes 1 is not shown to be slower. Diamonds mark"
-    " frameworks that are not certified to train the same network."
+    " frameworks that are not certified to train the same network. Between the two sides of pairs, it is what the pairs"
+    " found."
 )
 COLUMNS = {
     "case": "case",
@@ -56,34 +57,48 @@ def groups(cases: Sequence[Measured]) -> Iterator[list[tuple[int, Measured]]]:
 
 def step_seconds(case: Measured) -> list[float]:
     """The judged time of a step, or of a batch of inference, in every valid run."""
-    return [_judged(case).figure(run) for run in case.sound]
+    return [judged_metric(case).figure(run) for run in case.sound]
 
 
-def _judged(case: Measured) -> Metric:
+def judged_metric(case: Measured) -> Metric:
+    """The metric that judges its time."""
     return METRICS["latency" if case.sound[0].inference else "step_time"]
 
 
 def ratio(case: Measured, to: Measured) -> Interval:
-    """The time of a step over that of another case of the same session."""
-    metric = _judged(case)
-    change = unpaired(
-        np.log(step_seconds(to)),
-        np.log(step_seconds(case)),
-        run_sd=metric.run_sd,
-        session_sd=metric.session_sd,
-        is_robust=metric.is_robust,
-        alpha=ALPHA,
-    )
-    return Interval(**{side: float(np.exp(getattr(change, side))) for side in ("estimate", "lower", "upper")})
+    """The time of a step over that of another case of the same session; of two sides, what their pairs found."""
+    metric = judged_metric(case)
+    if paired := _in_pairs(case, to, metric) or _inverse(_in_pairs(to, case, metric)):
+        return paired
+    return of_runs(metric, step_seconds(case), step_seconds(to))
+
+
+def _in_pairs(case: Measured, to: Measured, metric: Metric) -> Interval | None:
+    """The change of a candidate from its baseline, if that is what the two are."""
+    if not (to.is_baseline and case.is_pair_of(to)):
+        return None
+    found = next((verdict for verdict in case.result.verdicts if verdict.metric == metric.name), None)
+    if found is None or found.change is None or found.lower is None or found.upper is None:
+        return None
+    return Interval(estimate=found.change, lower=found.lower, upper=found.upper)
+
+
+def _inverse(found: Interval | None) -> Interval | None:
+    return found and Interval(estimate=1 / found.estimate, lower=1 / found.upper, upper=1 / found.lower)
+
+
+def ranked(group: Sequence[tuple[int, Measured]]) -> list[tuple[int, Measured]]:
+    """The same with the fastest first."""
+    return sorted(group, key=lambda pair: median(step_seconds(pair[1])))
 
 
 def _rows(group: Sequence[tuple[int, Measured]], cases: Sequence[Measured]) -> Iterator[Row]:
-    ranked = sorted(group, key=lambda pair: float(np.median(step_seconds(pair[1]))))
-    fastest = cases[ranked[0][0]]
-    for number, case in ranked:
+    ordered = ranked(group)
+    fastest = cases[ordered[0][0]]
+    for number, case in ordered:
         # A case relative to itself needs no estimate.
         found = ratio(case, fastest) if case is not fastest else Interval(estimate=1.0, lower=1.0, upper=1.0)
-        figures = (1e3 * float(np.median(step_seconds(case))), case.result.figures.get("throughput"))
+        figures = (1e3 * median(step_seconds(case)), case.result.figures.get("throughput"))
         equality = CERTIFIED if case.result.certificate else NOT_CERTIFIED
         others = (len(case.sound), fastest.case.framework, equality)
         yield (number, found.estimate, found.lower, found.upper, *figures, *others)

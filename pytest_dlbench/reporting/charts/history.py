@@ -13,10 +13,10 @@ from pytest_dlbench.judging.comparable import CUSUM_REFERENCE
 from pytest_dlbench.judging.equivalence import of_framework
 from pytest_dlbench.judging.scales import badness
 from pytest_dlbench.judging.sessions import drift
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.reporting import explain, foreign
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
-from pytest_dlbench.reporting.charts.measured import Measured, printable
+from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "history", "History"
 LEAD = (
@@ -109,8 +109,8 @@ def _of_metric(number: int, metric: Metric, machine: str, sessions: Sequence[Pas
         before = one.versions
         said = DRIFT if place in found.alarms else VERSIONS if changed else USUAL
         said = CHANGE if place in found.changes else said
-        series = printable(f"{one.case} on {machine}: {metric.name} ({unit})")
-        yield (number, series, one.began, factor * one.figures[metric.name], said, printable(changed), one.runs)
+        series = foreign.line(f"{one.case} on {machine}: {metric.name} ({unit})")
+        yield (number, series, one.began, factor * one.figures[metric.name], said, foreign.line(changed), one.runs)
 
 
 def _picture() -> Mapping[str, Any]:

@@ -10,6 +10,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 ROWS = alt.NamedData("rows")
 NARROW_ROW, WIDE_ROW = 18, 24
 HEIGHT = 300
+# Of small pictures.
+COLUMNS, SMALL_WIDTH, SMALL_HEIGHT = 4, 140, 90
 
 
 def framework(cases: Sequence[Measured]) -> alt.Color:
@@ -31,9 +33,24 @@ def label(column: str, title: str | None = None) -> alt.Y:
     )
 
 
+def share() -> alt.Scale:
+    """The scale of a share in percent: padding would go beyond 100 %, round ends do not."""
+    return alt.Scale(zero=False, nice=True)
+
+
 def hint(*columns: tuple[str, str]) -> list[alt.Tooltip]:
     """A tooltip: columns with their types, and the headings."""
     return [alt.Tooltip(name, title=title) for name, title in columns]
+
+
+def multiples(picture: alt.LayerChart | alt.FacetChart, column: str) -> Mapping[str, Any]:
+    """The specification of a small picture for every value of a column; how many fit in a row is up to the page."""
+    facet = alt.Facet(f"{column}:N", title=None)
+    panels: Any = picture
+    found: dict[str, Any] = panels.facet(facet=facet, data=ROWS, columns=COLUMNS).to_dict()
+    found.pop("config", None)
+    found["spec"] |= {"width": SMALL_WIDTH, "height": SMALL_HEIGHT}
+    return found
 
 
 def specification(picture: alt.Chart | alt.LayerChart | alt.FacetChart, height: int | alt.Step) -> Mapping[str, Any]:

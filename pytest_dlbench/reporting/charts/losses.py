@@ -8,15 +8,16 @@ from typing import Any
 import altair as alt
 
 from pytest_dlbench.records import Run
-from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts import curves, look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.measured import Measured
 from pytest_dlbench.reporting.charts.thinning import thinned
 
 NAME, TITLE = "losses", "Loss against seconds"
 LEAD = (
-    "The training loss before each update against the seconds trained so far: one line per run, all frameworks of one"
-    " cell. Shorter lines are faster frameworks; lines that differ at the same step learn differently."
+    "The training loss before each update against the seconds trained so far, all frameworks of one cell: one line per"
+    " run, or for many frameworks the band of the runs of each before the medians of the others. Shorter lines are"
+    " faster frameworks; lines that differ at the same step learn differently."
 )
 COLUMNS = {"case": "case", "run": "run", "step": "step", "seconds": "trained (s)", "loss": "loss"}
 POINTS = 60
@@ -39,18 +40,14 @@ def _rows(number: int, run: Run) -> Iterator[Row]:
 
 
 def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
-    line = (
-        alt.Chart(look.ROWS)
-        .mark_line(strokeWidth=1.8)
-        .encode(
-            x=alt.X("seconds:Q", title="seconds trained"),
-            y=alt.Y("loss:Q", title="loss", scale=alt.Scale(zero=False)),
-            color=look.framework(cases),
-            detail=["run:N", "case:N"],
-            order="step:Q",
-            tooltip=look.hint(
-                ("case:N", "case"), ("run:N", "run"), ("step:Q", "step"), ("seconds:Q", "seconds"), ("loss:Q", "loss")
-            ),
-        )
+    across, up = ("seconds", "seconds trained"), ("loss", "loss")
+    scale = alt.Scale(zero=False)
+    if curves.is_crowded(cases):
+        # Two dozen frameworks differ in speed by far more than a linear axis can show.
+        return curves.apart(cases, (*across, alt.Scale(type="log", nice=False)), (*up, scale))
+    hint = look.hint(
+        ("case:N", "case"), ("run:N", "run"), ("step:Q", "step"), ("seconds:Q", "seconds"), ("loss:Q", "loss")
     )
-    return look.specification(line, look.HEIGHT)
+    x, y = alt.X("seconds:Q", title=across[1]), alt.Y("loss:Q", title=up[1], scale=scale)
+    lines, _ = curves.together(cases, x, y, hint)
+    return look.specification(lines.encode(tooltip=hint), look.HEIGHT)

@@ -9,16 +9,21 @@ from typing import Any
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.sweep import show
 from pytest_dlbench.records import Case, CaseResult, Context, Run, RunOutcome
+from pytest_dlbench.reporting import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A case of one session, from its journal. ``session`` is the journal's name."""
+    """A case of one session, from its journal. ``session`` is the journal's name.
+
+    ``is_baseline``: it is the baseline side of a case that ran in pairs, and was not judged itself.
+    """
 
     session: str
     result: CaseResult
     runs: tuple[Run, ...]
     context: Context
+    is_baseline: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,21 @@ class Measured:
     def result(self) -> CaseResult:
         """Its outcome and figures."""
         return self.judged.result
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the baseline side of a case that ran in pairs."""
+        return self.judged.is_baseline
+
+    @property
+    def outcome(self) -> str:
+        """Its outcome, or what it is instead of a judged case."""
+        return "baseline" if self.is_baseline else self.result.outcome.value
+
+    def is_pair_of(self, other: "Measured") -> bool:
+        """Whether the two are the sides of one case."""
+        pairing = self.result.pairing
+        return pairing is not None and (self.session, pairing) == (other.session, other.result.pairing)
 
     @property
     def session(self) -> str:
@@ -88,14 +108,9 @@ def named(cases: Iterable[Judged]) -> tuple[Measured, ...]:
 
 def _printable(judged: Judged) -> Judged:
     """The same with printable names: Vega, which computes with them, rejects strings that contain line ends."""
-    names: dict[str, Any] = {axis: printable(getattr(judged.result.case, axis)) for axis in AXES}
+    names: dict[str, Any] = {axis: foreign.line(getattr(judged.result.case, axis)) for axis in AXES}
     case = replace(judged.result.case, **names)
-    return replace(judged, session=printable(judged.session), result=replace(judged.result, case=case))
-
-
-def printable(text: str) -> str:
-    """The text with every unprintable character, such as a line end, replaced."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return replace(judged, session=foreign.line(judged.session), result=replace(judged.result, case=case))
 
 
 def shared(cases: Sequence[Measured]) -> tuple[str, ...]:
@@ -109,7 +124,8 @@ def shared(cases: Sequence[Measured]) -> tuple[str, ...]:
 def _measured(judged: Judged, parts: Mapping[str, str], distinguishing: set[str], seen: Counter[str]) -> Measured:
     settings = set(judged.result.case.settings)
     cell = _joined(parts, distinguishing)
-    label = f"{judged.result.case.framework} · {cell}"
+    side = " (baseline)" if judged.is_baseline else ""
+    label = f"{judged.result.case.framework}{side} · {cell}"
     seen[label] += 1
     return Measured(
         label=label if seen[label] == 1 else f"{label} · {seen[label]}",
@@ -124,7 +140,7 @@ def _measured(judged: Judged, parts: Mapping[str, str], distinguishing: set[str]
 def _parts(judged: Judged, sessions: Mapping[str, str]) -> dict[str, str]:
     case = judged.result.case
     label, *_ = case.id.partition(f"-{case.framework}-")
-    settings = {name: printable(f"{name} {show(value)}") for name, value in case.settings.items()}
+    settings = {name: foreign.line(f"{name} {show(value)}") for name, value in case.settings.items()}
     return {
         "model": case.model,
         "dataset": case.dataset,

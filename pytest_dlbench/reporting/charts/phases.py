@@ -14,7 +14,8 @@ from pytest_dlbench.reporting.charts.measured import Measured
 NAME, TITLE = "phases", "Where the time goes"
 LEAD = (
     "Seconds of each phase of a run, medians over the runs: importing the framework, building the network, the first"
-    " step (or batch of inference), which includes compilation, the other steps, and the evaluation."
+    " step (or batch of inference), which includes compilation, the other steps, and the evaluation; the number is"
+    " their sum."
 )
 COLUMNS = {"case": "case", "phase": "phase", "order": "order", "seconds": "seconds"}
 PHASES = ("import", "build", "first step", "other steps", "evaluation")
@@ -49,15 +50,22 @@ def _seconds(run: Run) -> Iterator[tuple[str, float]]:
 
 
 def _picture() -> Mapping[str, Any]:
-    bars = (
-        alt.Chart(look.ROWS)
-        .mark_bar(height={"band": 0.7})
-        .encode(
-            y=look.label("case"),
-            x=alt.X("seconds:Q", title="seconds"),
-            color=alt.Color("phase:N", title=None, sort=list(PHASES), scale=alt.Scale(domain=list(PHASES))),
-            order="order:Q",
-            tooltip=look.hint(("case:N", "case"), ("phase:N", "phase"), ("seconds:Q", "seconds")),
-        )
+    base = alt.Chart(look.ROWS)
+    bars = base.mark_bar(height={"band": 0.7}).encode(
+        y=look.label("case"),
+        x=alt.X("seconds:Q", title="seconds"),
+        color=alt.Color("phase:N", title=None, sort=list(PHASES), scale=alt.Scale(domain=list(PHASES))),
+        order="order:Q",
+        tooltip=look.hint(("case:N", "case"), ("phase:N", "phase"), ("seconds:Q", "seconds")),
     )
-    return look.specification(bars, alt.Step(look.NARROW_ROW))
+    total = base.mark_text(align="left", dx=5).encode(
+        y=look.label("case"), x=alt.X("sum(seconds):Q", stack=False), text=alt.Text("sum(seconds):Q", format=",.3~r")
+    )
+    # The longest bar leaves room for its number.
+    room = (
+        base.transform_aggregate(total="sum(seconds)", groupby=["case"])
+        .transform_calculate(room="datum.total * 1.07")
+        .mark_point(opacity=0)
+        .encode(y=look.label("case"), x="room:Q")
+    )
+    return look.specification(alt.layer(bars, total, room), alt.Step(look.NARROW_ROW))

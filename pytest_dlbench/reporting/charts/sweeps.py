@@ -8,9 +8,10 @@ import altair as alt
 
 from pytest_dlbench.judging import METRICS, Metric, shown_in
 from pytest_dlbench.planning.sweep import show
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row, Value
-from pytest_dlbench.reporting.charts.measured import Measured, printable
+from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "sweeps", "Sweeps of settings"
 LEAD = (
@@ -34,7 +35,7 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     for number, case in enumerate(cases):
         for setting in case.case.settings if case.finished else ():
             others = (
-                f"{name} {printable(show(value))}" for name, value in case.case.settings.items() if name != setting
+                f"{name} {foreign.line(show(value))}" for name, value in case.case.settings.items() if name != setting
             )
             series = " · ".join((case.case.framework, *others))
             found.setdefault((case.subject, setting, series), []).append((number, case))
@@ -63,7 +64,7 @@ def _rows(metric: Metric, subject: str, setting: str, series: str, group: Sequen
             number,
             sweep,
             series,
-            printable(show(case.case.settings[setting])),
+            foreign.line(show(case.case.settings[setting])),
             figure,
             format(figure, form),
             figure / largest,

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from pytest_dlbench import judging
-from pytest_dlbench.records import codec
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.storing.recorded import Recorded
 
 
 def write(recorded: Sequence[Recorded]) -> bytes:
     """The median over the runs of each metric. Cases that are not valid are omitted: the format cannot mark them."""
-    measures = {case.record.case.id: _measures(case) for case in recorded if judging.is_sound(case.result)}
-    return codec.encode_file({name: found for name, found in measures.items() if found})
+    sound = [case for case in recorded if judging.is_sound(case.result)]
+    measures = {foreign.line(case.record.case.id): _measures(case) for case in sound}
+    return foreign.json_file({name: found for name, found in measures.items() if found})
 
 
 def _measures(recorded: Recorded) -> dict[str, dict[str, float]]:

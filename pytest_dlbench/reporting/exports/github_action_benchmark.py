@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_dlbench import judging
-from pytest_dlbench.records import codec
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.storing.recorded import Recorded
 
 
@@ -28,7 +28,7 @@ SERIES: Mapping[str, _Series] = {
 
 def write(recorded: Sequence[Recorded]) -> bytes:
     """A list of figures; ``range`` is half the distance between the extreme runs. Unfinished cases have none."""
-    return codec.encode_file([entry for case in recorded for entry in _entries(case)])
+    return foreign.json_file([entry for case in recorded for entry in _entries(case)])
 
 
 def _entries(recorded: Recorded) -> list[dict[str, str | float]]:
@@ -42,11 +42,11 @@ def _entries(recorded: Recorded) -> list[dict[str, str | float]]:
         if values and name in recorded.result.figures:
             entries.append(
                 {
-                    "name": f"{case.id}: {series.title}",
+                    "name": foreign.line(f"{case.id}: {series.title}"),
                     "unit": series.unit,
                     "value": series.convert(recorded.result.figures[name]),
                     "range": f"± {(max(values) - min(values)) / 2:.3g}",
-                    "extra": f"{len(values)} runs on {machine.name}{remark}, {recorded.result.outcome}",
+                    "extra": foreign.line(f"{len(values)} runs on {machine.name}{remark}, {recorded.result.outcome}"),
                 }
             )
     return entries

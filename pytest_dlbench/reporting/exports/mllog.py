@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from pytest_dlbench.records import Record, Run, RunOutcome, codec
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.storing.recorded import Recorded
 
 # The worker's operations before the timed region.
@@ -74,4 +75,4 @@ def _line(seconds: float, kind: str, key: str, value: Any, metadata: dict[str, A
         "value": value,
         "metadata": metadata,
     }
-    return b":::MLLOG " + codec.encode_line(event)
+    return f":::MLLOG {foreign.in_json(codec.encode_line(event).decode())}".encode()

@@ -7,7 +7,8 @@ from statistics import fmean, median, quantiles, stdev
 from typing import Any
 
 from pytest_dlbench import judging
-from pytest_dlbench.records import Machine, codec
+from pytest_dlbench.records import Machine
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.storing.recorded import Recorded
 
 # The version of pytest-benchmark whose files these imitate; it reads any version whose fields it knows.
@@ -23,7 +24,7 @@ def write(recorded: Sequence[Recorded]) -> bytes:
         "datetime": datetime.now(UTC).isoformat(),
         "version": VERSION,
     }
-    return codec.encode_file(document)
+    return foreign.json_file(document)
 
 
 def _machine_info(machine: Machine) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import METRICS, Metrics, stored
+from pytest_dlbench.judging import METRICS, Metrics, stored, summarise
 from pytest_dlbench.judging.equivalence import of_framework
-from pytest_dlbench.records import RunOutcome, codec
+from pytest_dlbench.records import CaseOutcome, CaseResult, RunOutcome, codec
 from pytest_dlbench.reporting.charts.history import Past
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import recorded
 from pytest_dlbench.storing.history import History, Remembered
+from pytest_dlbench.storing.recorded import Recorded
 
 CONDITIONS = ("network_digest", "dataset_digest", "steps", "batch_size", "precision")
 SESSION = ("session", "case", "machine", *CONDITIONS)
@@ -40,11 +41,7 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
     """
     files = [file for path in paths for file in recorded.files(path)]
     found = [(file.stem, recorded.read([file])) for file in files]
-    judged = [
-        Judged(session=session, result=case.result, runs=case.record.runs, context=case.record.context)
-        for session, part in found
-        for case in part.cases
-    ]
+    judged = [side for session, part in found for case in part.cases for side in _sides(session, case)]
     metrics = stored((case.record for _, part in found for case in part.cases), metrics)
     names = [case.result.case.id for case in judged]
     past, damages = _remembered(history, names, metrics) if history else ((), ())
@@ -55,6 +52,23 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
         damages=(*(damage for _, part in found for damage in part.damages), *damages),
         metrics=metrics,
     )
+
+
+def _sides(session: str, case: Recorded) -> Iterator[Judged]:
+    """A case; if it ran in pairs, after its baseline side, which has figures and no verdict of its own."""
+    if case.old:
+        result = CaseResult(
+            case=case.old.case,
+            outcome=CaseOutcome.NO_BASELINE,
+            runs=len(case.old.runs),
+            figures=summarise(case.old.runs),
+            certificate=case.old.certificate,
+            steps=case.result.steps,
+            recipe_steps=case.result.recipe_steps,
+            pairing=case.result.pairing,
+        )
+        yield Judged(session=session, result=result, runs=case.old.runs, context=case.old.context, is_baseline=True)
+    yield Judged(session=session, result=case.result, runs=case.record.runs, context=case.record.context)
 
 
 def _remembered(history: History, cases: Sequence[str], metrics: Metrics) -> tuple[tuple[Past, ...], tuple[str, ...]]:

@@ -34,12 +34,34 @@
     return asked ? asked === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   };
 
+  /* Legends list what is drawn; the colours stay those of all values, under every filter. */
+  const withShownLegends = (part, rows) => {
+    if (Array.isArray(part)) return part.map((one) => withShownLegends(one, rows));
+    if (part === null || typeof part !== "object") return part;
+    const domain = part.scale?.domain;
+    if (domain && part.type === "nominal" && part.legend !== null && rows.length && part.field in rows[0]) {
+      const there = new Set(rows.map((row) => row[part.field]));
+      return { ...part, legend: { ...part.legend, values: domain.filter((value) => there.has(value)) } };
+    }
+    return Object.fromEntries(
+      Object.entries(part).map(([name, value]) => [name, name === "datasets" ? value : withShownLegends(value, rows)]),
+    );
+  };
+
+  /* Small pictures side by side, as many as fit. */
+  const SMALL = 165;
+  const sideBySide = (picture, width) => {
+    const columns = Math.max(1, Math.floor(width / SMALL));
+    /* The axis of the first column takes some of the width, the gaps some more. */
+    return { columns, spec: { ...picture.spec, width: Math.floor((width - 72 - 14 * (columns - 1)) / columns) } };
+  };
+
   /* In pixels: Vega-Lite does not combine a width that fits with a height by steps. A long legend adds its lines,
      because it would otherwise leave no room for the plot. */
   const heightOf = (picture, rows, legendColumns) => {
     const encodings = [picture, ...(picture.layer ?? [])].map((part) => part.encoding);
     if (!picture.height.step) {
-      const entries = Math.max(1, ...encodings.map((encoding) => encoding?.color?.scale?.domain?.length ?? 1));
+      const entries = Math.max(1, ...encodings.map((encoding) => encoding?.color?.legend?.values?.length ?? 1));
       return picture.height + LEGEND_LINE * (Math.ceil(entries / legendColumns) - 1);
     }
     const { y, yOffset } = encodings.find((encoding) => encoding?.y?.type === "nominal");
@@ -139,11 +161,12 @@
         legend: { ...theme.legend, columns: legendColumns },
       };
       /* On a narrow page the label limit of the page overrides that of the chart. */
-      const picture = JSON.parse(JSON.stringify(this.data.picture), (key, value) =>
+      const whole = JSON.parse(JSON.stringify(this.data.picture), (key, value) =>
         key === "labelLimit" ? Math.min(value, width * 0.42) : value,
       );
-      const height = heightOf(picture, rows, legendColumns);
-      const specification = { ...picture, height, datasets: { ...picture.datasets, rows } };
+      const picture = withShownLegends(whole, rows);
+      const size = picture.facet ? sideBySide(picture, width) : { height: heightOf(picture, rows, legendColumns) };
+      const specification = { ...picture, ...size, datasets: { ...picture.datasets, rows } };
       const options = { mode: "vega-lite", ast: true, actions: false, renderer: "svg", config };
       this.embedded = await vegaEmbed(this.picture, specification, options);
       if (!this.isStale) this.section.dataset.state = "drawn";
@@ -165,7 +188,9 @@
         const line = body.insertRow();
         columns.forEach(([name], at) => line.append(make("td", shown(row[name]), kinds[at])));
       }
-      this.table.querySelector(".scroll").replaceChildren(table);
+      const box = this.table.querySelector(".scroll");
+      box.replaceChildren(table);
+      markEdges(box);
     }
 
     async save(kind) {
@@ -193,13 +218,32 @@
   const csv = (columns, rows) => {
     const cell = (value) => {
       if (typeof value !== "string") return value ?? "";
-      const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+      const text = /^ *[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]/.test(value) ? `'${value}` : value;
       return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     return [columns, ...rows.map((row) => columns.map((name) => row[name]))]
       .map((line) => line.map(cell).join(","))
       .join("\n");
   };
+
+  /* Which sides of a table are cut off. */
+  const markEdges = (box) => {
+    const rest = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    box.classList.toggle("more-left", box.scrollLeft > 1);
+    box.classList.toggle("more-right", rest > 1);
+    const isCut = box.scrollWidth > box.clientWidth + 1;
+    let hint = box.nextElementSibling;
+    if (!hint?.classList.contains("further")) {
+      hint = make("p", "More columns to the side: scroll, or use the arrow keys.", { class: "further" });
+      box.after(hint);
+    }
+    hint.hidden = !isCut;
+  };
+  const edges = new ResizeObserver((entries) => entries.forEach((entry) => markEdges(entry.target)));
+  for (const box of document.querySelectorAll(".scroll")) {
+    edges.observe(box);
+    box.addEventListener("scroll", () => markEdges(box), { passive: true });
+  }
 
   const charts = [...document.querySelectorAll("section.chart")].map((section) => new Chart(section));
   const byElement = new Map(charts.map((chart) => [chart.section, chart]));
@@ -220,8 +264,10 @@
   const filter = () => {
     const kept = cases.map(passes);
     for (const element of document.querySelectorAll("[data-case]")) element.hidden = !kept[element.dataset.case];
-    const count = kept.filter(Boolean).length;
-    document.getElementById("count").textContent = `${count} of ${cases.length} cases`;
+    /* The baseline side of a pair is no case of its own. */
+    const judged = cases.map((row) => row.outcome !== "baseline");
+    const count = kept.filter((isKept, at) => isKept && judged[at]).length;
+    document.getElementById("count").textContent = `${count} of ${judged.filter(Boolean).length} cases`;
     charts.forEach((chart) => chart.refresh());
   };
 

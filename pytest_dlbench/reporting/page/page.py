@@ -18,11 +18,12 @@ from markupsafe import Markup
 from pytest_dlbench.judging import METRICS, Metrics, shown_in
 from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.records import CaseOutcome, CaseResult
-from pytest_dlbench.reporting import cautions, explain, figures
+from pytest_dlbench.reporting import cautions, explain, figures, foreign
 from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Table, changes, history
-from pytest_dlbench.reporting.charts.chart import of_case
+from pytest_dlbench.reporting.charts.chart import of_case, shown
 from pytest_dlbench.reporting.charts.measured import shared
 from pytest_dlbench.reporting.columns import heading, is_shown
+from pytest_dlbench.reporting.page import decision
 from pytest_dlbench.reporting.page.gathering import Gathered
 from pytest_dlbench.reporting.page.pictures import THEMES, VEGA_LITE
 from pytest_dlbench.storing.files import write_whole
@@ -30,6 +31,9 @@ from pytest_dlbench.storing.files import write_whole
 HERE = files("pytest_dlbench.reporting.page")
 GLOBALS = "window.vegaEmbed = vegaEmbed;"
 # Outcomes that need no attention; the others are listed with their reasons.
+# Reasons that say nothing about figures: shown on request.
+BRIEF = (CaseOutcome.UNSUPPORTED.value, CaseOutcome.SKIPPED.value)
+FIRST_STATEMENTS = 8
 QUIET = (CaseOutcome.PASSED, CaseOutcome.NO_BASELINE, CaseOutcome.IMPROVED)
 
 
@@ -45,7 +49,9 @@ def write(path: Path, gathered: Gathered) -> tuple[Chart | Table, ...]:
 def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
     """The HTML of the page. Everything from records is escaped, as HTML or as JSON."""
     columns = _columns(gathered.cases, gathered.metrics)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_harmless
+    )
     scripts = (_vega(), HERE.joinpath("page.js").read_text("utf-8"))
     return environment.from_string(HERE.joinpath("page.html.j2").read_text("utf-8")).render(
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -56,8 +62,12 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         cases=_json({"rows": [_case(case) for case in gathered.cases]}),
         gathered=gathered,
         shared=shared(gathered.cases),
-        outcomes=Counter(case.result.outcome.value for case in gathered.cases),
-        headline=_headline(gathered.cases),
+        outcomes=Counter(case.result.outcome.value for case in gathered.cases if not case.is_baseline),
+        headline=decision.headline(gathered.cases, gathered.metrics),
+        statements=decision.statements(gathered.cases, gathered.metrics),
+        first_statements=FIRST_STATEMENTS,
+        folded=_folded,
+        brief=BRIEF,
         columns=[heading(column, gathered.metrics) for column in columns],
         rows=[_row(case.result, columns, gathered.metrics) for case in gathered.cases],
         noisy=_noisy(gathered.cases),
@@ -75,21 +85,11 @@ def _vega() -> str:
     return vl_convert.javascript_bundle(GLOBALS, vl_version=VEGA_LITE)
 
 
-def _headline(cases: Sequence[Measured]) -> tuple[str, str]:
-    """The headline, and its tone: bad, good or plain."""
-    failing = Counter(case.result.outcome for case in cases if case.result.outcome in ALWAYS_FAILING)
-    if failing:
-        counts = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in failing.items())
-        return f"{counts}, of {_many(len(cases), 'case')}", "bad"
-    if cases and all(case.result.outcome is CaseOutcome.PASSED for case in cases):
-        return f"{_many(len(cases), 'case')}, nothing regressed", "good"
-    compared = sum(bool(case.result.verdicts) for case in cases)
-    return f"{_many(len(cases), 'case')}, {compared or 'none'} compared with a baseline", "plain"
-
-
 def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
     """The cases that need attention, with their numbers; failures first, then suspects."""
-    noisy = [(number, case) for number, case in enumerate(cases) if case.result.outcome not in QUIET]
+    noisy = [
+        (number, case) for number, case in enumerate(cases) if case.result.outcome not in QUIET and not case.is_baseline
+    ]
 
     def urgency(pair: tuple[int, Measured]) -> tuple[bool, bool]:
         outcome = pair[1].result.outcome
@@ -98,18 +98,19 @@ def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:
     return sorted(noisy, key=urgency)
 
 
+def _folded(lines: Sequence[str]) -> str:
+    """The last line that says something: of a traceback, the error itself."""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
 def _warned(cases: Sequence[Measured], metrics: Metrics) -> list[tuple[int, Measured, Sequence[str]]]:
     """The cases whose figures may mislead, with their numbers and the warnings."""
     found = [(number, case, cautions.warnings(case.result, metrics)) for number, case in enumerate(cases)]
     return [one for one in found if one[2]]
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _case(case: Measured) -> dict[str, Any]:
-    return {"case": case.label, **of_case(case), "outcome": case.result.outcome.value}
+    return {"case": case.label, **of_case(case), "outcome": case.outcome}
 
 
 def _columns(cases: Sequence[Measured], metrics: Metrics) -> list[str]:
@@ -125,10 +126,15 @@ def _row(result: CaseResult, columns: Sequence[str], metrics: Metrics) -> list[s
 
 
 def _data(table: Table) -> Markup:
-    data: dict[str, Any] = {"name": table.name, "columns": table.columns, "rows": table.rows}
+    data: dict[str, Any] = {"name": table.name, "columns": table.columns, "rows": list(map(shown, table.rows))}
     if isinstance(table, Chart):
         data |= {"picture": table.picture, "choose": table.choose, "limit": table.limit}
     return _json(data)
+
+
+def _harmless(value: Any) -> Any:
+    """Text without control characters; what is markup already is ours."""
+    return foreign.block(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _json(value: Mapping[str, Any]) -> Markup:

@@ -39,20 +39,40 @@ def specification(chart: Chart, cases: Sequence[Measured]) -> dict[str, Any]:
     rows, subtitle = _shown(chart, joined(chart, cases))
     light = THEMES["light"]
     title = {"text": chart.title, "subtitle": subtitle, "anchor": "start", "subtitleColor": "#5b6b7b"}
+    picture = _with_shown_legends(chart.picture, rows)
+    size = {} if "facet" in picture else {"width": WIDTH, "height": _height(picture)}
     return {
-        **chart.picture,
-        "width": WIDTH,
-        "height": _height(chart.picture),
+        **picture,
+        **size,
         "title": title,
         "datasets": {**chart.picture.get("datasets", {}), "rows": rows},
         "config": {**light, "background": "#ffffff", "legend": {**light["legend"], "columns": WIDTH // LEGEND_ENTRY}},
     }
 
 
+def _with_shown_legends(picture: Mapping[str, Any], rows: Sequence[Mapping[str, Value]]) -> dict[str, Any]:
+    """The picture with legends of what it shows; their colours stay those of all values, as page.js has it."""
+
+    def visit(part: Any) -> Any:
+        if isinstance(part, list):
+            return [visit(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        domain: Sequence[Value] = (part.get("scale") or {}).get("domain") or ()
+        column = str(part.get("field"))
+        is_listed = part.get("type") == "nominal" and domain and part.get("legend", {}) is not None
+        if not is_listed or not rows or column not in rows[0]:
+            return {name: value if name == "datasets" else visit(value) for name, value in part.items()}
+        there = {row[column] for row in rows}
+        return {**part, "legend": {**part.get("legend", {}), "values": [value for value in domain if value in there]}}
+
+    return dict(visit(picture))
+
+
 def _height(picture: Mapping[str, Any]) -> Any:
     """The height of the chart, plus the lines of a long legend, which would otherwise leave no room for the plot."""
     encodings = [part.get("encoding", {}) for part in (picture, *picture.get("layer", ()))]
-    entries = max(len(encoding.get("color", {}).get("scale", {}).get("domain", ())) for encoding in encodings)
+    entries = max(len((encoding.get("color", {}).get("legend") or {}).get("values", ())) for encoding in encodings)
     lines = max(1, ceil(entries / (WIDTH // LEGEND_ENTRY)))
     height = picture["height"]
     return height + LEGEND_LINE * (lines - 1) if isinstance(height, int) else height

@@ -5,10 +5,24 @@ from dataclasses import replace
 import pytest
 
 from pytest_dlbench.records import VerdictOutcome
-from pytest_dlbench.reporting.charts import Nothing, changes, devices, frameworks, sweeps, threads
+from pytest_dlbench.reporting.charts import (
+    Nothing,
+    accuracy,
+    accuracy_time,
+    changes,
+    devices,
+    frameworks,
+    losses,
+    memory,
+    phases,
+    step_times,
+    sweeps,
+    threads,
+    utilisation,
+)
 from pytest_dlbench.reporting.charts.chart import joined
 from tests.doubles import records
-from tests.doubles.judged import inferred, judged, measured
+from tests.doubles.judged import both_sides, inferred, judged, measured
 
 
 def rows(chart, *cases):
@@ -150,3 +164,43 @@ def test_a_metric_of_a_hook_that_is_not_installed_is_named_but_not_drawn():
     chart = changes.chart(measured(judged(result={"verdicts": verdicts})))
     assert len(chart.rows) == 1
     assert "plug_energy" in chart.notes[0]
+
+
+def test_all_metrics_of_all_cases_are_in_one_chart():
+    compared = {"verdicts": (records.verdict(), records.verdict(metric="peak_rss", old=1e9, new=1.1e9))}
+    found = rows(changes.chart, judged("jax", result=compared), judged("pytorch", result=compared))
+    assert [row["row"] for row in found] == [
+        "jax · tartu-mnist-cnn · step 10 %",
+        "jax · tartu-mnist-cnn · peak RSS",
+        "pytorch · tartu-mnist-cnn · step 10 %",
+        "pytorch · tartu-mnist-cnn · peak RSS",
+    ]
+    assert not changes.chart(measured(judged("jax", result=compared))).choose
+
+
+def test_the_changes_of_a_single_case_have_their_figures_as_names():
+    (row,) = rows(changes.chart, judged(result={"verdicts": (records.verdict(),)}))
+    assert row["row"] == "step 10 %: 10.0 ms → 12.0 ms"
+
+
+def test_the_changes_of_pairs_do_not_speak_of_a_baseline():
+    cases = measured(*both_sides(step=0.012, verdicts=(records.verdict(),)))
+    assert changes.chart(cases).title == "Changes between the two sides"
+    assert changes.chart(measured(judged(result={"verdicts": (records.verdict(),)}))).title == changes.TITLE
+
+
+def test_a_leak_has_not_changed_from_anything():
+    leak = records.verdict(metric="leak", change=5.0, lower=4.0, upper=6.0)
+    assert isinstance(changes.chart(measured(judged(result={"verdicts": (leak,)}))), Nothing)
+
+
+def test_the_two_sides_of_pairs_differ_by_what_their_pairs_found():
+    # Unpaired, the candidate looks twice as slow.
+    found = rows(frameworks.chart, *both_sides(step=0.02, verdicts=(records.verdict(),)))
+    assert [(row["framework"], row["ratio"]) for row in found] == [("pytorch==2.12.0", 1.0), ("pytorch==2.13.0", 1.2)]
+    assert (found[1]["lower"], found[1]["upper"]) == (1.15, 1.25)
+
+
+@pytest.mark.parametrize("draw", [step_times, accuracy, phases, memory, losses, accuracy_time, utilisation])
+def test_both_sides_of_pairs_are_in_every_chart(draw):
+    assert {row["framework"] for row in rows(draw.chart, *both_sides())} == {"pytorch==2.12.0", "pytorch==2.13.0"}

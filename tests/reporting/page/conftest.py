@@ -38,7 +38,7 @@ class Page:
 
     def choose(self, axis: str, value: str) -> None:
         """Tick a value of a filter."""
-        self.run("scrollTo({top: 0, behavior: 'instant'})")
+        self.run("document.getElementById('filters').scrollIntoView({behavior: 'instant'})")
         details = self.browser.find_element("css selector", f".axis[data-axis={axis}]")
         if not details.get_attribute("open"):
             details.find_element("css selector", "summary").click()

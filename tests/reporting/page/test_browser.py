@@ -6,8 +6,8 @@ import pytest
 
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.records.reasons import NoBaseline, Repeat, Survivors, Unavailable
+from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.charts import CHARTS, Chart
-from pytest_dlbench.reporting.charts.measured import printable
 from pytest_dlbench.reporting.page import page
 from pytest_dlbench.reporting.page.gathering import Gathered
 from tests.browser import charts
@@ -199,7 +199,7 @@ def test_a_download_has_the_rows_and_no_formula(open_page, hostile):
         document.querySelector("#accuracy [data-save=json]").click();
     """
     rows = json.loads(page.browser.execute_async_script(script))
-    assert {row["framework"] for row in rows} == {*map(printable, HOSTILE), "jax"}
+    assert {row["framework"] for row in rows} == {*map(foreign.line, HOSTILE), "jax"}
 
 
 def test_hostile_names_and_messages_do_nothing(open_page, hostile):
@@ -216,4 +216,4 @@ def test_hostile_names_and_messages_do_nothing(open_page, hostile):
 def test_hostile_names_are_shown_as_they_are(open_page, hostile):
     page = open_page(hostile)
     shown = page.run("return document.querySelector('#cases').textContent")
-    assert all(printable(text) in shown for text in HOSTILE)
+    assert all(foreign.line(text) in shown for text in HOSTILE)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting import charts
 from pytest_dlbench.reporting.exports import document
 from pytest_dlbench.reporting.exports.rows import remember
@@ -9,7 +10,7 @@ from pytest_dlbench.reporting.page.gathering import gather
 from pytest_dlbench.storing import Entry, Journal, recorded
 from pytest_dlbench.storing.history import History
 from tests.doubles import records
-from tests.doubles.judged import judged, session, write
+from tests.doubles.judged import both_sides, judged, session, write, write_pairs
 
 
 @pytest.fixture
@@ -62,3 +63,17 @@ def test_a_history_has_each_session_of_the_cases_of_the_report_once(tmp_path):
     assert {(past.case, past.runs) for past in found.past} == {(found.cases[0].case.id, 3)}
     # One of them is that of the report.
     assert len({row[2] for row in charts.history.chart(found.cases, found.past).rows}) == 2
+
+
+def test_both_sides_of_pairs_are_cases_and_only_the_candidate_is_judged(tmp_path):
+    journal = Journal(tmp_path)
+    write_pairs(journal, both_sides(step=0.02, outcome=CaseOutcome.REGRESSED, verdicts=(records.verdict(),)))
+    old, new = gather([journal.path]).cases
+    assert (old.label, new.label) == (
+        "pytorch==2.12.0 (baseline) · tartu-mnist-cnn",
+        "pytorch==2.13.0 · tartu-mnist-cnn",
+    )
+    assert (old.outcome, new.outcome) == ("baseline", "regressed")
+    assert (len(old.finished), len(new.finished)) == (3, 3)
+    assert new.is_pair_of(old)
+    assert old.result.figures["step_time"] == pytest.approx(0.01)

@@ -3,12 +3,11 @@
 import json
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_dlbench.records import CaseOutcome, RunOutcome
-from pytest_dlbench.records.reasons import Difference, Incomparable, Unfinished
+from pytest_dlbench.records.reasons import Difference, Incomparable, Unavailable, Unfinished
 from pytest_dlbench.reporting.page import page
 from pytest_dlbench.reporting.page.gathering import Gathered
 from tests.doubles import records
@@ -38,20 +37,6 @@ def test_the_page_runs_only_its_own_scripts(tmp_path):
     assert policy.count("'sha256-") == text.count("<script>") == 2
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "headline"),
-    [
-        ((CaseOutcome.PASSED,), ("1 case, nothing regressed", "good")),
-        ((CaseOutcome.PASSED, CaseOutcome.REGRESSED), ("1 regressed, of 2 cases", "bad")),
-        ((CaseOutcome.NO_BASELINE, CaseOutcome.NO_BASELINE), ("2 cases, none compared with a baseline", "plain")),
-        ((), ("0 cases, none compared with a baseline", "plain")),
-    ],
-)
-def test_the_headline_is_the_verdict(outcomes, headline):
-    cases = [judged(f"framework-{n}", result={"outcome": outcome}) for n, outcome in enumerate(outcomes)]
-    assert page._headline(measured(*cases)) == headline
-
-
 def test_a_reason_is_a_heading_a_list_and_a_command(tmp_path):
     differs = Difference(name="steps", baseline=50, candidate=51)
     reason = Incomparable(saved="2026-11-20", differences=(differs,), again=records.again(node="a.py::test[<b>]"))
@@ -67,7 +52,24 @@ def test_what_a_worker_printed_is_quoted(tmp_path):
     reason = Unfinished(index=0, seed=1, outcome=RunOutcome.CRASHED, message="it died", log=("loading", "<fault>"))
     path = tmp_path / "report.html"
     page.write(path, gathered(judged(result={"outcome": CaseOutcome.CRASHED, "reasons": (reason,)})))
-    assert "<pre>loading\n&lt;fault&gt;</pre>" in path.read_text()
+    text = path.read_text()
+    assert "<pre>loading\n&lt;fault&gt;</pre>" in text
+
+
+def test_a_traceback_is_folded_to_the_error(tmp_path):
+    message = "Traceback (most recent call last):\n  File 'x.py'\n    import it\nImportError: no it"
+    reason = Unfinished(index=0, seed=1, outcome=RunOutcome.CRASHED, message=message)
+    path = tmp_path / "report.html"
+    page.write(path, gathered(judged(result={"outcome": CaseOutcome.CRASHED, "reasons": (reason,)})))
+    assert "<summary><code>ImportError: no it</code> <span>3 lines</span></summary>" in path.read_text()
+
+
+def test_what_is_unsupported_is_not_unfolded(tmp_path):
+    path = tmp_path / "report.html"
+    page.write(
+        path, gathered(judged(result={"outcome": CaseOutcome.UNSUPPORTED, "reasons": (Unavailable(problem="x"),)}))
+    )
+    assert re.search(r'<details class="story" data-case="0">', path.read_text())
 
 
 def test_failures_come_before_uncertain_cases():
