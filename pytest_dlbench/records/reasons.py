@@ -180,6 +180,13 @@ class Unfinished(Tagged, frozen=True, kw_only=True):
     framework: str = ""
 
 
+class Interrupted(Tagged, frozen=True, kw_only=True):
+    """The session was ended, by Ctrl-C or a signal, after ``runs`` of the case; ``planned`` is 0 if not known."""
+
+    runs: int
+    planned: int = 0
+
+
 class Diverged(Tagged, frozen=True, kw_only=True):
     """How many runs of either side diverged.
 
@@ -235,6 +242,7 @@ Reason = (
     | Leaking
     | Paired
     | Unfinished
+    | Interrupted
     | Diverged
     | Invalid
     | Profiled

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, SkippedCell, VerdictOutcome
+from pytest_dlbench.records.reasons import Interrupted
 from pytest_dlbench.reporting import cautions, explain
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
@@ -82,9 +83,13 @@ def _by_metric(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 
 def _remedies(results: Sequence[CaseResult]) -> str:
     """What would decide these cases: more pairs for paired runs, more sessions for a stored baseline."""
-    kinds = {bool(result.pairing) for result in results}
+    kinds = {bool(result.pairing) for result in results if not _is_interrupted(result)}
     remedies = ((True, explain.REMEDY_FOR_PAIRS), (False, explain.REMEDY))
     return "".join(f"; {remedy}" for is_paired, remedy in remedies if is_paired in kinds)
+
+
+def _is_interrupted(result: CaseResult) -> bool:
+    return any(isinstance(reason, Interrupted) for reason in result.reasons)
 
 
 def _cut_short(results: Sequence[CaseResult]) -> list[str]:
@@ -121,6 +126,11 @@ def skipped(cells: Iterable[SkippedCell], *, is_listed: bool) -> list[str]:
     if len(reasons) < 2 or is_listed:
         return [f"skipped: {count} × {reason}" for reason, count in sorted(reasons.items())]
     return [f"skipped: {reasons.total()} cells of the matrix, for {len(reasons)} reasons; -rs lists them"]
+
+
+def interrupted(finished: int, cases: int) -> str:
+    """One line on a session that was ended; ``cases`` is 0 if their number is not known."""
+    return f"interrupted: {finished}{f' of {cases}' if cases else ''} cases finished"
 
 
 def journals(paths: Iterable[str]) -> list[str]:

@@ -1,10 +1,14 @@
 """Makes the record of a case from its runs, and finds what earlier sessions measured of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from pytest_dlbench import judging
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
-from pytest_dlbench.records import CaseResult, Context, Record, Run
+from pytest_dlbench.records import CaseOutcome, CaseResult, Context, Record, Run
+from pytest_dlbench.records.reasons import Interrupted
+from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
@@ -26,7 +30,30 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
 
 def conclude(session: Session, record: Record, result: CaseResult) -> None:
     """Append the result of a case to the journal; it is on disk when this returns."""
-    session.journal.append(Entry(result=result, recipe=record.recipe))
+    with undisturbed():
+        session.journal.append(Entry(result=result, recipe=record.recipe))
+
+
+@contextmanager
+def kept_if_interrupted(
+    session: Session, spec: RunSpec, made: Callable[[], Sequence[Run]], planned: int = 0
+) -> Iterator[None]:
+    """If the session is interrupted in this block, its case has a result nevertheless, with the runs made so far."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if runs := made():
+            result = CaseResult(
+                case=spec.case,
+                outcome=CaseOutcome.INCONCLUSIVE,
+                reasons=(Interrupted(runs=len(runs), planned=planned),),
+                runs=len(runs),
+                figures=judging.summarise(runs),
+            )
+            # What prevents this must not prevent the interrupt.
+            with suppress(OSError, DlbenchError):
+                conclude(session, record_of(session, spec, runs), result)
+        raise
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
