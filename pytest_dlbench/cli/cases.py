@@ -19,6 +19,7 @@ from pytest_dlbench.options import Options, add_to_command, read
 from pytest_dlbench.planning.matrix import SCALES
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sweep import points
+from pytest_dlbench.sampling.survivors import end_orphans
 
 if TYPE_CHECKING:
     from pytest_dlbench.reporting.progress import Live
@@ -31,6 +32,7 @@ SETTINGS = (
     "settings",
     "threads",
     "timeout",
+    "wait",
     "seed",
     "pythons",
     "journals",
@@ -105,9 +107,11 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     (changes,) = points(options.settings)
     # Late: NumPy and what measures are slow to load.
     from pytest_dlbench.options import settings  # noqa: PLC0415
-    from pytest_dlbench.reporting.progress import Counted, Live  # noqa: PLC0415
+    from pytest_dlbench.reporting.progress import Counted, Live, orphans  # noqa: PLC0415
     from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
+    if ended := end_orphans():
+        _Errors().write(f"{orphans(ended)}\n")
     progress = Live(_Errors(), Counted(shown_cases))
     runs = replace(settings.run_settings(options, progress), changes=changes)
     session = open_session(

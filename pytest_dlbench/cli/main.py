@@ -27,6 +27,8 @@ from pytest_dlbench.cli import (
 from pytest_dlbench.cli.output import degrade, plain_command
 from pytest_dlbench.errors import DlbenchError, nearest
 from pytest_dlbench.reporting import explain
+from pytest_dlbench.running import interrupts
+from pytest_dlbench.running.interrupts import TerminatedError
 
 # Each module has declare(commands). In the order of the help.
 COMMANDS = (
@@ -53,12 +55,14 @@ REMOVED = {
     "journal": "dlbench runs journal",
     "layers": "dlbench models NAME",
 }
+INTERRUPTED = 130
 MORE = """
 exit status of every command:
   0    done, and everything read is intact; compare: nothing is worse
   1    something is damaged, refused or missing (named; the rest is done); compare, bump: something is worse
   2    usage error: no such command, option, name or file
   3    compare, bisect: nothing is known to be worse, but some comparisons were undecided; bump: some were not made
+  130  Ctrl-C; after SIGTERM and SIGHUP 143 and 129, except where a command reports what it found by then
 "dlbench COMMAND --help" explains them for each command, with examples. --json prints one JSON document.
 """
 COMPLETION = """
@@ -79,9 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     asked = parser().parse_args(given)
     try:
-        return int(asked.run(asked))
+        with interrupts.handled():
+            return int(asked.run(asked))
     except BrokenPipeError:
         return 0
+    except KeyboardInterrupt as error:
+        return error.status if isinstance(error, TerminatedError) else INTERRUPTED
     except DlbenchError as error:
         print(f"dlbench: {explain.error(error)}", file=sys.stderr)
         return 2

@@ -132,6 +132,19 @@ def duration(value: str, where: str) -> float:
     return float(number[1]) * {"s": 1, "m": 60, "h": 3600}[number[2]]
 
 
+def patience(value: str, where: str) -> float:
+    """Seconds to wait: a time with its unit, 0 for ``never``, infinite for ``forever``."""
+    known = {"never": 0.0, "forever": inf}
+    if value.strip() in known:
+        return known[value.strip()]
+    try:
+        return duration(value.strip() or "none", where)
+    except OptionError:
+        raise OptionError(
+            f"{where}: expected a time with its unit, such as 10m, or never or forever, got {value!r}"
+        ) from None
+
+
 def positive_seconds(value: str, where: str) -> float:
     """A number of seconds above 0."""
     try:

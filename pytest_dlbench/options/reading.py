@@ -55,6 +55,7 @@ class Options:
     threads: tuple[int, ...]
     allocator: str
     timeout: float
+    wait: float
     seed: int
     baselines: Path
     journals: Path

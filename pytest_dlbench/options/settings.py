@@ -24,6 +24,7 @@ def run_settings(options: Options, progress: Progress, metrics: Metrics = METRIC
         threads=options.threads[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
+        wait_seconds=options.wait,
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
         metrics=metrics,

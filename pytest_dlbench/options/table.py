@@ -17,6 +17,7 @@ from pytest_dlbench.options.parsers import (
     page_path,
     pair_limit,
     path,
+    patience,
     positive_int,
     positive_seconds,
     scale,
@@ -192,6 +193,14 @@ OPTIONS = (
         default="600",
         metavar="SECONDS",
         help="Stop a run that takes longer than this, in seconds.",
+    ),
+    Option(
+        name="wait",
+        parse=patience,
+        default="forever",
+        metavar="TIME",
+        help="How long a case waits while another session uses its device, such as 10m: then it ends as a timeout;"
+        " never does not wait, forever has no limit.",
     ),
     Option(
         name="seed",

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from math import inf
 
 from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
@@ -57,6 +58,8 @@ class RunSettings:
     threads: int
     seed: int
     timeout_seconds: float
+    wait_seconds: float = inf
+    """How long a case waits for its device."""
     places: Places = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
@@ -105,6 +108,7 @@ class RunSettings:
             evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
+            wait_seconds=self.wait_seconds,
         )
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:

@@ -42,6 +42,11 @@ class Collected:
         self._number = self._numbers.get(node_id, self._number)
 
     @property
+    def collected(self) -> int:
+        """As many as were collected; 0 if that is not known here, as in the controller of pytest-xdist."""
+        return len(self._items)
+
+    @property
     def count(self) -> int:
         """As many as were collected, or one: a test may request the fixture only as it runs."""
         return max(1, len(self._items))

@@ -20,11 +20,13 @@ from pytest_dlbench.planning.sides import Sides, sides_of
 from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
+from pytest_dlbench.plugin.signals import Signals
 from pytest_dlbench.plugin.terminal import RESUMED, Reporter
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
 from pytest_dlbench.records.reasons import Caution
-from pytest_dlbench.reporting import foreign
+from pytest_dlbench.reporting import foreign, progress
 from pytest_dlbench.running.progress import Silent
+from pytest_dlbench.sampling.survivors import end_orphans
 from pytest_dlbench.storing.resuming import resume
 
 if TYPE_CHECKING:
@@ -120,13 +122,13 @@ def session_of(config: pytest.Config) -> "Session":
         from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
         asked, reporter = config.stash[OPTIONS], config.pluginmanager.get_plugin(REPORTER)
-        progress = reporter.progress if reporter else Silent()
+        listener = reporter.progress if reporter else Silent()
         worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
-            settings.run_settings(asked, progress, config.stash[REGISTRY].metrics),
+            settings.run_settings(asked, listener, config.stash[REGISTRY].metrics),
             settings.gate_policy(asked),
             settings.storage(asked),
-            progress,
+            listener,
             repeat_flags=asked.again,
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
             worker=worker.get("workerid", ""),
@@ -153,6 +155,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             raise pytest.UsageError("--dlbench-plan: a plan is printed, and -p no:terminal prints nothing; omit one")
         planner = Planner(config, config.stash[OPTIONS], config.stash[REGISTRY], lambda: session_of(config))
         config.pluginmanager.register(planner)
+    if config.pluginmanager.hasplugin("dsession"):
+        # The controller of pytest-xdist collects nothing: whether there are benchmarks is not known here.
+        _begin(config)
+
+
+def _begin(config: pytest.Config) -> None:
+    """Before the first benchmark: handle signals, and end what killed sessions left running."""
+    config.pluginmanager.register(Signals(config))
+    reporter = config.pluginmanager.get_plugin(REPORTER)
+    if reporter and (ended := end_orphans()):
+        reporter.write(f"{progress.orphans(ended)}\n")
 
 
 def _name_and_resume(config: pytest.Config) -> None:
@@ -206,6 +219,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # Here, because deselected items get no share of the time.
     stash = session.config.stash
     stash[PAIRED] = sum(parametrize.is_paired(item, stash[SIDES]) for item in session.items)
+    is_run = not session.config.option.collectonly
+    if is_run and any("dlbench" in getattr(item, "fixturenames", ()) for item in session.items):
+        _begin(session.config)
 
 
 @pytest.hookimpl(wrapper=True)

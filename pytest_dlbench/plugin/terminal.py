@@ -65,6 +65,10 @@ class Reporter:
         self._saw_benchmarks = self._ran_some = False
         self._taken = 0
         self._is_distributed = config.pluginmanager.hasplugin("dsession")
+        self._nodes: list[Any] = []
+        self._interrupt: BaseException | None = None
+        self._unfinished: list[CaseResult] = []
+        self._published: Published | None = None
         is_quiet = terminal_reporter is None or config.getoption("verbose") < 0
         self.progress: Progress = Silent() if is_quiet else Live(self, agenda)
 
@@ -118,13 +122,23 @@ class Reporter:
             self._unmeasured += 1
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        self._nodes.append(node)
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        output = getattr(node, "workeroutput", {})
+        if not (output := getattr(node, "workeroutput", {})):
+            return
         # Every worker of pytest-xdist collects the same matrix.
         self._skipped = codec.convert(output.get("dlbench_left_out", []), list[SkippedCell], "skipped cells")
         self._journals |= {output["dlbench_journal"]} if "dlbench_journal" in output else set()
         self._problems += [output["dlbench_journal_problem"]] if output.get("dlbench_journal_problem") else []
         self._taken += output.get("dlbench_taken", 0)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._interrupt = excinfo.value
+        if isinstance(self.progress, Live):
+            self.progress.clear()
 
     # Outermost: by then pytest-xdist's workers have finished, and pytest has written its summary.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -133,9 +147,16 @@ class Reporter:
         if self._saw_benchmarks and not self._ran_some and session.exitstatus == pytest.ExitCode.OK:
             # A matrix with nothing to run must not look like one that passed.
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        finished = yield
+        try:
+            finished = yield
+        except OSError:
+            # The terminal is gone, and nothing can be printed; the files can still be written.
+            if self._saw_benchmarks:
+                self._publish()
+            raise
         if self._terminal is None and self._saw_benchmarks:
-            for error in (*self._publish().errors, *([] if self._ran_some else [NOTHING])):
+            is_error = not self._ran_some and not self._interrupt
+            for error in (*self._publish().errors, *([NOTHING] if is_error else [])):
                 print(f"dlbench: {foreign.block(error)}", file=sys.stderr)
         elif self._terminal and self._results:
             from pytest_dlbench.reporting import last_line  # noqa: PLC0415 - as below
@@ -170,14 +191,18 @@ class Reporter:
             terminalreporter.write_line(command)
         for error in published.errors:
             terminalreporter.write_line(f"ERROR: {foreign.block(error)}", red=True)
-        if not self._ran_some:
+        if not self._ran_some and not self._interrupt:
             terminalreporter.write_line(f"ERROR: {NOTHING}, see the reasons above", red=True)
 
     def _publish(self) -> "Published":
+        if self._published:
+            return self._published
         # Late: every pytest session with this plugin installed would wait for rich.
         from pytest_dlbench.plugin import artifacts  # noqa: PLC0415
 
-        published = artifacts.publish(self._ended(), os.environ)
+        if self._interrupt:
+            self._take_interrupted()
+        published = self._published = artifacts.publish(self._ended(), os.environ)
         if published.errors and self._pytest and self._pytest.exitstatus == pytest.ExitCode.OK:
             self._pytest.exitstatus = pytest.ExitCode.TESTS_FAILED
         return published
@@ -197,6 +222,22 @@ class Reporter:
             problems=[*self._problems, *([own] if (own := self._session().journal.problem) else [])],
         )
 
+    def _take_interrupted(self) -> None:
+        """The cases that were running: they have no report, but a journal."""
+        from pytest_dlbench.judging import summarise  # noqa: PLC0415 - as above
+        from pytest_dlbench.storing.recorded import read  # noqa: PLC0415 - as above
+
+        for node in self._nodes:
+            self.pytest_testnodedown(node)
+        known = {result.case.id for result in self._results}
+        for case in read(path for path in map(Path, self._written()) if path.exists()).cases:
+            if case.result.case.id not in known:
+                self._ran_some = True
+                self._unfinished.append(case.result)
+                self._results.append(case.result)
+                runs = [summarise([run]) for run in case.record.runs]
+                self._reported.append({"runs": runs, "test": "", "marks": []})
+
     @property
     def _metrics(self) -> Metrics:
         return self._session().settings.metrics
@@ -213,6 +254,8 @@ class Reporter:
     def _lines(self) -> list[str]:
         from pytest_dlbench.reporting import ranking, side_by_side, skips, tables, terminal  # noqa: PLC0415 - as above
 
+        if self._interrupt and not self._results:
+            return [terminal.interrupted(0, self._agenda.collected), *terminal.journals(self._written())]
         options = self._options
         layout = Layout(columns=options.columns, group_by=options.group_by, sort=options.sort, metrics=self._metrics)
         rows = [tables.row(result, reported) for result, reported in zip(self._results, self._reported, strict=True)]
@@ -222,6 +265,8 @@ class Reporter:
         lines += terminal.notes(self._results, self._metrics)
         lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += skips.lines(self._skipped, is_listed=bool(lists_reasons))
+        finished = sum(result not in self._unfinished for result in self._results)
+        lines += [terminal.interrupted(finished, self._agenda.collected)] if self._interrupt else []
         return [*lines, *self._resumed(), *terminal.journals(self._written())]
 
     def _resumed(self) -> list[str]:

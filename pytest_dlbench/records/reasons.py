@@ -214,6 +214,13 @@ class BodyFailed(Tagged, frozen=True, kw_only=True):
     problem: str
 
 
+class Interrupted(Tagged, frozen=True, kw_only=True):
+    """The session was ended, by Ctrl-C or a signal, after ``runs`` of the case; ``planned`` is 0 if not known."""
+
+    runs: int
+    planned: int = 0
+
+
 class Diverged(Tagged, frozen=True, kw_only=True):
     """How many runs of either side diverged.
 
@@ -272,6 +279,7 @@ Reason = (
     | Paired
     | Unfinished
     | BodyFailed
+    | Interrupted
     | Diverged
     | Invalid
     | Profiled

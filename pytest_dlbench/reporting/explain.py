@@ -417,6 +417,12 @@ def _body_failed(reason: of.BodyFailed, _: Subject) -> Iterator[Paragraph]:
 
 
 @_explained.register
+def _interrupted(reason: of.Interrupted, _: Subject) -> Iterator[Paragraph]:
+    planned = f" of {reason.planned}" if reason.planned else ""
+    yield Paragraph(text=f"not judged: the session was ended after {reason.runs}{planned} runs of this case")
+
+
+@_explained.register
 def _diverged(reason: of.Diverged, _: Subject) -> Iterator[Paragraph]:
     counts = (
         f"{reason.baseline} of {reason.baseline_runs} runs of the baseline diverged,"

@@ -1,13 +1,16 @@
 """The progress line: a session's state, run by run and phase by phase. Nothing is written while a worker measures."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isinf
 from time import monotonic
 from typing import Protocol
 
 from pytest_dlbench import judging
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Run, RunOutcome
 from pytest_dlbench.reporting import figures, foreign
+from pytest_dlbench.running.waits import REPORT_SECONDS, Wait, users
 
 # Without a terminal, a phase is printed only after this much silence: CI may take a silent job for dead.
 SILENCE_SECONDS = 300.0
@@ -114,9 +117,16 @@ class Live:
         """Show that an environment is being built, or waited for."""
         self._show(f"environment {name}: {doing}")
 
-    def waiting(self, case: Case, device: str) -> None:
-        """Show that another session is measuring on this device."""
-        self._show(f"{case.id}: waiting, another session is measuring on {device}")
+    def waiting(self, case: Case, wait: Wait) -> None:
+        """Show who uses the device, in lines of their own: however narrow the terminal, nothing of it is cut."""
+        waited = f"for {figures.duration(wait.seconds)}" if wait.seconds >= REPORT_SECONDS else "now"
+        limit = "" if isinf(wait.limit_seconds) else f", at most {figures.duration(wait.limit_seconds)}"
+        self.clear()
+        self._screen.write(
+            f"waiting for {wait.device} {waited}{limit}: {users(wait)};"
+            f" to end this: Ctrl-C, or --dlbench-wait=TIME; case: {case.id}\n"
+        )
+        self._spoke = monotonic()
 
     def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
         """Show what is running."""
@@ -196,6 +206,12 @@ class Live:
             self._is_shown = True
         else:
             self._screen.write(f"{line}\n")
+
+
+def orphans(ended: Mapping[int, str]) -> str:
+    """The line on processes that were found running without their session, by process id."""
+    names = ", ".join(f"{name} ({pid})" for pid, name in sorted(ended.items()))
+    return f"dlbench: ended what a killed session had left running: {names}"
 
 
 def _shortened(name: str, room: int) -> str:

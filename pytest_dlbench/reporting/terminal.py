@@ -11,7 +11,7 @@ from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
-from pytest_dlbench.records.reasons import NotSaved, Saved, TooGood
+from pytest_dlbench.records.reasons import Interrupted, NotSaved, Saved, TooGood
 from pytest_dlbench.reporting import cautions, explain, foreign
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
@@ -108,9 +108,13 @@ def _too_good(result: CaseResult) -> list[str]:
 
 def _remedies(results: Sequence[CaseResult]) -> str:
     """What would decide these cases: more pairs for paired runs, more sessions for a stored baseline."""
-    kinds = {bool(result.pairing) for result in results}
+    kinds = {bool(result.pairing) for result in results if not _is_interrupted(result)}
     remedies = ((True, explain.REMEDY_FOR_PAIRS), (False, explain.REMEDY))
     return "".join(f"; {remedy}" for is_paired, remedy in remedies if is_paired in kinds)
+
+
+def _is_interrupted(result: CaseResult) -> bool:
+    return any(isinstance(reason, Interrupted) for reason in result.reasons)
 
 
 def _cut_short(results: Sequence[CaseResult]) -> list[str]:
@@ -145,6 +149,11 @@ def _deciding(result: CaseResult, metrics: Metrics) -> list[str]:
     shown = explain.deciding(result, metrics)
     shown += [f"to settle it: {command}"] if (command := explain.settled_by(result, metrics)) else []
     return [f"  {name(result.case)}: {line}" for line in shown or [explain.message(result, metrics)]]
+
+
+def interrupted(finished: int, cases: int) -> str:
+    """One line on a session that was ended; ``cases`` is 0 if their number is not known."""
+    return f"interrupted: {finished}{f' of {cases}' if cases else ''} cases finished"
 
 
 def journals(paths: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for each pair."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -13,7 +13,8 @@ from pytest_dlbench.running import devices
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.running.training import train_once
+from pytest_dlbench.running.training import not_started, train_once
+from pytest_dlbench.running.waits import DeviceBusyError, Patience
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 SAME = "the two sides were asked for different versions and have the same"
@@ -60,6 +61,7 @@ class Pairs:
     candidate_first: list[bool] = field(default_factory=list)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
+    _busy: DeviceBusyError | None = None
     _order: Random = field(init=False)
     _packages: dict[str, Packages] = field(default_factory=dict)
 
@@ -78,10 +80,18 @@ class Pairs:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Lock the device from the first pair to the last."""
+        """Lock the device from the first pair to the last; if it does not become free in time, no pair can be run."""
         case = self.candidate.case
-        with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as gpu:
-            self.baseline, self.candidate = (replace(spec, gpu=gpu) for spec in (self.baseline, self.candidate))
+        patience = Patience(
+            waiting=lambda wait: self.progress.waiting(case, wait), limit_seconds=self.candidate.wait_seconds
+        )
+        with ExitStack() as locks:
+            try:
+                gpu = locks.enter_context(devices.held(case.device, patience))
+            except DeviceBusyError as error:
+                self._busy = error
+            else:
+                self.baseline, self.candidate = (replace(spec, gpu=gpu) for spec in (self.baseline, self.candidate))
             yield
 
     def next(self) -> tuple[Run, Run]:
@@ -121,6 +131,9 @@ class Pairs:
 
     def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
         done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name}, {spec.framework.name}"
+        if self._busy:
+            self.keep(spec, run := not_started(spec, index, self._busy))
+            raise UnfinishedError(run)
         self.progress.run_started(self.candidate.case, done, limit, side)
         hooks = replace(self.hooks, packages_reported=partial(self._refusal, name))
         run = self.examine(spec, train_once(spec, index, hooks))

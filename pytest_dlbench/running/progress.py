@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from pytest_dlbench.records import Case, Run
+from pytest_dlbench.running.waits import Wait
 
 PHASES: Final[Mapping[str, str]] = {
     "hello": "import",
@@ -36,8 +37,8 @@ class Progress(Protocol):
         """An environment is being built, or waited for."""
         ...
 
-    def waiting(self, case: Case, device: str) -> None:
-        """Another session measures on this device."""
+    def waiting(self, case: Case, wait: Wait) -> None:
+        """Another session uses the device; called again every minute."""
         ...
 
     def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:
@@ -59,7 +60,7 @@ class Silent:
     def building(self, name: str, doing: str) -> None:
         """Show nothing."""
 
-    def waiting(self, case: Case, device: str) -> None:
+    def waiting(self, case: Case, wait: Wait) -> None:
         """Show nothing."""
 
     def run_started(self, case: Case, index: int, runs: int, side: str = "") -> None:

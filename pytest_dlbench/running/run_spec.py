@@ -1,6 +1,7 @@
 """The specification of one run, as data that could be sent to another host."""
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from pytest_dlbench.data import Prepared
@@ -49,6 +50,8 @@ class RunSpec:
     """Steps after which the test split is evaluated, in addition to the last one."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
+    wait_seconds: float = inf
+    """How long to wait for the device at most."""
 
     def learning_rates(self) -> tuple[float, ...]:
         """The learning rate of every step."""

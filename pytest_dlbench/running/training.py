@@ -18,9 +18,10 @@ from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.dialogue import Dialogue, NotDoneError
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.waits import DeviceBusyError, busy
 from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
-from pytest_dlbench.sampling.survivors import VARIABLE, none_survives
+from pytest_dlbench.sampling.survivors import DRIVER, PREFIX, RUN, driver_id, none_survives
 
 LACK_OUTCOMES = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
@@ -36,10 +37,10 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
     """One run in a fresh process. Whatever happens to the worker becomes an outcome; only bugs of the driver raise."""
     seed = spec.seed + index
     if isinstance(spec.place, Absent):
-        return _not_run(spec, spec.place, index, seed)
+        return _not_run(spec, index, LACK_OUTCOMES[spec.place.lack], spec.place.reason)
     began = datetime.now(UTC).isoformat(timespec="milliseconds")
     # A worker may leave something in place of its folder that cannot be deleted as one; the run still counts.
-    with tempfile.TemporaryDirectory(prefix="dlbench-run-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
         inputs = _write_inputs(spec, seed, folder)
@@ -95,7 +96,7 @@ def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
         spec.framework, place, device=spec.case.device, threads=spec.case.threads, allocator=spec.allocator
     )
     gpu = {"CUDA_VISIBLE_DEVICES": spec.gpu} if spec.gpu else {}
-    return {**usual, **gpu, VARIABLE: run}
+    return {**usual, **gpu, RUN: run, DRIVER: driver_id()}
 
 
 def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path) -> Worker:
@@ -104,13 +105,18 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
         return Worker(launch.command(place.python), environment, folder)
 
 
-def _not_run(spec: RunSpec, absent: Absent, index: int, seed: int) -> Run:
+def not_started(spec: RunSpec, index: int, error: DeviceBusyError) -> Run:
+    """A run whose device did not become free in time."""
+    return _not_run(spec, index, RunOutcome.TIMEOUT, busy(error.wait))
+
+
+def _not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str) -> Run:
     return Run(
         case=spec.case.id,
         index=index,
-        seed=seed,
-        outcome=LACK_OUTCOMES[absent.lack],
-        message=absent.reason,
+        seed=spec.seed + index,
+        outcome=outcome,
+        message=message,
         began=datetime.now(UTC).isoformat(timespec="milliseconds"),
         wall_seconds=0.0,
     )

@@ -18,7 +18,13 @@ from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pair
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.profile import profiled
-from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, record_of, reference_runs
+from pytest_dlbench.workflows.recording import (
+    calibrated_spreads,
+    conclude,
+    kept_if_interrupted,
+    record_of,
+    reference_runs,
+)
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
 
@@ -30,10 +36,14 @@ def train(
     session.claims.claim(candidate, node)
     terms = _terms(session, baseline, candidate, tolerance)
     pairs = pairs_of(session, baseline, candidate, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
-    with pairs.alone():
+    with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():
         record, result = _concluded(session, pairs, terms, node)
     if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and candidate.purpose == "training":
-        result = profiled(session, baseline, candidate, result)
+        try:
+            result = profiled(session, baseline, candidate, result)
+        except KeyboardInterrupt:
+            conclude(session, record, result, pairs.runs[BASELINE])
+            raise
     conclude(session, record, result, pairs.runs[BASELINE])
     return record, result
 

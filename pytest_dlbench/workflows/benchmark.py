@@ -13,7 +13,7 @@ from pytest_dlbench.records.reasons import Diverged, Leaking, NotSaved, Toleranc
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.baseline_gate import result
-from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, record_of
+from pytest_dlbench.workflows.recording import calibrated_spreads, conclude, kept_if_interrupted, record_of
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
 
@@ -41,9 +41,11 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
     """
     session.claims.claim(spec, node)
     narrow = _narrow(session, spec, tolerance)
-    runs = make_runs(session, spec, session.settings.runs, session.settings.repeats)
-    record = record_of(session, spec, _counted(session, spec, runs))
-    judged = _judge(session, record, spec, node, tolerance)
+    made: list[Run] = []
+    with kept_if_interrupted(session, spec, lambda: made, session.settings.runs):
+        runs = make_runs(session, spec, session.settings.runs, session.settings.repeats, made=made)
+        record = record_of(session, spec, _counted(session, spec, runs))
+        judged = _judge(session, record, spec, node, tolerance)
     if narrow:
         judged = replace(judged, cautions=(*judged.cautions, reasons.too_tight_for_sessions(tolerance, narrow)))
     if session.policy.saves and judged.outcome in SAVED:

@@ -8,6 +8,7 @@ from pytest_dlbench.records.reasons import NotProfiled, Profiled
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.running.training import train_once
+from pytest_dlbench.running.waits import DeviceBusyError, Patience, busy
 from pytest_dlbench.workflows.session import Session
 
 # All of them also run once before they are profiled, so that code is compiled and caches are warm.
@@ -17,8 +18,12 @@ STEPS = 10
 def profiled(session: Session, baseline: RunSpec, candidate: RunSpec, result: CaseResult) -> CaseResult:
     """The result with the operators that changed most, or with the reason why they are unknown."""
     case = candidate.case
-    with devices.held(case.device, lambda: session.progress.waiting(case, case.device)) as gpu:
-        runs = [_profile(spec, gpu) for spec in (baseline, candidate)]
+    patience = Patience(waiting=lambda wait: session.progress.waiting(case, wait), limit_seconds=candidate.wait_seconds)
+    try:
+        with devices.held(case.device, patience) as gpu:
+            runs = [_profile(spec, gpu) for spec in (baseline, candidate)]
+    except DeviceBusyError as error:
+        return replace(result, reasons=(*result.reasons, NotProfiled(problem=busy(error.wait))))
     if unfinished := next((run for run in runs if run.outcome is not RunOutcome.FINISHED), None):
         problem = unfinished.message.partition("\n")[0]
         return replace(result, reasons=(*result.reasons, NotProfiled(problem=problem)))

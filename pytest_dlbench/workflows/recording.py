@@ -1,12 +1,15 @@
 """Makes the record of a case from its runs, and finds what earlier sessions measured of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from pytest_dlbench import judging
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Context, Record, Run
-from pytest_dlbench.records.reasons import BodyFailed, Caution
+from pytest_dlbench.records.reasons import BodyFailed, Caution, Interrupted
+from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
@@ -37,7 +40,8 @@ def conclude(session: Session, record: Record, result: CaseResult, old: Sequence
         runs=tuple(map(name_of, record.runs)),
         old_runs=tuple(map(name_of, old)),
     )
-    session.journal.append(entry)
+    with undisturbed():
+        session.journal.append(entry)
 
 
 def body_failed(session: Session, result: CaseResult, problem: str) -> CaseResult:
@@ -58,7 +62,30 @@ def _amend(session: Session, result: CaseResult) -> None:
     """Append a result that replaces the last one of its case; one that waits to be saved is appended then."""
     waiting = (record.case for unsaved in session.unsaved.values() for record, _ in unsaved)
     if result.case not in waiting:
-        session.journal.append(Entry(result=result))
+        with undisturbed():
+            session.journal.append(Entry(result=result))
+
+
+@contextmanager
+def kept_if_interrupted(
+    session: Session, spec: RunSpec, made: Callable[[], Sequence[Run]], planned: int = 0
+) -> Iterator[None]:
+    """If the session is interrupted in this block, its case has a result nevertheless, with the runs made so far."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if runs := made():
+            result = CaseResult(
+                case=spec.case,
+                outcome=CaseOutcome.INCONCLUSIVE,
+                reasons=(Interrupted(runs=len(runs), planned=planned),),
+                runs=len(runs),
+                figures=judging.summarise(runs),
+            )
+            # What prevents this must not prevent the interrupt.
+            with suppress(OSError, DlbenchError):
+                conclude(session, record_of(session, spec, runs), result)
+        raise
 
 
 def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:

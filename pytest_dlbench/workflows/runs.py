@@ -3,6 +3,7 @@
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.records import Run, StepCheck
+from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -11,13 +12,25 @@ from pytest_dlbench.storing import Entry
 from pytest_dlbench.workflows.session import Session
 
 
-def make_runs(session: Session, spec: RunSpec, runs: int, repeats: int = 0, first: int = 0) -> tuple[Run, ...]:
-    """Fresh runs of a case; invalid ones are repeated, at most ``repeats`` times in total."""
+def make_runs(
+    session: Session, spec: RunSpec, runs: int, repeats: int = 0, *, first: int = 0, made: list[Run] | None = None
+) -> tuple[Run, ...]:
+    """Fresh runs of a case; invalid ones are repeated, at most ``repeats`` times in total.
+
+    ``made`` gets every run at once: if the session is interrupted, nothing is returned.
+    """
+
+    def keep(run: Run) -> None:
+        with undisturbed():
+            _keep(session, spec, run)
+            if made is not None:
+                made.append(run)
+
     return train_series(
         spec,
         runs,
         hooks=_hooks(session, spec),
-        keep=lambda run: _keep(session, spec, run),
+        keep=keep,
         progress=session.progress,
         examine=lambda run: session.examiner.examine(spec, run),
         repeats=repeats,
@@ -63,4 +76,5 @@ def _hooks(session: Session, spec: RunSpec) -> RunHooks:
 def _keep(session: Session, spec: RunSpec, run: Run) -> None:
     """Append a run to the journal; it is on disk when this returns."""
     conditions = session.resumption.conditions(spec)
-    session.journal.append(Entry(run=run, context=session.settings.context(spec), conditions=conditions))
+    with undisturbed():
+        session.journal.append(Entry(run=run, context=session.settings.context(spec), conditions=conditions))

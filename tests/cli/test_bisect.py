@@ -23,8 +23,6 @@ def cache(tmp_path_factory):
 def bisect(tmp_path, monkeypatch, capsys, cache):
     """Bisect named versions; returns the exit status and the output."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # Device locks are there: do not wait for other sessions on this machine.
-    monkeypatch.setenv("TMPDIR", str(cache))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     installed = versioned.install(tmp_path, sys.executable, {"v1": 1, "v2": 1, "v3": None, "v4": 3})

@@ -31,8 +31,6 @@ def cache(tmp_path_factory):
 def here(tmp_path, monkeypatch, cache):
     """An empty folder to calibrate in."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # Device locks are there: do not wait for other sessions on this machine.
-    monkeypatch.setenv("TMPDIR", str(cache))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])

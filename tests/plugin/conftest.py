@@ -113,8 +113,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def suite(pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # Device locks are in this folder: tests do not wait for other sessions on this machine.
-    monkeypatch.setenv("TMPDIR", str(cache))
     # Staged failures must not become annotations of the job that runs these tests.
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)

@@ -19,8 +19,6 @@ def test_training(dlbench, framework, model, dataset, device):
 def repository(pytester, cache, monkeypatch):
     """A repository with only the code of the page and a test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    # Device locks are in this folder: tests do not wait for other sessions on this machine.
-    monkeypatch.setenv("TMPDIR", str(cache))
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     pytester.makeconftest(code)
     pytester.makepyfile(test_training=TEST)

@@ -3,8 +3,9 @@ import re
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, RunOutcome
-from pytest_dlbench.reporting.progress import SHORTEST_NAME, SILENCE_SECONDS, Counted, Live
+from pytest_dlbench.reporting.progress import SHORTEST_NAME, SILENCE_SECONDS, Counted, Live, orphans
 from pytest_dlbench.running.progress import phase
+from pytest_dlbench.running.waits import Holder, Wait
 from tests.doubles import records
 
 CASE = records.case()
@@ -266,11 +267,32 @@ def test_waiting_between_two_runs_does_not_change_the_time_left(terminal, clock)
 # Other processes
 
 
+HOLDER = Holder(user="ann", pid=4711, command="pytest bench --dlbench-scale=full", since=1.8e9)
+
+
 @pytest.mark.parametrize("is_rewritable", [True, False])
-def test_waiting_for_another_session_on_the_device_is_shown(is_rewritable):
-    screen = Screen(is_rewritable=is_rewritable)
-    live(screen).waiting(CASE, "cpu")
-    assert f"{CASE.id}: waiting, another session is measuring on cpu" in screen.last
+def test_waiting_is_shown_with_holder_command_and_way_out_however_narrow_the_screen(is_rewritable):
+    screen = Screen(is_rewritable=is_rewritable, columns=80)
+    live(screen).waiting(CASE, Wait(device="cpu", holders=(HOLDER,), seconds=0.5))
+    assert screen.last.startswith("waiting for cpu now: ann uses it since ")
+    assert "(process 4711: pytest bench --dlbench-scale=full)" in screen.last
+    assert "Ctrl-C, or --dlbench-wait=TIME" in screen.last
+    assert screen.last.endswith(f"case: {CASE.id}\n")
+
+
+def test_a_longer_wait_is_shown_with_its_time_and_limit(terminal):
+    live(terminal).waiting(CASE, Wait(device="cpu", holders=(HOLDER,), seconds=120.0, limit_seconds=600.0))
+    assert terminal.last.startswith("waiting for cpu for 2 min 00 s, at most 10 min 00 s: ann uses it since ")
+
+
+def test_waiting_for_nobody_known_is_shown(pipe):
+    live(pipe).waiting(CASE, Wait(device="gpu", holders=(), seconds=0.5))
+    assert pipe.last.startswith("waiting for gpu now: another session uses it, whose name is not known")
+
+
+def test_what_a_killed_session_left_running_is_shown_in_one_line():
+    text = orphans({12: "python3", 7: "sleep"})
+    assert text == "dlbench: ended what a killed session had left running: sleep (7), python3 (12)"
 
 
 def test_a_case_of_another_process_is_one_line_with_its_outcome(pipe):

@@ -1,7 +1,7 @@
 """A driver in its own process: ``python -m tests.running.driver BUILDER RUNS STEPS FOLDER [CGROUP_PROCS]``.
 
-It prints "waiting" while another driver measures, and every run as a line of JSON. With CGROUP_PROCS it first moves
-itself into that control group.
+It prints "waiting for" and process ids while other drivers measure, and every run as a line of JSON. With CGROUP_PROCS
+it first moves itself into that control group.
 """
 
 import os
@@ -12,15 +12,16 @@ from pathlib import Path
 from pytest_dlbench.records import Case, Run, codec
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
+from pytest_dlbench.running.waits import Wait
 from tests.running.specs import spec
 
 
 class PrintsWaiting(Silent):
     """A listener that reports waiting."""
 
-    def waiting(self, case: Case, device: str) -> None:  # noqa: ARG002 - the listener's signature
-        """Print it."""
-        print("waiting", flush=True)
+    def waiting(self, case: Case, wait: Wait) -> None:  # noqa: ARG002 - the listener's signature
+        """Print it, with who is waited for."""
+        print("waiting for", *(holder.pid for holder in wait.holders), flush=True)
 
 
 def keep(run: Run) -> None:

@@ -1,41 +1,58 @@
 """Which process waits for which, among processes that do nothing but lock a device."""
 
+import getpass
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 
 import pytest
 
-from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.running import devices
+from pytest_dlbench.running import devices, lock_folder
+from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait, busy
 from pytest_dlbench.sampling.nvml import open_gpus
 from tests.doubles.nvml import GPU, FakeNvml
+from tests.running.processes import IN_VAIN
 
 # Prints the GPU or the cores that it has locked, until its input ends; "waits" comes first if it has to wait.
 HOLDS = """
 import sys
 from pytest_dlbench.running import devices
+from pytest_dlbench.running.waits import Patience
 what, *named = sys.argv[1:]
 devices.WAIT_PERIOD_SECONDS = 0.02
 
-def waits():
+def waits(wait):
     print("waits", flush=True)
 
-cores = map(int, named) if what.isdigit() else ()
-locked = devices.shared(int(what), waits, list(cores)) if what.isdigit() else devices.held(what, waits, lambda: named)
+cores, patience = map(int, named) if what.isdigit() else (), Patience(waiting=waits)
+if what.isdigit():
+    locked = devices.shared(int(what), patience, list(cores))
+else:
+    locked = devices.held(what, patience, lambda: named)
 with locked as found:
     print("has", *(sorted(found) if what.isdigit() else [found]), flush=True)
     sys.stdin.read()
 """
 BOTH = ("GPU-a", "GPU-b")
+NEVER = 0.0
+
+
+def refused(device: str, seconds: float, *named: str) -> Wait:
+    """How a wait for a device that is held ends."""
+    patience = Patience(waiting=lambda _: None, limit_seconds=seconds)
+    with pytest.raises(DeviceBusyError) as caught, devices.held(device, patience, lambda: named):
+        pass
+    return caught.value.wait
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def folder(tmp_path, monkeypatch):
+    """A folder of locks of the test's own."""
+    monkeypatch.setenv(lock_folder.VARIABLE, str(tmp_path / "locks"))
+    return tmp_path / "locks"
 
 
 @pytest.fixture
@@ -153,23 +170,9 @@ def test_a_killed_process_releases_its_locks(holder):
 
 
 def test_a_device_is_free_after_its_block_however_the_block_ends():
-    with pytest.raises(KeyboardInterrupt), devices.held("cpu", lambda: None):
+    with pytest.raises(KeyboardInterrupt), devices.held("cpu", IN_VAIN):
         raise KeyboardInterrupt
-    with devices.held("cpu", lambda: pytest.fail("the device is held")):
-        pass
-
-
-def test_every_user_can_lock_and_none_can_write(holder):
-    says(holder("cpu"))
-    locks = list(devices.folder().iterdir())
-    assert {lock.name for lock in locks} == {"cpu.lock", "timed.lock", "untimed.lock"}
-    assert devices.folder().stat().st_mode & 0o7777 == 0o1777
-    assert {lock.stat().st_mode & 0o777 for lock in locks} == {0o644}
-
-
-def test_a_symbolic_link_instead_of_a_lock_file_is_refused(tmp_path):
-    (devices.folder() / "cpu.lock").symlink_to(tmp_path / "somewhere")
-    with pytest.raises(DlbenchError, match=r"cpu\.lock: .*locks a device"), devices.held("cpu", lambda: None):
+    with devices.held("cpu", IN_VAIN):
         pass
 
 
@@ -203,3 +206,65 @@ def test_the_visible_gpus_are_used_in_their_order(monkeypatch, value, uuids):
 def test_one_case_is_measured_at_a_time_on_the_cpu_and_one_per_gpu():
     assert devices.places(devices.CPU) == 1
     assert devices.places("gpu", lambda: ("one", "two")) == 2
+
+
+class TestWaiting:
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(devices, "WAIT_PERIOD_SECONDS", 0.02)
+
+    def test_names_who_holds_the_device_and_since_when(self, holder):
+        before = time.time()
+        first = holder("cpu")
+        assert says(first) == "has"
+        (found,) = refused("cpu", NEVER).holders
+        assert (found.user, found.pid) == (getpass.getuser(), first.pid)
+        assert found.command.startswith("python")
+        assert before - 1 < found.since < time.time() + 1
+
+    def test_names_all_that_hold_one_of_several_gpus(self, holder):
+        both = [holder("gpu", *BOTH) for _ in range(2)]
+        assert {says(one) for one in both} == {"has GPU-a", "has GPU-b"}
+        assert {found.pid for found in refused("gpu", NEVER, *BOTH).holders} == {one.pid for one in both}
+
+    def test_for_untimed_runs_names_them(self, holder):
+        first = holder("1", "7", "5")
+        assert says(first) == "has 7"
+        assert [found.pid for found in refused("cpu", NEVER).holders] == [first.pid]
+
+    def test_is_over_after_its_limit(self, holder):
+        assert says(holder("cpu")) == "has"
+        assert 0.1 <= refused("cpu", 0.1).seconds < 5
+
+    def test_that_was_given_up_releases_everything(self, holder):
+        first = holder("cpu")
+        assert says(first) == "has"
+        refused("cpu", NEVER)
+        first.stdin.close()
+        first.wait()
+        with devices.held("cpu", IN_VAIN):
+            pass
+
+    def test_is_reported_at_once_and_again(self, holder, monkeypatch):
+        monkeypatch.setattr(devices, "REPORT_SECONDS", 0.05)
+        first = holder("cpu")
+        assert says(first) == "has"
+        told = []
+
+        def waiting(wait):
+            told.append(wait.seconds)
+            if len(told) == 3:
+                first.stdin.close()
+
+        with devices.held("cpu", Patience(waiting=waiting)):
+            pass
+        assert told == sorted(told)
+        assert len(told) >= 3
+
+    def test_ends_with_a_message_that_names_the_holder_and_the_option(self, holder):
+        first = holder("cpu")
+        assert says(first) == "has"
+        message = busy(refused("cpu", NEVER))
+        assert message.startswith(f"cpu did not become free at once: {getpass.getuser()} uses it since ")
+        assert f"(process {first.pid}: python" in message
+        assert message.endswith("--dlbench-wait=TIME waits longer")

@@ -1,17 +1,12 @@
 """Whole driver processes: one that is killed, and two that need the same device."""
 
 import json
-import os
 import select
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -20,64 +15,40 @@ from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running import devices, pinning
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
+from tests.running.processes import IN_VAIN, PATIENCE_SECONDS, is_running, wait_for
 from tests.running.specs import spec
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 30.0
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start tests/running/driver.py with its own cache and folder for temporary files."""
-    drivers = []
+def worker_of(driver: subprocess.Popen[str]) -> psutil.Process:
+    """The worker of a driver, once it runs; its guard is no worker."""
 
-    def start(builder: str, runs: int, steps: int) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.running.driver", builder, str(runs), str(steps), str(tmp_path / "data")]
-        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-        drivers.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True))
-        return drivers[-1]
+    def found() -> list[psutil.Process]:
+        children = psutil.Process(driver.pid).children()
+        return [child for child in children if "dlworker" in child.cmdline()]
 
-    yield start
-    for driver in drivers:
-        driver.kill()
-        driver.communicate()
-
-
-def wait_for(found: Callable[[], Any]) -> Any:
-    """The result of ``found`` as soon as it is true."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        if result := found():
-            return result
-        time.sleep(0.02)
-    raise TimeoutError(f"nothing found within {PATIENCE_SECONDS:g} s")
-
-
-def _is_running(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    return wait_for(found)[0]
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_worker_does_not_outlive_its_driver(start, tmp_path, end):
     driver = start("sleeps", 1, 600)
     log = wait_for(lambda: [log for log in tmp_path.glob("dlbench-run-*/worker.log") if "step 0" in log.read_text()])
-    (worker,) = psutil.Process(driver.pid).children(recursive=True)
+    worker = worker_of(driver)
     driver.send_signal(end)
     driver.wait(PATIENCE_SECONDS)
-    wait_for(lambda: not _is_running(worker))
+    wait_for(lambda: not is_running(worker))
     assert "step 60" not in log[0].read_text()
 
 
 def test_an_interrupted_driver_leaves_neither_worker_nor_files(start, tmp_path):
     driver = start("sleeps", 1, 600)
     (folder,) = wait_for(lambda: list(tmp_path.glob("dlbench-run-*")))
-    (worker,) = wait_for(lambda: psutil.Process(driver.pid).children(recursive=True))
+    worker = worker_of(driver)
     driver.send_signal(signal.SIGINT)
     assert driver.wait(PATIENCE_SECONDS) != 0
-    wait_for(lambda: not _is_running(worker))
+    wait_for(lambda: not is_running(worker))
     assert not folder.exists()
 
 
@@ -86,13 +57,13 @@ def test_two_drivers_do_not_share_a_device(start, tmp_path):
     # One has started its series and waits for the file; the first output is that the other one waits for it.
     (ready, *_), _, _ = select.select([driver.stdout for driver in drivers.values()], [], [], PATIENCE_SECONDS)
     (second,) = [pid for pid, driver in drivers.items() if driver.stdout is ready]
-    assert ready.readline() == "waiting\n"
+    (first,) = set(drivers) - {second}
+    assert ready.readline() == f"waiting for {first}\n"
     (tmp_path / "go").touch()
     runs = {pid: len(driver.stdout.read().splitlines()) for pid, driver in drivers.items()}
     assert set(runs.values()) == {3}
     read = [json.loads(file.read_text()) for file in tmp_path.glob("interval-*.json")]
     measured = sorted(read, key=lambda interval: interval["began"])
-    (first,) = set(drivers) - {second}
     assert [interval["driver"] for interval in measured] == [first] * 3 + [second] * 3
     assert all(one["ended"] < following["began"] for one, following in pairwise(measured))
 
@@ -101,7 +72,7 @@ class TestSeries:
     @pytest.fixture(autouse=True)
     def own_cache(self, tmp_path, monkeypatch):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        monkeypatch.setenv("DLBENCH_LOCKS", str(tmp_path / "locks"))
 
     def test_keeps_each_run_before_the_next_and_gives_each_its_own_seed(self, tmp_path):
         events: list[tuple[str, int]] = []
@@ -163,12 +134,12 @@ class TestSeries:
 
     def test_of_untimed_runs_is_concurrent_with_others_on_its_own_cores(self, tmp_path):
         class NeverWaiting(Silent):
-            def waiting(self, case, device):
-                pytest.fail(f"{case.id} waits for {device}")
+            def waiting(self, case, wait):
+                pytest.fail(f"{case.id} waits for {wait}")
 
         free, *others = pinning.ranked()
         asked = spec("reports_its_surroundings", tmp_path, is_timed=False)
-        with devices.shared(len(others), lambda: None, others):
+        with devices.shared(len(others), IN_VAIN, others):
             (run,) = train_series(asked, 1, keep=[].append, progress=NeverWaiting())
         assert run.cores == (free,)
 
@@ -178,5 +149,5 @@ class TestSeries:
 
         with pytest.raises(KeyboardInterrupt):
             train_series(spec("numpy_softmax", tmp_path), 3, keep=interrupt, progress=Silent())
-        with devices.held("cpu", lambda: pytest.fail("the device is held")):
+        with devices.held("cpu", IN_VAIN):
             pass

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_dlbench.sampling import memory
 from pytest_dlbench.sampling.processes import ProcessTree
-from pytest_dlbench.sampling.survivors import VARIABLE, end_survivors
+from pytest_dlbench.sampling.survivors import RUN, end_survivors
 
 MIB = 2**20
 
@@ -147,7 +147,7 @@ class TestSurvivors:
     def test_survivors_outside_the_workers_group_and_tree_are_killed(self):
         program = "import os, sys, time\nif os.fork(): os._exit(0)\nos.setsid()\nprint(os.getpid(), flush=True)\n"
         command = [sys.executable, "-S", "-c", f"{program}time.sleep(600)"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={VARIABLE: "this-run"}) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={RUN: "this-run"}) as process:
             survivor = psutil.Process(int(process.stdout.readline()))
             process.wait()
             assert end_survivors("another-run") == ()
