@@ -8,7 +8,7 @@ from pytest_dlbench.environments import Environment
 from pytest_dlbench.environments.building import Built
 from pytest_dlbench.model import Network
 from pytest_dlbench.model.shapes import show
-from pytest_dlbench.records import Run
+from pytest_dlbench.records import CaseResult, Run
 from pytest_dlbench.reporting import tables, terminal
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.storing import Damage, Entry
@@ -65,7 +65,8 @@ def datasets(rows: Iterable[tuple[Dataset, str]], others: Iterable[tuple[Source,
 
 def journal(entries: Iterable[Entry | Damage]) -> tuple[list[str], list[str]]:
     """The judged cases as the session showed them, the runs of cases that were not judged, and damaged lines."""
-    results, damages = [], []
+    results: list[CaseResult] = []
+    damages: list[str] = []
     open_runs: dict[str, list[Run]] = {}
     for entry in entries:
         if isinstance(entry, Damage):
