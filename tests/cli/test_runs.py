@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pytest_dlbench.cli.main import main
-from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records import CaseOutcome, RunOutcome, codec
 from pytest_dlbench.records.reasons import Unavailable
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records, sessions
@@ -92,6 +92,14 @@ def test_a_journal_shows_judged_cases_and_those_that_were_not(journal, capsys):
     out = capsys.readouterr().out
     assert "pytorch-mnist-cnn-digits28-cpu" in out
     assert "not judged: training-jax-mnist-cnn-digits28-cpu-quick: run 1 finished" in out
+
+
+def test_a_journal_shows_the_last_result_of_a_case_whose_test_failed_later(journal, capsys):
+    with journal.open("ab") as file:
+        file.write(codec.encode_line(Entry(result=records.case_result(outcome=CaseOutcome.FAILED))))
+    assert main(["runs", "journal", str(journal)]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("pytorch-mnist-cnn")]
+    assert line.endswith("failed")
 
 
 def test_the_truncated_line_of_a_journal_is_reported_and_the_rest_is_shown(journal, capsys):
