@@ -82,7 +82,7 @@ def encode(baseline: Baseline) -> bytes:
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """Of everything in a file but its checksum. Of the content and not of the text, which tools may indent anew."""
+    """Of everything in a file but its checksum: of the content, not of the text, which tools may indent differently."""
     rest = {name: value for name, value in content.items() if name != CHECKSUM}
     return hashlib.sha256(codec.encode_line(rest)).hexdigest()[:16]
 

@@ -103,7 +103,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         # Not filelock, which leaves its file: it would be committed with the baselines. Removed while it is locked, so
-        # that whoever waits for it notices.
+        # that a process that waits for it notices.
         path.unlink(missing_ok=True)
         os.close(descriptor)
 

@@ -100,7 +100,7 @@ class Journal:
             self._move(line, error)
 
     def _move(self, line: bytes, error: OSError) -> None:
-        """Continue elsewhere; the first problem is the one to mend."""
+        """Continue elsewhere; the first problem is the one to fix."""
         said = str(unwritten(self.path, error))
         try:
             before = self.path.read_bytes() if self.path.exists() else b""

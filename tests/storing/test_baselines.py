@@ -448,8 +448,8 @@ def test_two_sessions_with_the_same_id_are_refused(store):
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        (b'{\n  "anchor": nonsense\n}', "line 2"),
-        (b'{\n "anchor": "a",\n', "line 2"),
+        (b'{\n  "case": nonsense\n}', "line 2"),
+        (b'{\n "case": "a",\n', "line 2"),
         (b'{\n\n "format": "x"}', "line 3"),
     ],
 )
