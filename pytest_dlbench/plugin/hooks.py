@@ -33,6 +33,7 @@ SIDES = pytest.StashKey[Sequence[Sides]]()
 RESULT = pytest.StashKey[CaseResult]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 PAIRED = pytest.StashKey[int]()
+CASES = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -96,6 +97,7 @@ def session_of(config: pytest.Config) -> "Session":
             worker=worker.get("workerid", ""),
             workers=worker.get("workercount", 1),
             tests=config.stash.get(PAIRED, 1),
+            cases=config.stash.get(CASES, 1),
         )
     return config.stash[SESSION]
 
@@ -141,8 +143,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    # Here, because deselected items get no share of the time.
+    # Here, because deselected items get no share of the time, nor of the false alarms.
     stash = session.config.stash
+    stash[CASES] = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
     stash[PAIRED] = sum(parametrize.is_paired(item, stash[SIDES]) for item in session.items)
 
 

@@ -1,9 +1,9 @@
-"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for each pair."""
+"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for every two pairs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from random import Random
+from random import Random, SystemRandom
 
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import devices
@@ -35,10 +35,11 @@ class InvalidError(Exception):
 class Pairs:
     """Runs pairs on demand; each run is passed to ``keep`` before the next starts.
 
-    Both runs of a pair have the same seed. Which side runs first is drawn from the spec's seed and the case, and
-    recorded in ``candidate_first``. ``counted`` has all runs that finished or diverged, also those of invalid pairs.
-    ``limit`` is the maximum number of pairs that progress shows. A pair in which ``examine`` finds an invalid run is
-    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
+    Both runs of a pair have the same seed. Which side runs first is drawn with ``order_seed`` for every block of two
+    pairs, and is the other one in the second of them; ``candidate_first`` records it. The seed is another one each
+    time, because a repetition must not repeat the order's imbalance. ``counted`` has all runs that finished or
+    diverged, also those of invalid pairs. ``limit`` is the maximum number of pairs that progress shows. A pair in which
+    ``examine`` finds an invalid run is repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
     """
 
     baseline: RunSpec
@@ -50,14 +51,14 @@ class Pairs:
     examine: Callable[[RunSpec, Run], Run]
     repeats: int
     keeps_invalid: bool
+    order_seed: int = field(default_factory=lambda: SystemRandom().randrange(2**32))
     candidate_first: list[bool] = field(default_factory=list)
+    _pass_began: int = field(default=0, init=False)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
-    _order: Random = field(init=False)
 
     def __post_init__(self) -> None:
         self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
-        self._order = Random(f"{self.candidate.seed} {self.baseline.case.id} {self.candidate.case.id}")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -66,6 +67,10 @@ class Pairs:
         with devices.held(case.device, lambda: self.progress.waiting(case, case.device)) as gpu:
             self.baseline, self.candidate = (replace(spec, gpu=gpu) for spec in (self.baseline, self.candidate))
             yield
+
+    def begin_pass(self) -> None:
+        """Begin with a new block: pairs of a pass are balanced by themselves."""
+        self._pass_began = len(self.candidate_first)
 
     def next(self) -> tuple[Run, Run]:
         """One more pair, the baseline's run first; raises UnfinishedError and InvalidError."""
@@ -83,8 +88,17 @@ class Pairs:
     def _pair(self) -> dict[str, Run]:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
-        drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
+        drawn = list(reversed(sides)) if self.candidate_is_first(self.order_seed, index, self._pass_began) else sides
         return {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+
+    @staticmethod
+    def candidate_is_first(order_seed: int, index: int, began: int) -> bool:
+        """Whether the candidate runs first in pair ``index`` of a pass that ``began`` there.
+
+        Blocks of two pairs cancel what the second run of a pair suffers; a repeated pair keeps its order.
+        """
+        place = (index - began) % 2
+        return (Random(f"{order_seed} {index - place}").random() < 0.5) is (place == 0)
 
     def count(self, least: int) -> Mapping[str, Sequence[Run]]:
         """Run each side until it has ``least`` counted runs, and return them; stops early if a run fails."""

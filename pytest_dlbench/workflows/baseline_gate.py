@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Comparer:
-    """Compares the cases of one session with their baselines.
+    """Compares the ``cases`` of one session with their baselines.
 
     ``reason`` is stored with every saved session; ``repeat_flags`` are the flags of a command that repeats a case.
     """
@@ -35,6 +35,7 @@ class Comparer:
     repeat_flags: tuple[str, ...] = ()
     history: str = ""
     metrics: Metrics
+    cases: int = 1
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
@@ -100,10 +101,14 @@ class Comparer:
             return result(record, CaseOutcome.INCOMPARABLE, reason)
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, TooFew(runs=len(record.runs), needed=FEWEST_RUNS))
-        judged = stored_baseline.compare(baseline, record.runs, tolerance, self.metrics, self._series(record))
+        judged = stored_baseline.compare(
+            baseline, record.runs, tolerance, self.metrics, self._series(record), cases=self.cases
+        )
         is_suspect = judged.outcome is CaseOutcome.SUSPECT
         pairs = reasons.in_pairs(baseline, record, framework, tolerance, self.metrics) if is_suspect else None
-        compared = reasons.compared(baseline, record, self.baselines.folder, again, pairs)
+        compared = reasons.compared(
+            baseline, record, self.baselines.folder, again, pairs=pairs, undecided=judged.undecided
+        )
         return replace(
             result(record, judged.outcome, compared),
             verdicts=judged.verdicts,

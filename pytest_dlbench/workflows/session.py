@@ -49,10 +49,11 @@ def open_session(
     worker: str = "",
     workers: int = 1,
     tests: int = 1,
+    cases: int = 1,
 ) -> Session:
     """A session that begins now. ``worker`` is the name of the pytest-xdist worker, one of ``workers``; empty without.
 
-    ``tests`` is how many tests of the session run in pairs.
+    ``tests`` is how many tests of the session run in pairs, ``cases`` how many it has in total.
     """
     return Session(
         settings=settings,
@@ -66,10 +67,11 @@ def open_session(
             history=storage.history,
             baselines=BaselineStore(folder=storage.baselines),
             metrics=settings.metrics,
+            cases=max(1, cases),
         ),
         certificates=CertificateStore(folder=storage.journals / "certificates"),
         progress=progress,
-        false_alarms=FalseAlarmBudget(share=policy.false_alarms, workers=workers),
+        false_alarms=FalseAlarmBudget(share=policy.false_alarms, tests=max(1, tests), workers=workers),
         time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
         samplers=tuple(samplers),
         examiner=Examiner(metrics=settings.metrics),
