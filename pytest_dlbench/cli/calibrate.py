@@ -58,7 +58,7 @@ def declare(commands: Commands) -> None:
 
 def _calibrate(asked: argparse.Namespace) -> int:
     # Late: what measures is slow to load.
-    from pytest_dlbench.judging.pairs import paired_tolerances  # noqa: PLC0415
+    from pytest_dlbench.judging.pairs import reported  # noqa: PLC0415
     from pytest_dlbench.workflows import calibrate  # noqa: PLC0415
 
     registry, options = registry_of(asked), options_of(asked)
@@ -74,7 +74,7 @@ def _calibrate(asked: argparse.Namespace) -> int:
     session, progress = session_of(options, len(cells) * (3 + len(calibrate.SLOWDOWNS)))
     specs_of = {cell: planner(session, registry, cell, WHERE, calibrate.LABEL) for cell in cells}
     frameworks = [cast("Framework", registry.find("framework", name, WHERE)) for name in options.frameworks]
-    kept, tolerances = _Kept(CalibrationStore(folder=options.baselines)), paired_tolerances(options.tolerance)
+    kept = _Kept(CalibrationStore(folder=options.baselines))
     is_whole = True
     try:
         for framework, cell in product(frameworks or [_first_here(registry, session)], cells):
@@ -86,8 +86,8 @@ def _calibrate(asked: argparse.Namespace) -> int:
         progress.clear()
     failed = {name: explain.text(reason) for name, reason in kept.failed.items()}
     told = {"calibrations": list(kept.found.values()), "failed": failed, "journal": str(session.journal.path)}
-    answer(asked, codec.builtins(told), _lines(session, kept, tolerances))
-    return _status(kept, tolerances) if is_whole else INTERRUPTED
+    answer(asked, codec.builtins(told), _lines(session, kept, {**reported(options.tolerance), **options.tolerance}))
+    return _status(kept, options.tolerance) if is_whole else INTERRUPTED
 
 
 class _Kept:
@@ -123,7 +123,8 @@ def _lines(session: "Session", kept: _Kept, tolerances: Mapping[str, float]) -> 
 
 def _status(kept: _Kept, tolerances: Mapping[str, float]) -> int:
     found = kept.found.values()
-    if kept.failed or any(verdict.outcome in reporting.CHANGED for one in found for verdict in one.verdicts):
+    verdicts = [verdict for one in found for verdict in one.verdicts if verdict.decides]
+    if kept.failed or any(verdict.outcome in reporting.CHANGED for verdict in verdicts):
         return 1
     is_narrow = any(reporting.is_too_narrow(one, name, tolerances) for one in found for name in one.smallest)
     return 3 if is_narrow else 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import Interval, Values, of_mean, unpaired
+from pytest_dlbench.judging.intervals import Interval, Values, independent_runs, of_mean, unpaired
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.scales import badness, shown
 from pytest_dlbench.judging.time_to_accuracy import TimeToAccuracy
@@ -20,26 +20,37 @@ if TYPE_CHECKING:
 ALPHA = 0.025
 
 
-def points_lost(metric: Metric, old: Sequence[float], new: Sequence[float], *, alpha: float = ALPHA) -> Interval:
+def points_lost(
+    metric: Metric, old: Sequence[Sequence[float]], new: Sequence[float], *, alpha: float = ALPHA
+) -> Interval:
     """How many percentage points the new seeds lose against the old ones; seeds and their number may differ.
 
-    The machine's load does not change an accuracy, so stored figures are as good as fresh ones. The test set's own
-    error is the same on both sides and not included.
+    ``old`` has the values of each seed. The machine's load does not change an accuracy, so stored figures are as good
+    as fresh ones. The test set's own error is the same on both sides and not included.
     """
-    before, after = (np.array([badness(metric, value) for value in side]) for side in (old, new))
-    return unpaired(before, after, run_sd=metric.run_sd, session_sd=0.0, is_robust=metric.is_robust, alpha=alpha)
+    groups = [[badness(metric, value) for value in seed] for seed in old]
+    return unpaired(
+        np.concatenate(groups),
+        np.array([badness(metric, value) for value in new]),
+        run_sd=metric.run_sd,
+        session_sd=0.0,
+        is_robust=metric.is_robust,
+        alpha=alpha,
+        old_runs=independent_runs(groups),
+    )
 
 
-def verdict(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
-    """Whether the new seeds are not worse; both sides are figures by seed.
+def verdict(metric: Metric, old: Mapping[int, Sequence[float]], new: Mapping[int, float], tolerance: float) -> Verdict:
+    """Whether the new seeds are not worse; both sides are figures by seed, of which the old ones may have several.
 
     Equal seeds are not pairs, because another version takes another path from the same seed. If every figure is
     repeated to the last stored digit, the path is the same: nothing is lost, and the spread of seeds is irrelevant.
     """
     # Baselines store seven digits.
-    is_repeated = all(isclose(old.get(seed, nan), value, rel_tol=1e-6) for seed, value in new.items())
-    before, after = (list(side.values()) for side in (new if is_repeated else old, new))
-    lost = repeated(metric, len(after)) if is_repeated else points_lost(metric, before, after)
+    is_repeated = all(isclose(fmean(old.get(seed, (nan,))), value, rel_tol=1e-6) for seed, value in new.items())
+    after = list(new.values())
+    before = after if is_repeated else [value for values in old.values() for value in values]
+    lost = repeated(metric, len(after)) if is_repeated else points_lost(metric, list(old.values()), after)
     change, lower, upper = shown(metric, lost.estimate, lost.lower, lost.upper)
     return Verdict(
         metric=metric.name,

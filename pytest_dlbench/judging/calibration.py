@@ -6,7 +6,7 @@ from math import exp
 import numpy as np
 
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.pairs import Pair, difference, reference_spread
+from pytest_dlbench.judging.pairs import Pair, difference, reference_spread, reference_values
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import IMPROVED, REGRESSED, Rule, replay
 from pytest_dlbench.records import Run
@@ -26,9 +26,10 @@ def in_order(pairs: Sequence[Pair], new_first: Sequence[bool]) -> tuple[Run, ...
 def spreads(runs: Sequence[Run], metrics: Iterable[Metric]) -> dict[str, float]:
     """The expected standard deviation of a pair's difference, by metric.
 
-    ``runs`` are consecutive runs of one version; with fewer than ten, the assumed spread is the minimum.
+    ``runs`` are consecutive runs of one version; with fewer than ten, the assumed spread is the minimum. Raises
+    DlbenchError for a figure that cannot be compared.
     """
-    return {metric.name: reference_spread(metric, [metric.figure(run) for run in runs]) for metric in metrics}
+    return {metric.name: reference_spread(metric, reference_values(metric, runs)) for metric in metrics}
 
 
 def smallest(metric: Metric, spread: float, *, alpha: float, max_pairs: int) -> float:

@@ -34,15 +34,41 @@ def centre(values: Values, *, run_sd: float, is_robust: bool) -> float:
     return float((_pull_in(values, run_sd) if is_robust else values).mean())
 
 
-def unpaired(old: Values, new: Values, *, run_sd: float, session_sd: float, is_robust: bool, alpha: float) -> Interval:
+def independent_runs(groups: Sequence[Sequence[float]]) -> float:
+    """How many independent runs the runs of these groups are worth, each group having repeated one seed.
+
+    All of them if seeds differ no more than repetitions do, and one for each seed if repetitions agree.
+    """
+    values = np.concatenate([np.asarray(group, dtype=np.float64) for group in groups])
+    if len(groups) == 1 or len(groups) == len(values):
+        return float(len(values))
+    between = sum(len(group) * (np.mean(group) - values.mean()) ** 2 for group in groups) / (len(groups) - 1)
+    total = len(values) * values.var(ddof=1)
+    if not between > 0:
+        return float(len(values) if total > 0 else len(groups))
+    return float(np.clip(total / between, len(groups), len(values)))
+
+
+def unpaired(
+    old: Values,
+    new: Values,
+    *,
+    run_sd: float,
+    session_sd: float,
+    is_robust: bool,
+    alpha: float,
+    old_runs: float | None = None,
+) -> Interval:
     """mean(new) - mean(old), where each side is one session.
 
     ``session_sd`` is the spread between sessions: two of them differ by √2 of it, regardless of the number of runs.
+    ``old_runs`` is how many independent runs the old ones are worth, by default as many as they are.
     """
     if is_robust:
         old, new = _pull_in(old, run_sd), _pull_in(new, run_sd)
-    squares = float(_squares(old) + _squares(new))
-    width = _half_width(squares, (len(old), len(new)), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    counts = (old_runs or len(old), len(new))
+    squares = float(_squares_of(old, counts[0]) + _squares(new))
+    width = _half_width(squares, counts, run_sd=run_sd, session_sd=session_sd, alpha=alpha)
     return _around(float(new.mean() - old.mean()), width)
 
 
@@ -58,7 +84,15 @@ class ExpectedInterval:
 
 
 def expected_interval(
-    old: Values, runs: int, *, run_sd: float, session_sd: float, smallest_sd: float, is_robust: bool, alpha: float
+    old: Values,
+    runs: int,
+    *,
+    run_sd: float,
+    session_sd: float,
+    smallest_sd: float,
+    is_robust: bool,
+    alpha: float,
+    old_runs: float | None = None,
 ) -> ExpectedInterval:
     """The interval that ``unpaired`` should give for this many runs of the same code, with the spread of the old ones.
 
@@ -66,11 +100,11 @@ def expected_interval(
     """
     if is_robust:
         old = _pull_in(old, run_sd)
-    squares = float(_squares(old))
-    variance = max(squares / max(1, len(old) - 1), smallest_sd**2)
-    squares += (runs - 1) * variance
-    width = _half_width(squares, (len(old), runs), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
-    return ExpectedInterval(half_width=width, distance=sqrt(variance * (1 / len(old) + 1 / runs)))
+    count = old_runs or len(old)
+    variance = max(float(_squares(old)) / max(1, len(old) - 1), smallest_sd**2)
+    squares = _squares_of(old, count) + (runs - 1) * variance
+    width = _half_width(squares, (count, runs), run_sd=run_sd, session_sd=session_sd, alpha=alpha)
+    return ExpectedInterval(half_width=width, distance=sqrt(variance * (1 / count + 1 / runs)))
 
 
 def of_mean(values: Values, *, run_sd: float, session_sd: float = 0.0, is_robust: bool, alpha: float) -> Interval:
@@ -111,7 +145,7 @@ def _around(estimate: float, width: float) -> Interval:
     return Interval(estimate=float(estimate), lower=float(estimate) - width, upper=float(estimate) + width)
 
 
-def _half_width(squares: float, sides: Sequence[int], *, run_sd: float, session_sd: float, alpha: float) -> float:
+def _half_width(squares: float, sides: Sequence[float], *, run_sd: float, session_sd: float, alpha: float) -> float:
     """Half the width of the interval of one side's mean, or of two sides' difference; assumptions never narrow it."""
     found = sum(sides) - len(sides)
     both = PRIOR_FREEDOM + found
@@ -122,7 +156,7 @@ def _half_width(squares: float, sides: Sequence[int], *, run_sd: float, session_
     return max(_with_sessions(share * variance, freedom, of_sessions, alpha) for freedom, variance in variances)
 
 
-def _with_sessions(of_runs: float, freedom: int, of_sessions: float, alpha: float) -> float:
+def _with_sessions(of_runs: float, freedom: float, of_sessions: float, alpha: float) -> float:
     total = of_runs + of_sessions
     # Welch and Satterthwaite: the assumed part also has few degrees of freedom.
     share = of_runs / total if total else 1.0
@@ -134,6 +168,11 @@ def _quantile(freedom: float, alpha: float) -> float:
     from scipy import special  # noqa: PLC0415
 
     return float(special.stdtrit(freedom, 1 - alpha))
+
+
+def _squares_of(values: Values, runs: float) -> float:
+    """The sum of squares that this many independent runs with the spread of the values have."""
+    return float(_squares(values)) * (runs - 1) / max(1, len(values) - 1)
 
 
 def _squares(values: Values) -> Values:

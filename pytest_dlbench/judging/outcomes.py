@@ -66,8 +66,10 @@ def of_runs(runs: Sequence[Run]) -> CaseOutcome | None:
 
 
 def of_verdicts(verdicts: Sequence[Verdict]) -> CaseOutcome:
-    """The outcome of a case that was compared."""
-    found = {verdict.outcome for verdict in verdicts}
+    """The outcome of a case that was compared; inconclusive if none of its verdicts decides."""
+    found = {verdict.outcome for verdict in verdicts if verdict.decides}
+    if verdicts and not found:
+        return CaseOutcome.INCONCLUSIVE
     return next((outcome for verdict, outcome in OF_VERDICTS if verdict in found), CaseOutcome.PASSED)
 
 

@@ -7,18 +7,23 @@ from math import inf, isfinite, log, sqrt
 from statistics import median
 from typing import Literal
 
+import numpy as np
+
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.intervals import MAD_TO_SD
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.sanity import believed
 from pytest_dlbench.judging.scales import badness, limit, shown, smallest_spread
-from pytest_dlbench.judging.sequential import Decision, Rule, decide
+from pytest_dlbench.judging.sequential import Decision, Rule
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.records.reasons import SidesDisagree
 
 # Enough consecutive runs of one version to estimate how much two runs in a row differ.
 REFERENCE_RUNS = 10
-# Time is judged twice: the cost of the computation, and the time that a user waits.
+# Three of four normal values are within this many standard deviations; 1.4826 is the same for one of two.
+QUARTILE_TO_SD = 1 / 1.1503
+# Time is read twice: the cost of the computation, and the time that a user waits.
 STEP_TIMES = ("step_time", "step_time_median")
 # Smaller differences between the two, as a share of the tolerance, are lost in three digits.
 SHOWN_SHARE = 0.1
@@ -42,13 +47,30 @@ def difference(metric: Metric, pair: Pair) -> float:
     return badness(metric, metric.figure(pair.new)) - badness(metric, metric.figure(pair.old))
 
 
-def paired_tolerances(tolerances: Mapping[str, float]) -> dict[str, float]:
-    """Tolerances for pairs: they also judge the median step, by default with the tolerance of the 10 % quantile.
+def reported(tolerances: Mapping[str, float]) -> dict[str, float]:
+    """Tolerances of metrics that pairs report and that do not decide: the median step, unless it has its own.
 
-    Only pairs can: between sessions other processes move the median by more than any tolerance.
+    Other processes move the median far more than the 10 % quantile: on a busy machine it would leave most cases
+    undecided, and it caused nearly all false alarms.
     """
     quick, usual = STEP_TIMES
-    return {usual: tolerances[quick], **tolerances} if quick in tolerances else dict(tolerances)
+    return {usual: tolerances[quick]} if quick in tolerances and usual not in tolerances else {}
+
+
+def reference_values(metric: Metric, reference: Sequence[Run]) -> list[float]:
+    """The values of a metric in consecutive runs; raises DlbenchError for one that cannot be compared.
+
+    It would seem to be no spread at all.
+    """
+    for run in reference:
+        value = metric.read(run)
+        if value is not None and not isfinite(badness(metric, value)):
+            raise DlbenchError(
+                f"{run.case}: its {len(reference)} reference runs cannot show how much runs vary: {metric.name} is"
+                f" {value} in the run of seed {run.seed} that began {run.began}\n"
+                "  measure them again with --dlbench-runs=10, or remove their journal from --dlbench-journals"
+            )
+    return metric.values(reference)
 
 
 def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float:
@@ -56,13 +78,24 @@ def reference_spread(metric: Metric, consecutive: Sequence[float] = ()) -> float
 
     ``consecutive`` are the metric's values in consecutive runs of one version on this machine; differences between
     neighbours exclude drift, as pairs do. With fewer than 10 of them, the metric's assumed spread is the minimum: too
-    large a spread costs pairs, too small a one raises the error rate.
+    large a spread costs pairs, too small a one raises the error rate. Raises ValueError for a value that cannot be
+    compared.
     """
     values = [badness(metric, value) for value in consecutive]
+    if not all(map(isfinite, values)):
+        raise ValueError(f"expected comparable reference values of {metric.name}, got {list(consecutive)}")
     steps = [abs(after - before) for before, after in pairwise(values)]
-    measured = max(smallest_spread(metric), MAD_TO_SD * median(steps) if steps else 0.0)
+    measured = max(smallest_spread(metric), _spread_of(steps) if steps else 0.0)
     assumed = metric.run_sd if metric.is_absolute else sqrt(2) * metric.run_sd
     return measured if len(values) >= REFERENCE_RUNS else max(measured, assumed)
+
+
+def _spread_of(steps: Sequence[float]) -> float:
+    """The standard deviation that such steps have: from their median, or if that is more from their upper quartile.
+
+    Where processes are of two kinds, half of the steps may be small.
+    """
+    return max(MAD_TO_SD * median(steps), float(np.quantile(steps, 0.75)) * QUARTILE_TO_SD)
 
 
 def having(metric: Metric, pairs: Sequence[Pair]) -> list[Pair]:
@@ -76,7 +109,9 @@ def has_metric(metric: Metric, pair: Pair) -> bool:
     return any(metric.read(run) is not None for run in sides)
 
 
-def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float) -> Verdict:
+def verdict(
+    metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance: float, *, decides: bool = True
+) -> Verdict:
     """A decision in the metric's own unit and direction. The sides' figures are medians over the pairs used."""
     used = having(metric, pairs)[: decision.pairs]
     change, lower, upper = shown(metric, decision.estimate, decision.lower, decision.upper)
@@ -84,11 +119,12 @@ def verdict(metric: Metric, pairs: Sequence[Pair], decision: Decision, tolerance
         metric=metric.name,
         outcome=decision.outcome,
         old=0.0 if metric.is_absolute else median(metric.figure(pair.old) for pair in used),
-        new=median(metric.figure(pair.new) for pair in used),
+        new=median(metric.figure(pair.new) for pair in used) if used else 0.0,
         change=change,
         lower=lower,
         upper=upper,
         tolerance=tolerance,
+        decides=decides,
     )
     return believed(metric, found)
 
@@ -113,31 +149,23 @@ def _disagreement(metric: Metric, verdict: Verdict) -> SidesDisagree | None:
     return SidesDisagree(metric=metric.name, sides=sides, paired=verdict.change)
 
 
-def rules(tolerances: Mapping[str, float], metrics: Metrics, *, max_pairs: int) -> dict[str, Rule]:
-    """The rule of each metric that is judged, at the level of a single comparison."""
+def rules(
+    tolerances: Mapping[str, float], metrics: Metrics, *, max_pairs: int, defaults: frozenset[str] = frozenset()
+) -> dict[str, Rule]:
+    """The rule of each metric, at the level of a single comparison.
+
+    With a default tolerance a metric gives up if its own spread is too wide for it. Times do not: their spread is the
+    machine's, and a machine that is too busy must not pass for one that found no change.
+    """
     return {
         name: Rule(
             tolerance=limit(metrics[name], tolerance),
             max_pairs=max_pairs,
+            gives_up=name in defaults and (metrics[name].is_exact or metrics[name].is_absolute),
             is_one_sided=metrics[name].kind == "points",
         )
-        for name, tolerance in paired_tolerances(tolerances).items()
+        for name, tolerance in tolerances.items()
     }
-
-
-def decide_all(
-    pairs: Sequence[Pair], rules: Mapping[str, Rule], spreads: Mapping[str, float], metrics: Metrics
-) -> dict[str, Decision]:
-    """The decision on each metric after the pairs so far; ``spreads`` are the reference spreads."""
-    return {
-        name: decide([difference(metrics[name], pair) for pair in having(metrics[name], pairs)], spreads[name], rule)
-        for name, rule in rules.items()
-    }
-
-
-def wants_more(decisions: Mapping[str, Decision]) -> bool:
-    """Whether another pair may still decide a metric."""
-    return any(not decision.is_final for decision in decisions.values())
 
 
 def stall(decisions: Mapping[str, Decision]) -> Literal["", "worse", "better"]:

@@ -8,23 +8,22 @@ import numpy as np
 from pytest_dlbench.judging.accuracy import ALPHA as ALPHA_OF_SEEDS
 from pytest_dlbench.judging.accuracy import repeated
 from pytest_dlbench.judging.alpha_spending import LAST_LOOK, level_of_a_look
-from pytest_dlbench.judging.intervals import PRIOR_FREEDOM, expected_interval
+from pytest_dlbench.judging.intervals import PRIOR_FREEDOM, expected_interval, independent_runs
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
+from pytest_dlbench.judging.multiple_testing import SCREENING_ALPHA
 from pytest_dlbench.judging.scales import badness, limit, smallest_spread
-from pytest_dlbench.judging.sequential import ALPHA
 from pytest_dlbench.judging.sessions import SessionFigure, SessionSpread, prediction
 from pytest_dlbench.judging.verdicts import ALPHA as ALPHA_OF_SESSIONS
 
 POWER = 0.9
 
 
-def smallest_tolerance(spread: float, *, alpha: float = ALPHA, max_pairs: int = LAST_LOOK) -> float:
-    """The smallest tolerance at which 90 % of unchanged cases are called equivalent.
+def smallest_tolerance(spread: float, *, alpha: float = SCREENING_ALPHA, max_pairs: int = LAST_LOOK) -> float:
+    """The smallest tolerance at which 90 % of unchanged cases are called equivalent, by default in the screening.
 
-    Then 90 % of cases that are worse by twice the tolerance are called regressed. In the unit of ``spread``, the
-    standard deviation of a pair's difference. For normal noise and a rule that does not give up; one that does detects
-    a few percent less.
+    Then 90 % of cases that are worse by twice the tolerance are called regressed by a pass at the same ``alpha``. In
+    the unit of ``spread``, the standard deviation of a pair's difference; for normal noise.
     """
     from scipy import special  # noqa: PLC0415 - as in intervals
 
@@ -60,23 +59,25 @@ def smallest_of_sessions(
     return (half_width + float(special.ndtri((1 + POWER) / 2))) * expected.error
 
 
-def smallest_of_runs(metric: Metric, stored: Sequence[float], runs: int) -> float:
+def smallest_of_runs(metric: Metric, stored: Sequence[Sequence[float]], runs: int) -> float:
     """The tolerance at which this many further runs of the same code are cleared 90 % of the time, as estimated.
 
-    In the unit of differences.
+    ``stored`` has the values of each seed. In the unit of differences.
     """
     from scipy import special  # noqa: PLC0415 - as in intervals
 
     # "Not worse" (accuracies) is a one-sided test, "the same" (ratios) a two-sided one.
     alpha, power = (ALPHA_OF_SEEDS, POWER) if metric.kind == "points" else (ALPHA_OF_SESSIONS, (1 + POWER) / 2)
+    groups = [[badness(metric, value) for value in seed] for seed in stored]
     expected = expected_interval(
-        np.array([badness(metric, value) for value in stored]),
+        np.concatenate(groups),
         runs,
         run_sd=metric.run_sd,
         session_sd=metric.session_sd,
         smallest_sd=smallest_spread(metric),
         is_robust=metric.is_robust,
         alpha=alpha,
+        old_runs=independent_runs(groups),
     )
     return expected.half_width + float(special.ndtri(power)) * expected.distance
 

@@ -22,10 +22,10 @@ from pytest_dlbench.records import VerdictOutcome
 ALPHA = 0.025
 # Until this pair, the rule does not conclude anything if pairs differ by more than these reference spreads: a
 # reference measured on a quieter day would make it certain too early.
-SETTLED_PAIRS = 6
-GUARD_SPREADS = 5.0
-# After SETTLED_PAIRS it gives up if the chance of ever reaching a verdict is below this.
-FUTILE_CHANCE = 0.1
+SETTLED_PAIRS = 8
+GUARD_SPREADS = 4.0
+# From this pair on, the pairs show how much they vary.
+SPREAD_PAIRS = 6
 
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.intp]
@@ -34,19 +34,20 @@ Codes = NDArray[np.intp]
 class Reason(StrEnum):
     """Why a decision is what it is.
 
-    After the first three more pairs may still decide. The last two do not come from the rule: ``multiple_testing`` and
-    ``two_stage`` put them in its place.
+    After the first three more pairs may still decide. The last three do not come from the rule: ``multiple_testing``
+    and ``two_stage`` put them in its place.
     """
 
     FEW_PAIRS = "too few pairs"
     SPREAD = "the pairs lie further apart than the reference spread allows"
     OPEN = "the interval still holds a tolerance"
     DECIDED = "decided"
-    FUTILE = "more pairs would hardly decide it"
+    TOO_VARIABLE = "its own spread is too wide for its default tolerance"
     EXHAUSTED = "all pairs are used"
     NOT_FINITE = "a figure is not a finite number"
     UNCONFIRMED = "found in the screening, and no time or no budget of false alarms was left to confirm it"
     BUDGET_SPENT = "budget spent"
+    CASE_ENDED = "the case ended with a confirmed regression"
 
 
 OUTCOMES = (
@@ -57,7 +58,7 @@ OUTCOMES = (
 )
 INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT = range(len(OUTCOMES))
 REASONS = tuple(Reason)
-FEW_PAIRS, SPREAD, OPEN, DECIDED, FUTILE, EXHAUSTED, NOT_FINITE = range(7)
+FEW_PAIRS, SPREAD, OPEN, DECIDED, TOO_VARIABLE, EXHAUSTED, NOT_FINITE = range(7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,8 @@ class Rule:
 
     ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
     tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
-    ``gives_up``: it stops if more pairs would hardly decide, which makes errors no more likely.
+    ``gives_up``: from pair SPREAD_PAIRS on, it stops as TOO_VARIABLE if the interval after the last pair will be wider
+    than the tolerance, as far as the pairs so far show their spread. That makes errors no more likely.
     ``is_one_sided``: a change surely no worse than the tolerance is called equivalent, even if it is an improvement.
     """
 
@@ -74,7 +76,7 @@ class Rule:
     alpha: float = ALPHA
     min_pairs: int = FIRST_LOOK
     max_pairs: int = LAST_LOOK
-    gives_up: bool = True
+    gives_up: bool = False
     is_one_sided: bool = False
 
     def __post_init__(self) -> None:
@@ -92,7 +94,8 @@ class Decision:
     """The rule's decision after ``pairs`` pairs, in the unit of the differences; above 0 is worse.
 
     The interval is the intersection of those of all looks so far: (-inf, inf) before the first one. It does not contain
-    the estimate if pairs contradict earlier ones. ``was_held_back``: the spread guard applied at some look.
+    the estimate if pairs contradict earlier ones. ``spread`` is the standard deviation of a difference as seen at the
+    last look, NaN before the first. ``was_held_back``: the spread guard applied at some look.
     """
 
     outcome: VerdictOutcome
@@ -101,6 +104,7 @@ class Decision:
     estimate: float
     lower: float
     upper: float
+    spread: float
     was_held_back: bool
 
     @property
@@ -125,6 +129,7 @@ def decide(differences: Sequence[float], spread: float, rule: Rule) -> Decision:
         estimate=float(found.estimate[0]),
         lower=float(found.lower[0]),
         upper=float(found.upper[0]),
+        spread=float(found.spread[0]),
         was_held_back=bool(found.was_held_back[0]),
     )
 
@@ -139,6 +144,7 @@ class Replay:
     estimate: Values
     lower: Values
     upper: Values
+    spread: Values
     was_held_back: Flags
 
 
@@ -167,6 +173,7 @@ def _begin(comparisons: int) -> Replay:
         estimate=np.full(comparisons, np.nan),
         lower=np.full(comparisons, -np.inf),
         upper=np.full(comparisons, np.inf),
+        spread=np.full(comparisons, np.nan),
         was_held_back=np.zeros(comparisons, dtype=np.bool_),
     )
 
@@ -175,20 +182,23 @@ def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule
     """One look at the comparisons in ``rows``, which are still open."""
     count = differences.shape[1]
     now = moderated(differences, spreads, is_robust=True)
-    is_held = _is_too_wide(differences, spreads) if count < SETTLED_PAIRS else np.zeros(len(rows), dtype=np.bool_)
+    # At odd counts one order of the sides has one pair more: where the order matters, most pairs would be on its side.
+    is_guarded = count < SETTLED_PAIRS or count % 2 == 1
+    is_held = _is_too_wide(differences, spreads) if is_guarded else np.zeros(len(rows), dtype=np.bool_)
     width = _quantile(now.freedom, rule) * now.error
     found.estimate[rows] = now.mean
+    found.spread[rows] = now.error * sqrt(count)
     found.was_held_back[rows] |= is_held
     # A look that is held back excludes nothing, now or later.
     found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
     found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
     said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule)
     outcome = np.where(is_held, INCONCLUSIVE, said)
-    is_futile = _is_futile(now, found.lower[rows], found.upper[rows], count, rule)
+    is_variable = _is_too_variable(now, count, rule)
     found.outcome[rows] = outcome
     found.reason[rows] = np.select(
-        [outcome != INCONCLUSIVE, np.full(len(rows), count == rule.max_pairs), is_held, is_futile],
-        [DECIDED, EXHAUSTED, SPREAD, FUTILE],
+        [outcome != INCONCLUSIVE, is_variable, np.full(len(rows), count == rule.max_pairs), is_held],
+        [DECIDED, TOO_VARIABLE, EXHAUSTED, SPREAD],
         OPEN,
     )
 
@@ -209,28 +219,15 @@ def _outcome(estimate: Values, lower: Values, upper: Values, rule: Rule) -> Code
     return codes.astype(np.intp)
 
 
-def _is_futile(now: Moderated, lower: Values, upper: Values, count: int, rule: Rule) -> Flags:
-    """Whether the last look is unlikely to give a verdict, given the mean that the pairs so far predict."""
-    from scipy import special  # noqa: PLC0415 - as in intervals
-
-    last, tolerance = rule.max_pairs, rule.tolerance
-    if not rule.gives_up or not SETTLED_PAIRS <= count < last:
-        return np.zeros(len(lower), dtype=np.bool_)
-    sd = now.error * sqrt(count)
-    width = _quantile(now.freedom + last - count, rule) * sd / sqrt(last)
-    # Of the last mean around the present one: from the pairs to come, and because the true mean is unknown.
-    mean_sd = sd * sqrt(1 / count - 1 / last)
-    # The range of the last mean that would be equivalent: what is already excluded needs no further proof.
-    highest = np.where(upper < tolerance, np.inf, tolerance - width)
-    lowest = np.where((lower > -tolerance) | rule.is_one_sided, -np.inf, width - tolerance)
-
-    def below(limit: Values) -> Values:
-        share: Values = special.ndtr((limit - now.mean) / mean_sd)
-        return share
-
-    is_equivalent = np.maximum(below(highest) - below(lowest), 0.0)
-    is_futile: Flags = 1 - below(tolerance + width) + below(-tolerance - width) + is_equivalent < FUTILE_CHANCE
-    return is_futile
+def _is_too_variable(now: Moderated, count: int, rule: Rule) -> Flags:
+    """Whether the last look will not decide, because its interval is wider than the tolerance."""
+    if not rule.gives_up or count < min(SPREAD_PAIRS, rule.max_pairs):
+        return np.zeros(len(now.mean), dtype=np.bool_)
+    width = _quantile(now.freedom + rule.max_pairs - count, rule) * now.error * sqrt(count / rule.max_pairs)
+    is_beyond = np.abs(now.mean) - width > rule.tolerance
+    is_cleared = (now.mean + width < rule.tolerance) & rule.is_one_sided
+    is_variable: Flags = (width >= rule.tolerance) & ~is_beyond & ~is_cleared
+    return is_variable
 
 
 def _quantile(freedom: int, rule: Rule) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dlbench.judging.comparable import CUSUM_REFERENCE, KNOWN_SESSIONS
 from pytest_dlbench.judging.intervals import MAD_TO_SD, PRIOR_FREEDOM, Interval, Values, around
-from pytest_dlbench.judging.verdicts import ALPHA, decide
+from pytest_dlbench.judging.verdicts import ALPHA, decide, if_sure
 from pytest_dlbench.records import VerdictOutcome
 
 # Clipped CUSUM: by how many deviations a session may differ before it counts; how much one counts at most, so that
@@ -47,11 +47,15 @@ class SessionSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A session compared with ``sessions`` stored ones. ``is_corrected``: machine speed was factored out."""
+    """A session compared with ``sessions`` stored ones, whose standard deviation is ``spread``.
+
+    ``is_corrected``: machine speed was factored out.
+    """
 
     outcome: VerdictOutcome
     change: Interval
     sessions: int
+    spread: float
     is_corrected: bool
 
 
@@ -62,12 +66,14 @@ def against_sessions(
     spread: SessionSpread,
     tolerance: float,
     alpha: float = ALPHA,
+    cases: int = 1,
 ) -> Comparison:
     """The change since the mean of the stored sessions, in a prediction interval for one more session of the same code.
 
     From five sessions on, the interval is based on them alone, minus machine speed if that narrows their spread. With
-    fewer, the assumed spread is included, and the worst outcome is ``suspect``: pairs would decide. Raises
-    ValueError without a stored session.
+    fewer, the assumed spread is included, and the worst outcome is ``suspect``: pairs would decide. It also is
+    ``suspect`` where one of the session's ``cases`` would often be as much worse by chance. Raises ValueError without a
+    stored session.
     """
     if not stored:
         raise ValueError("expected one stored session or more")
@@ -76,8 +82,25 @@ def against_sessions(
     expected = _prediction(stored, spread, is_corrected=is_corrected)
     change = around(now - expected.centre, expected.error, expected.freedom, alpha)
     is_known = len(stored) >= KNOWN_SESSIONS
-    outcome = _outcome(change, tolerance, is_known=is_known)
-    return Comparison(outcome=outcome, change=change, sessions=len(stored), is_corrected=is_corrected)
+    sure = around(now - expected.centre, expected.error, expected.freedom, alpha / cases)
+    outcome = if_sure(_outcome(change, tolerance, is_known=is_known), sure)
+    return Comparison(
+        outcome=outcome,
+        change=change,
+        sessions=len(stored),
+        spread=expected.error / sqrt(1 + 1 / len(stored)),
+        is_corrected=is_corrected,
+    )
+
+
+def sessions_needed(found: Comparison, tolerance: float, most: int, alpha: float = ALPHA) -> int | None:
+    """How many stored sessions would decide it if they went on to differ like this; None if ``most`` would not."""
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
+    gap = abs(abs(found.change.estimate) - tolerance)
+    counts = range(max(found.sessions + 1, KNOWN_SESSIONS), most + 1)
+    widths = {count: float(special.stdtrit(count - 1, 1 - alpha)) * sqrt(1 + 1 / count) for count in counts}
+    return next((count for count, width in widths.items() if width * found.spread < gap), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +147,7 @@ def against_reference(
     error, freedom = _moderated(squares, freedom, len(before), spread)
     change = around(now - first, sqrt(2) * error, freedom, alpha)
     outcome = _outcome(change, tolerance, is_known=False)
-    return Comparison(outcome=outcome, change=change, sessions=1, is_corrected=is_corrected)
+    return Comparison(outcome=outcome, change=change, sessions=1, spread=error, is_corrected=is_corrected)
 
 
 def _corrected(stored: Sequence[SessionFigure], new: SessionFigure) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import count
-from math import exp, sqrt
-from statistics import fmean, median
+from math import exp, expm1, log, sqrt
+from statistics import median
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.judging.comparable import FEWEST_RUNS, KNOWN_SESSIONS, obstacles
@@ -25,6 +25,7 @@ from pytest_dlbench.judging.sessions import (
     against_reference,
     against_sessions,
     drift,
+    sessions_needed,
 )
 from pytest_dlbench.judging.verdicts import is_comparable, measured, of_runs
 from pytest_dlbench.records import (
@@ -36,6 +37,7 @@ from pytest_dlbench.records import (
     Verdict,
     VerdictOutcome,
 )
+from pytest_dlbench.records.reasons import UndecidedSessions
 
 # The newest sessions, which give the level and spread of a case; older ones are for drift.
 JUDGED_SESSIONS = 10
@@ -53,12 +55,13 @@ class Judged:
     """The result of comparing a session with a baseline.
 
     ``since_anchor`` has verdicts against the reference session; it is empty if that is the only session. ``drifting``
-    has the number of sessions since each metric's drift began.
+    has the number of sessions since each metric's drift began, ``undecided`` what would decide an inconclusive one.
     """
 
     verdicts: tuple[Verdict, ...]
     since_anchor: tuple[Verdict, ...] = ()
     drifting: Mapping[str, int] = field(default_factory=dict)
+    undecided: tuple[UndecidedSessions, ...] = ()
 
     def is_slower(self, better: AbstractSet[str]) -> bool:
         """Whether there is a suspicion other than that these metrics are too good to be true."""
@@ -178,26 +181,42 @@ def compare(
     tolerances: Mapping[str, float],
     metrics: Metrics,
     history: Series | None = None,
+    *,
+    cases: int = 1,
 ) -> Judged:
     """Compare this session's runs with a baseline of the case: one verdict for each metric with a tolerance.
 
     ``history`` has medians of sessions by metric, oldest first: if it has more sessions than the baseline, drift is
-    detected there. Raises FileFormatError for a baseline without a judged figure, which would otherwise pass silently.
+    detected there. ``cases`` is how many are compared in the session. Raises FileFormatError for a baseline without a
+    judged figure, which would otherwise pass silently.
     """
     figures = read_all(runs)
     judged = _judged(figures, tolerances, metrics)
     control = median(figures[CONTROL]) if CONTROL in figures else None
-    verdicts, since_anchor, drifting = [], [], {}
+    verdicts, since_anchor, undecided, drifting = [], [], [], {}
     for metric in judged:
         new = measured(runs, metric, figures)
         stored = _Stored.of(baseline, metric)
-        found = believed(metric, stored.verdict(new, control, tolerances[metric.name]))
+        found, needed = stored.verdict(new, control, tolerances[metric.name], cases)
+        found = believed(metric, found)
         verdicts.append(found)
+        if found.outcome is VerdictOutcome.INCONCLUSIVE:
+            undecided.append(UndecidedSessions(metric=metric.name, sessions=needed, resolved=_resolved(metric, found)))
         if anchored := stored.anchored(new, control, tolerances[metric.name]):
             since_anchor.append(anchored)
         if since := stored.drifting(median(new.values()), (history or {}).get(metric.name, ())):
             drifting[metric.name] = since
-    return Judged(verdicts=tuple(verdicts), since_anchor=tuple(since_anchor), drifting=drifting)
+    return Judged(
+        verdicts=tuple(verdicts), since_anchor=tuple(since_anchor), drifting=drifting, undecided=tuple(undecided)
+    )
+
+
+def _resolved(metric: Metric, found: Verdict) -> float:
+    """The tolerance at which it would have been cleared, as written."""
+    lower, upper = found.lower or 0.0, found.upper or 0.0
+    if metric.kind == "points":
+        return max(0.0, -lower if metric.better == "higher" else upper)
+    return expm1(max(log(upper), -log(lower)))
 
 
 def narrow(
@@ -246,18 +265,22 @@ class _Stored:
             _check(baseline, anchor, metric)
         return cls(metric=metric, level=level, anchor=anchor if is_new else None)
 
-    def verdict(self, new: Mapping[int, float], control: float | None, tolerance: float) -> Verdict:
-        """The verdict against the newest sessions."""
+    def verdict(
+        self, new: Mapping[int, float], control: float | None, tolerance: float, cases: int
+    ) -> tuple[Verdict, int | None]:
+        """The verdict against the newest sessions, and how many of them would decide it if they do not."""
         judged = self.level[-JUDGED_SESSIONS:]
         if self.metric.is_exact:
-            return of_runs(self.metric, _by_seed(self.metric, judged), new, tolerance)
+            return of_runs(self.metric, _by_seed(self.metric, judged), new, tolerance, cases), None
         found = against_sessions(
             [_figure(self.metric, session.medians) for session in judged],
             self._new(new, control),
             spread=self._spread,
             tolerance=limit(self.metric, tolerance),
+            cases=cases,
         )
-        return self._shown(found, new, tolerance)
+        needed = sessions_needed(found, limit(self.metric, tolerance), JUDGED_SESSIONS)
+        return self._shown(found, new, tolerance), needed
 
     def smallest(self, runs: int, calibrated: float) -> float:
         """The smallest tolerance at which a session of ``runs`` can be cleared; pairs differ by ``calibrated``."""
@@ -267,7 +290,8 @@ class _Stored:
             counted = max(runs, FEWEST_RUNS)
             values = list(_by_seed(self.metric, judged).values())
             # The spread of a few runs is a guess: before five sessions they are assumed to agree.
-            assumed_values = values if len(judged) >= KNOWN_SESSIONS else [median(values)] * len(values)
+            middle = median(value for seed in values for value in seed)
+            assumed_values = values if len(judged) >= KNOWN_SESSIONS else [[middle] * len(seed) for seed in values]
             return smallest_of_runs(self.metric, assumed_values, counted)
         least = smallest_spread(self.metric)
         figures = [_figure(self.metric, session.medians) for session in judged]
@@ -335,13 +359,13 @@ def _figure(metric: Metric, medians: Mapping[str, float]) -> SessionFigure:
     return SessionFigure(value=badness(metric, medians[metric.name]), control=control)
 
 
-def _by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int, float]:
-    """Each seed's mean over the sessions, because a repeated seed is the same run."""
+def _by_seed(metric: Metric, sessions: Sequence[BaselineSession]) -> Mapping[int, Sequence[float]]:
+    """Each seed's values over the sessions: repetitions of a seed may agree, and are no further runs then."""
     values: dict[int, list[float]] = {}
     for session in sessions:
         for seed, value in zip(session.seeds, session.values[metric.name], strict=True):
             values.setdefault(seed, []).append(value)
-    return {seed: fmean(found) for seed, found in values.items()}
+    return values
 
 
 def _check(baseline: Baseline, session: BaselineSession, metric: Metric) -> None:

@@ -1,28 +1,40 @@
-"""One case pair by pair: all metrics are screened, then possible regressions are confirmed on fresh pairs."""
+"""One case pair by pair: each metric is screened, and a change that is found is confirmed on fresh pairs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
-from pytest_dlbench.judging.multiple_testing import CaseMetric, Standing
-from pytest_dlbench.judging.pairs import Pair, decide_all, has_metric, reference_spread, rules, verdict, wants_more
+from pytest_dlbench.judging.pairs import (
+    Pair,
+    difference,
+    has_metric,
+    having,
+    reference_spread,
+    reference_values,
+    reported,
+    rules,
+    verdict,
+)
 from pytest_dlbench.judging.power import too_narrow
 from pytest_dlbench.judging.scales import smallest_spread
-from pytest_dlbench.judging.sequential import Decision, Reason, Rule
-from pytest_dlbench.records import Run, Verdict
+from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
+from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
 NextPair = Callable[[], Pair]
 NextLevel = Callable[[], float | None]
-"""The level of a session's next confirmation, None if its false-alarm budget is spent."""
+"""The level of a case's next confirmation, None if the false-alarm budget is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """What is judged, with at most how many pairs per pass: tolerances and reference spreads by metric.
 
-    ``metrics`` are all metrics of the session.
+    ``reported`` are tolerances of metrics that are reported and do not decide. ``defaults`` are the metrics that are
+    judged by their default tolerance only: they do not decide if their own spread is too wide for it. ``metrics`` are
+    all metrics of the session.
 
     The spreads are measured in ``reference_runs`` consecutive runs; if that is 0 they are assumed, but at least the
     ``calibrated`` ones from ``dlbench calibrate``.
@@ -34,13 +46,16 @@ class Terms:
     spreads: Mapping[str, float]
     reference_runs: int = 0
     calibrated: Mapping[str, float] = field(default_factory=dict)
+    reported: Mapping[str, float] = field(default_factory=dict)
+    defaults: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The pairs of both passes, and what is reported for each metric, from the pairs of its last pass.
+    """All pairs, and what is reported for each metric, from the pairs of its last pass.
 
-    ``alpha`` is the total error rate of the second pass.
+    ``screened`` are the pairs until the first metric was flagged, ``confirmed`` those after it. ``alpha`` is the total
+    error rate of all confirmations, ``levels`` has that of each metric that was confirmed.
     """
 
     screened: Sequence[Pair]
@@ -48,6 +63,7 @@ class Found:
     decisions: Mapping[str, Decision]
     verdicts: tuple[Verdict, ...]
     alpha: float
+    levels: Mapping[str, float]
 
 
 def terms_of(
@@ -56,15 +72,19 @@ def terms_of(
     reference: Sequence[Run],
     metrics: Metrics,
     calibrated: Mapping[str, float] | None = None,
+    *,
+    defaults: frozenset[str] = frozenset(),
 ) -> Terms:
     """The terms, with spreads measured in the reference if it has enough runs of a metric.
 
     A calibration may be from a quieter day: without a reference it can widen the assumed spread, but never narrow it.
+    Raises DlbenchError for a reference with a figure that cannot be compared.
     """
     known = {} if reference or not calibrated else calibrated
+    alongside = reported(tolerances)
     spreads = {
-        name: max(reference_spread(metrics[name], metrics[name].values(reference)), known.get(name, 0.0))
-        for name in tolerances
+        name: max(reference_spread(metrics[name], reference_values(metrics[name], reference)), known.get(name, 0.0))
+        for name in (*tolerances, *alongside)
     }
     return Terms(
         tolerances=tolerances,
@@ -73,6 +93,8 @@ def terms_of(
         spreads=spreads,
         reference_runs=len(reference),
         calibrated={name: spread for name, spread in known.items() if name in tolerances},
+        reported=alongside,
+        defaults=defaults,
     )
 
 
@@ -88,144 +110,182 @@ def narrow(terms: Terms) -> dict[str, float]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Pass:
-    """Pairs under one rule for each metric."""
+class _Course:
+    """One metric pair by pair: screened until it is flagged, then confirmed on the pairs from ``begins`` on.
 
-    rules: Mapping[str, Rule]
-    spreads: Mapping[str, float]
-    metrics: Metrics
-    pairs: list[Pair] = field(default_factory=list, init=False)
-    _decisions: Mapping[str, Decision] = field(init=False)
+    ``rule`` is at the level of a single comparison; ``level`` is that of the confirmation, once it has begun. A metric
+    that is only reported is never flagged. ``is_present``: any run has the metric.
+    """
+
+    metric: Metric
+    rule: Rule
+    spread: float
+    is_reported: bool = False
+    begins: int = 0
+    level: float | None = None
+    is_present: bool = False
+    screened: Decision = field(init=False)
+    confirmed: Decision | None = field(default=None, init=False)
+    _pairs: list[Pair] = field(default_factory=list, init=False)
+    _differences: list[float] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._decisions = decide_all([], self.rules, self.spreads, self.metrics)
+        self.screened = decide([], self.spread, multiple_testing.screening(self.rule))
 
     def add(self, pair: Pair) -> None:
         """One more pair."""
-        self.pairs.append(pair)
-        self._decisions = decide_all(self.pairs, self.rules, self.spreads, self.metrics)
+        self._pairs.append(pair)
+        self.is_present |= has_metric(self.metric, pair)
+        self._differences += [difference(self.metric, one) for one in having(self.metric, [pair])]
+        if self.level is not None:
+            self.confirmed = decide(self._differences, self.spread, multiple_testing.confirming(self.rule, self.level))
+        elif not self.is_flagged:
+            self.screened = decide(self._differences, self.spread, multiple_testing.screening(self.rule))
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether the screening found a change."""
+        return not self.is_reported and multiple_testing.is_flagged(self.screened)
+
+    @property
+    def awaits_level(self) -> bool:
+        """Whether it is flagged, and its confirmation has not begun."""
+        return self.is_flagged and self.level is None
+
+    def confirm(self, begins: int, level: float) -> None:
+        """Begin with fresh pairs."""
+        self.begins, self.level = begins, level
+        self._pairs, self._differences = [], []
 
     @property
     def is_open(self) -> bool:
-        """Whether another pair may still decide a metric."""
-        return wants_more(self._decisions) and len(self.pairs) < max(rule.max_pairs for rule in self.rules.values())
+        """Whether another pair of the present pass may still decide it."""
+        if self.is_reported or self.awaits_level or len(self._pairs) == self.rule.max_pairs:
+            return False
+        now = self.screened if self.level is None else self.confirmed
+        return now is None or not now.is_final
 
     @property
-    def standings(self) -> dict[CaseMetric, Standing]:
-        """Where each metric stands; of the one case that there is."""
-        return {
-            CaseMetric(case="", metric=name): Standing(rule=self.rules[name], decision=decision)
-            for name, decision in self._decisions.items()
-        }
+    def has_regressed(self) -> bool:
+        """Whether fresh pairs confirmed a regression."""
+        return self.confirmed is not None and self.confirmed.outcome is VerdictOutcome.REGRESSED
+
+    def decision(self, unfinished: Reason) -> Decision:
+        """What is reported; ``unfinished`` is why an open metric has no more pairs."""
+        if self.confirmed is None and self.is_flagged:
+            # The level of the screening is not the session's.
+            return replace(self.screened, outcome=VerdictOutcome.INCONCLUSIVE, reason=Reason.UNCONFIRMED)
+        found = self.confirmed or self.screened
+        return replace(found, reason=unfinished) if self.is_open else found
+
+    def verdict(self, decision: Decision, tolerance: float, *, is_default: bool) -> Verdict:
+        """The verdict; it does not decide if its own runs cannot show what is asked, and nobody asked for more."""
+        is_unknown = decision.reason is Reason.TOO_VARIABLE or (is_default and decision.reason is Reason.FEW_PAIRS)
+        decides = not self.is_reported and not is_unknown
+        return verdict(self.metric, self._pairs, decision, tolerance, decides=decides)
 
 
 @dataclass(slots=True, kw_only=True)
 class Passes:
-    """Both passes of a case. ``next_level`` is called once per candidate, when the screening has ended."""
+    """A case pair by pair. ``next_level`` is called once for each metric that is flagged, while there is time.
+
+    ``begins_pass``: with the next pair, a confirmation begins.
+    """
 
     terms: Terms
     next_level: NextLevel
-    _full: Mapping[str, Rule] = field(default_factory=dict, init=False)
-    _first: Pass | None = field(default=None, init=False)
-    _second: Pass | None = field(default=None, init=False)
+    pairs: list[Pair] = field(default_factory=list, init=False)
+    _courses: list[_Course] = field(init=False)
+    begins_pass: bool = field(default=False, init=False)
     _is_stopped: bool = field(default=False, init=False)
 
-    def goes_on(self, has_time: Callable[[], bool]) -> bool:
-        """Whether another pair is wanted, and there is time for it; what is a candidate now takes its level here.
+    def __post_init__(self) -> None:
+        terms = self.terms
+        judged = rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs, defaults=terms.defaults)
+        alongside = rules(terms.reported, terms.metrics, max_pairs=terms.max_pairs)
+        self._courses = [
+            _Course(metric=terms.metrics[name], rule=rule, spread=terms.spreads[name], is_reported=name in alongside)
+            for name, rule in {**alongside, **judged}.items()
+        ]
 
-        The pairs of a first look are run whatever the time: fewer of them can conclude nothing.
+    def goes_on(self, has_time: Callable[[], bool]) -> bool:
+        """Whether another pair is wanted, and there is time for it; flagged metrics take their levels here.
+
+        The pairs of a first look are run whatever the time: fewer of them can conclude nothing. A confirmed regression
+        ends the case.
         """
-        if self._first is None or (self._first.is_open and len(self._first.pairs) < FIRST_LOOK):
+        courses = self._judged()
+        is_open = any(course.is_open for course in courses)
+        if not self.pairs or (is_open and len(self.pairs) < FIRST_LOOK):
             return True
+        flagged = [course for course in courses if course.awaits_level]
+        if any(course.has_regressed for course in courses) or not (is_open or flagged):
+            return False
         if not has_time():
             self._is_stopped = True
             return False
-        if self._first.is_open:
-            return True
-        if self._second is None:
-            again = _confirming(multiple_testing.candidates(self._first.standings), self._full, self.next_level)
-            self._second = self._pass(again)
-        return self._second.is_open
+        for course in flagged:
+            if (level := self.next_level()) is not None:
+                course.confirm(len(self.pairs), level)
+                self.begins_pass = True
+        return any(course.is_open for course in courses)
 
     def add(self, pair: Pair) -> None:
-        """One more pair of the pass that goes on."""
-        if self._first is None:
-            self._full = rules(_told(self.terms, pair), self.terms.metrics, max_pairs=self.terms.max_pairs)
-            screening = {name: multiple_testing.screening(rule) for name, rule in self._full.items()}
-            self._first = self._pass(screening)
-        (self._second or self._first).add(pair)
+        """One more pair."""
+        self.begins_pass = False
+        self.pairs.append(pair)
+        for course in self._courses:
+            course.add(pair)
 
-    def _pass(self, rules: Mapping[str, Rule]) -> Pass:
-        return Pass(rules=rules, spreads=self.terms.spreads, metrics=self.terms.metrics)
+    def _judged(self) -> list[_Course]:
+        """The metrics that any of the runs has: images have no perplexity, and short runs show no leak."""
+        found = [course for course in self._courses if course.is_present]
+        # With nothing to judge, nothing could fail.
+        return found if any(not course.is_reported for course in found) else self._courses
 
     def found(self) -> Found:
         """What is reported, after at least one pair."""
-        assert self._first is not None
-        # Without pairs the second pass concludes nothing and cannot err.
-        second = self._second if self._second and self._second.pairs else None
-        screened, confirmed = self._first.pairs, second.pairs if second else []
-        again = second.standings if second else {}
-        standings = multiple_testing.settled(self._first.standings, again)
-        if self._is_stopped:
-            standings = {key: _stopped(standing) for key, standing in standings.items()}
-        verdicts = tuple(
-            verdict(
-                self.terms.metrics[key.metric],
-                confirmed if key in again else screened,
-                standing.decision,
-                self.terms.tolerances[key.metric],
-            )
-            for key, standing in standings.items()
-        )
+        unfinished = Reason.BUDGET_SPENT if self._is_stopped else Reason.CASE_ENDED
+        tolerances = {**self.terms.reported, **self.terms.tolerances}
+        told = {course.metric.name: (course, course.decision(unfinished)) for course in self._judged()}
+        levels = {name: course.level for name, (course, _) in told.items() if course.confirmed and course.level}
+        split = min((course.begins for course, _ in told.values() if course.confirmed), default=len(self.pairs))
         return Found(
-            screened=screened,
-            confirmed=confirmed,
-            decisions={key.metric: standing.decision for key, standing in standings.items()},
-            verdicts=verdicts,
-            alpha=sum(standing.rule.alpha for standing in again.values()),
+            screened=self.pairs[:split],
+            confirmed=self.pairs[split:],
+            decisions={name: decision for name, (_, decision) in told.items()},
+            verdicts=tuple(
+                course.verdict(decision, tolerances[name], is_default=name in self.terms.defaults)
+                for name, (course, decision) in told.items()
+            ),
+            alpha=sum(levels.values()),
+            levels=levels,
         )
-
-
-def _stopped(standing: Standing) -> Standing:
-    """A metric as it stood when the time was up: one that more pairs might have decided says why there are none."""
-    if standing.decision.is_final:
-        return standing
-    return replace(standing, decision=replace(standing.decision, reason=Reason.BUDGET_SPENT))
 
 
 def judge(
-    next_pair: NextPair, terms: Terms, next_level: NextLevel, has_time: Callable[[], bool] = lambda: True
+    next_pair: NextPair,
+    terms: Terms,
+    next_level: NextLevel,
+    has_time: Callable[[], bool] = lambda: True,
+    begin_pass: Callable[[], None] = lambda: None,
 ) -> Found:
-    """Both passes of a case."""
+    """A case from its first pair to its last; ``begin_pass`` is called before the first pair of a confirmation."""
     passes = Passes(terms=terms, next_level=next_level)
     while passes.goes_on(has_time):
+        if passes.begins_pass:
+            begin_pass()
         passes.add(next_pair())
     return passes.found()
 
 
-def until_decided(
-    next_pair: NextPair, wanted: Mapping[str, Rule], metrics: Metrics
-) -> tuple[list[Pair], dict[CaseMetric, Standing]]:
-    """One pass of its own: pairs, until each metric is decided by its rule; spreads are assumed."""
-    asked = Pass(rules=wanted, spreads={name: reference_spread(metrics[name]) for name in wanted}, metrics=metrics)
-    asked.add(next_pair())
-    while asked.is_open:
-        asked.add(next_pair())
-    return asked.pairs, asked.standings
+def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, spread: float) -> tuple[list[Pair], Decision]:
+    """One pass of its own: pairs until a metric is decided by its rule."""
+    pairs = [next_pair()]
+    while not (decision := _decided(metric, pairs, spread, rule)).is_final and len(pairs) < rule.max_pairs:
+        pairs.append(next_pair())
+    return pairs, decision
 
 
-def _told(terms: Terms, pair: Pair) -> Mapping[str, float]:
-    """Tolerances of the metrics that such runs have: images have no perplexity, short runs show no leak."""
-    found = {name: amount for name, amount in terms.tolerances.items() if has_metric(terms.metrics[name], pair)}
-    # With nothing to judge, nothing could fail.
-    return found or terms.tolerances
-
-
-def _confirming(
-    candidates: Sequence[CaseMetric], full: Mapping[str, Rule], next_level: NextLevel
-) -> Mapping[str, Rule]:
-    """The rules of the second pass: each candidate has its own level, because later tests may have more candidates."""
-    levels = {key.metric: next_level() for key in candidates}
-    return {
-        name: multiple_testing.confirming(full[name], 1, level) for name, level in levels.items() if level is not None
-    }
+def _decided(metric: Metric, pairs: Sequence[Pair], spread: float, rule: Rule) -> Decision:
+    return decide([difference(metric, pair) for pair in having(metric, pairs)], spread, rule)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import accuracy
-from pytest_dlbench.judging.intervals import Interval, Values, centre, unpaired
+from pytest_dlbench.judging.intervals import Interval, Values, centre, independent_runs, unpaired
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 
@@ -32,17 +32,27 @@ def is_comparable(metric: Metric, value: float) -> bool:
     return isfinite(value) and value <= metric.largest and (value > 0 or metric.kind == "points")
 
 
-def of_runs(metric: Metric, old: Mapping[int, float], new: Mapping[int, float], tolerance: float) -> Verdict:
-    """Compare runs with runs; ``old`` and ``new`` are values by seed."""
+def of_runs(
+    metric: Metric, old: Mapping[int, Sequence[float]], new: Mapping[int, float], tolerance: float, cases: int = 1
+) -> Verdict:
+    """Compare runs with runs, by seed; of the old ones, a seed may have several.
+
+    ``cases`` is how many are compared in the session: ``regressed`` must be no false alarm of any of them.
+    """
     if metric.kind == "points":
         return accuracy.verdict(metric, old, new, tolerance)
-    change = _log_ratio(metric, _array(old), _array(new))
+    before = np.concatenate([np.asarray(values, dtype=np.float64) for values in old.values()])
+    after = np.array(list(new.values()), dtype=np.float64)
+    worth = independent_runs([[log(value) for value in values] for values in old.values()])
+    change, sure = (_log_ratio(metric, before, after, worth, alpha) for alpha in (ALPHA, ALPHA / cases))
     shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
+    is_lower_better = metric.better == "lower"
+    outcome = decide(change, log(1 + tolerance), is_lower_better=is_lower_better)
     return Verdict(
         metric=metric.name,
-        outcome=decide(change, log(1 + tolerance), is_lower_better=metric.better == "lower"),
-        old=_centre(metric, _array(old)),
-        new=_centre(metric, _array(new)),
+        outcome=if_sure(outcome, sure if is_lower_better else _mirrored(sure)),
+        old=_centre(metric, before),
+        new=_centre(metric, after),
         change=shown.estimate,
         lower=shown.lower,
         upper=shown.upper,
@@ -62,21 +72,31 @@ def decide(change: Interval, limit: float, *, is_lower_better: bool) -> VerdictO
     return VerdictOutcome.INCONCLUSIVE
 
 
-def _log_ratio(metric: Metric, old: Values, new: Values) -> Interval:
+def if_sure(outcome: VerdictOutcome, worse: Interval) -> VerdictOutcome:
+    """The outcome; ``suspect`` if a regression could be no change at all in one of the session's cases.
+
+    ``worse`` is the interval at the level of all cases together, above 0 if the candidate is worse.
+    """
+    is_unsure = outcome is VerdictOutcome.REGRESSED and not worse.lower > 0
+    return VerdictOutcome.SUSPECT if is_unsure else outcome
+
+
+def _mirrored(change: Interval) -> Interval:
+    return Interval(estimate=-change.estimate, lower=-change.upper, upper=-change.lower)
+
+
+def _log_ratio(metric: Metric, old: Values, new: Values, old_runs: float, alpha: float) -> Interval:
     return unpaired(
         np.log(old),
         np.log(new),
         run_sd=metric.run_sd,
         session_sd=metric.session_sd,
         is_robust=metric.is_robust,
-        alpha=ALPHA,
+        alpha=alpha,
+        old_runs=old_runs,
     )
 
 
 def _centre(metric: Metric, values: Values) -> float:
     """The figure shown for one side of a ratio metric, so that new / old is the ratio shown."""
     return exp(centre(np.log(values), run_sd=metric.run_sd, is_robust=metric.is_robust))
-
-
-def _array(values: Mapping[int, float]) -> Values:
-    return np.array(list(values.values()), dtype=np.float64)

@@ -44,6 +44,7 @@ SETTLED = pytest.StashKey[list[CaseResult]]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
 PAIRED = pytest.StashKey[int]()
 NAME = pytest.StashKey[str]()
+CASES = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -136,6 +137,7 @@ def session_of(config: pytest.Config) -> "Session":
             tests=config.stash.get(PAIRED, 1),
             name=config.stash[NAME],
             resumed=config.stash[RESUMED],
+            cases=config.stash.get(CASES, 1),
         )
     return config.stash[SESSION]
 
@@ -216,8 +218,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    # Here, because deselected items get no share of the time.
+    # Here, because deselected items get no share of the time, nor of the false alarms.
     stash = session.config.stash
+    stash[CASES] = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
     stash[PAIRED] = sum(parametrize.is_paired(item, stash[SIDES]) for item in session.items)
     is_run = not session.config.option.collectonly
     if is_run and any("dlbench" in getattr(item, "fixturenames", ()) for item in session.items):

@@ -135,6 +135,18 @@ class TooFew(Tagged, frozen=True, kw_only=True):
     needed: int
 
 
+class UndecidedSessions(Part, frozen=True, kw_only=True):
+    """What would decide a metric that its stored sessions left undecided.
+
+    ``sessions`` is how many stored sessions would, if they go on to differ like these; None if none would, or if the
+    metric is judged run by run. ``resolved`` is the tolerance at which these would have cleared it.
+    """
+
+    metric: str
+    sessions: int | None
+    resolved: float
+
+
 class Compared(Tagged, frozen=True, kw_only=True):
     """The verdicts are against a stored baseline, whose newest session was ``saved`` because of ``why``.
 
@@ -150,6 +162,7 @@ class Compared(Tagged, frozen=True, kw_only=True):
     reference: Reference
     again: Repeat
     pairs: InPairs | None = None
+    undecided: tuple[UndecidedSessions, ...] = ()
 
 
 class Leaking(Tagged, frozen=True, kw_only=True):
@@ -183,11 +196,27 @@ class TimeToTarget(Part, frozen=True, kw_only=True):
     runs: tuple[int, int]
 
 
+class UndecidedPairs(Part, frozen=True, kw_only=True):
+    """What would decide a metric that its pairs left undecided.
+
+    ``pairs`` is how many, if they go on like this, and ``seconds`` how long they take; None if not even the most that
+    can be asked for would. ``resolved`` is the tolerance at which these pairs would have cleared it, None if they set
+    no bounds.
+    """
+
+    metric: str
+    pairs: int | None
+    seconds: float | None
+    resolved: float | None
+
+
 class Paired(Tagged, frozen=True, kw_only=True):
     """The verdicts are of paired runs; the result's pairing has their number.
 
     ``stall`` says whether the median step changed for the worse, or the better, more than the 10 % quantile did.
     """
+
+    undecided: tuple[UndecidedPairs, ...] = ()
 
     phases: tuple[PhaseChange, ...] = ()
     versions: tuple[Difference, ...] = ()
@@ -317,13 +346,13 @@ class ToleranceTooTight(Tagged, frozen=True, kw_only=True):
     """Tolerances below the minimum detectable change.
 
     ``pairs`` is the maximum number of pairs that would judge them, None for stored sessions. ``basis`` is the source of
-    the spread: stored sessions, ``reference_runs`` consecutive runs, ``dlbench calibrate``, or the smallest spread that
-    any machine is assumed to have.
+    the spread: stored sessions, ``reference_runs`` consecutive runs, ``dlbench calibrate``, the smallest spread that
+    any machine is assumed to have, or the pairs that were judged.
     """
 
     metrics: tuple[TightTolerance, ...]
     pairs: int | None = None
-    basis: Literal["sessions", "runs", "calibration", "any"]
+    basis: Literal["sessions", "runs", "calibration", "any", "pairs"]
     reference_runs: int = 0
 
 
@@ -348,6 +377,10 @@ class StepsExcluded(Tagged, frozen=True, kw_only=True):
 
     steps: int
     runs: int
+
+
+class MedianRegressed(Tagged, frozen=True, kw_only=True):
+    """The median step regressed, which pairs report, and the metric that decides did not."""
 
 
 class UnevenCompilation(Tagged, frozen=True, kw_only=True):
@@ -409,6 +442,7 @@ Caution = (
     InvalidRuns
     | Neighbours
     | StepsExcluded
+    | MedianRegressed
     | UnevenCompilation
     | NeverSteady
     | PageFaults

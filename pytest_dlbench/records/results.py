@@ -17,7 +17,8 @@ class Verdict:
     and a difference new - old in percentage points for accuracy (0.0 is no change). Each is None if unknown: too few
     pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` is the number of stored sessions
     it was compared with, 0 if runs were compared with runs. ``is_corrected`` says that each session's machine speed
-    was factored out; ``old`` is then the value expected at the machine's present speed.
+    was factored out; ``old`` is then the value expected at the machine's present speed. ``decides`` is False for a
+    metric that is only reported: the outcome of the case does not depend on it.
     """
 
     metric: str
@@ -30,18 +31,20 @@ class Verdict:
     tolerance: float
     sessions: int = 0
     is_corrected: bool = False
+    decides: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
     """How a case was run on two sides, pair by pair.
 
-    ``old`` is the baseline's case. The first ``screened`` pairs were judged on all metrics, the next ``confirmed`` ones
-    on those that were not cleared; ``alpha`` is the error rate of this second pass, its part of the session's
-    false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, ``reasons`` why each metric was
-    decided when it was. ``spreads`` are the expected differences between consecutive runs (standard deviations in log
-    units, or points), measured in ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0.
-    ``is_aa`` marks an A/A test: both sides had the same versions of everything, and any change is a false alarm.
+    ``old`` is the baseline's case. The first ``screened`` pairs are those until a change was found that the next
+    ``confirmed`` ones had to confirm; ``alpha`` is the error rate of confirmations, their part of the session's
+    false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, drawn with ``order_seed`` (-1
+    in files older than this field). ``reasons`` say why each metric was decided when it was. ``spreads`` are the
+    expected differences between consecutive runs (standard deviations in log units, or points), measured in
+    ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0. ``is_aa`` marks an
+    A/A test: both sides had the same versions of everything, and any change is a false alarm.
     """
 
     old: Case
@@ -53,6 +56,7 @@ class Pairing:
     spreads: Mapping[str, float] = field(default_factory=dict)
     reference_runs: int = 0
     is_aa: bool = False
+    order_seed: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

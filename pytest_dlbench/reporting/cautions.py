@@ -66,6 +66,15 @@ def _steps_excluded(caution: of.StepsExcluded, _: Metrics) -> Iterator[str]:
 
 
 @_sentences.register
+def _median_regressed(_: of.MedianRegressed, __: Metrics) -> Iterator[str]:
+    yield (
+        "the median step regressed and the 10 % quantile did not: some steps are delayed, by the candidate (waiting for"
+        " input, collecting garbage) or by other processes; this fails no test without a tolerance of its own for"
+        " step_time_median"
+    )
+
+
+@_sentences.register
 def _uneven_compilation(caution: of.UnevenCompilation, _: Metrics) -> Iterator[str]:
     yield (
         f"{caution.cold} of {caution.runs} runs compiled what the others found in the cache: their first steps are not"
@@ -115,7 +124,9 @@ def _not_required(caution: of.NotRequired, metrics: Metrics) -> Iterator[str]:
 
 @_sentences.register
 def _too_tight(caution: of.ToleranceTooTight, metrics: Metrics) -> Iterator[str]:
-    """Default tolerances: these metrics may stay inconclusive."""
+    """Default tolerances: these metrics may stay inconclusive, and fail nothing if only their own spread is why."""
+    own = "; it varies that much from run to run, and does not decide" if caution.basis == "pairs" else ""
     for one in caution.metrics:
         least = figures.enough(one.metric, one.smallest, metrics)
-        yield f"{one.metric}: {judges(caution)} on this machine resolve no change below {least}, above its tolerance"
+        resolved = f"{judges(caution)} on this machine resolve no change below {least}, above its tolerance"
+        yield f"{one.metric}: {resolved}{own}"

@@ -210,7 +210,7 @@ def _compared(reason: of.Compared, subject: Subject) -> Iterator[Paragraph]:
     yield Paragraph(text="what changed in between:", items=changes or ("no version and no recipe setting",))
     found = {verdict.outcome for verdict in verdicts}
     if VerdictOutcome.INCONCLUSIVE in found:
-        yield _undecided(verdicts, result.runs)
+        yield _undecided(reason, verdicts, result.runs, metrics)
     if reason.pairs:
         yield Paragraph(text=_suspected(_slower(verdicts, metrics)))
         command = commands.in_pairs(result.case, reason.again, reason.pairs, metrics)
@@ -235,7 +235,7 @@ def _since_reference(reference: of.Reference, result: CaseResult, metrics: Metri
         yield Paragraph(text="to accept what has added up", command=command)
 
 
-def _undecided(verdicts: Sequence[Verdict], runs: int) -> Paragraph:
+def _undecided(reason: of.Compared, verdicts: Sequence[Verdict], runs: int, metrics: Metrics) -> Paragraph:
     undecided = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.INCONCLUSIVE]
     names = ", ".join(verdict.metric for verdict in undecided)
     stored = max(verdict.sessions for verdict in undecided)
@@ -243,7 +243,17 @@ def _undecided(verdicts: Sequence[Verdict], runs: int) -> Paragraph:
     # More sessions do not help if sessions are known to vary a lot.
     remedy = REMEDY_IF_SESSIONS_VARY if stored >= KNOWN_SESSIONS else REMEDY
     text = f"inconclusive ({names}): {known} and {runs} runs now cannot resolve the tolerance"
-    return Paragraph(text=text, items=(remedy,))
+    return Paragraph(text=text, items=(*(_history_needed(one, metrics) for one in reason.undecided), remedy))
+
+
+def _history_needed(one: of.UndecidedSessions, metrics: Metrics) -> str:
+    """What history would decide a metric, and what this one resolves."""
+    least = figures.enough(one.metric, one.resolved, metrics)
+    resolved = f"this one resolves a tolerance of {least}"
+    if one.sessions is not None:
+        return f"{one.metric}: {one.sessions} stored sessions that differ like these would decide it; {resolved}"
+    is_by_run = one.metric in metrics and metrics[one.metric].is_exact
+    return f"{one.metric}: {'' if is_by_run else 'no history that differs like this would decide it; '}{resolved}"
 
 
 def _slower(verdicts: Iterable[Verdict], metrics: Metrics) -> list[Verdict]:
@@ -254,7 +264,11 @@ def _slower(verdicts: Iterable[Verdict], metrics: Metrics) -> list[Verdict]:
 
 def _suspected(verdicts: Sequence[Verdict]) -> str:
     """Why it is only a suspicion."""
-    few = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.SUSPECT]
+    suspects = [verdict for verdict in verdicts if verdict.outcome is VerdictOutcome.SUSPECT]
+    few = [verdict for verdict in suspects if 0 < verdict.sessions < KNOWN_SESSIONS]
+    if suspects and not few:
+        names = ", ".join(verdict.metric for verdict in suspects)
+        return f"suspect ({names}): in a session of as many cases, one is as much worse by chance too often"
     if few:
         names, known = ", ".join(verdict.metric for verdict in few), sessions(few[0].sessions)
         return (
@@ -291,7 +305,7 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     lines = (
         *_verdicts(result.verdicts, subject.metrics),
         *_alongside(reason, result.verdicts),
-        *_open(pairing, result.verdicts),
+        *_open(reason, pairing, result.verdicts, subject.metrics),
     )
     yield Paragraph(text=heading, items=lines)
     yield Paragraph(text="phases that take longer or shorter:", items=tuple(map(_phase, reason.phases)) or ("nothing",))
@@ -315,10 +329,24 @@ def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield _time_to_target(reason.time_to_target)
 
 
-def _open(pairing: Pairing, verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _open(reason: of.Paired, pairing: Pairing, verdicts: Sequence[Verdict], metrics: Metrics) -> Iterator[str]:
+    """Why metrics are undecided, and what would decide them."""
+    remedies = {one.metric: _would_decide(one, metrics) for one in reason.undecided}
     for verdict in verdicts:
         if verdict.outcome is VerdictOutcome.INCONCLUSIVE:
-            yield f"{verdict.metric}: {pairing.reasons.get(verdict.metric, 'why is not known')}"
+            why = pairing.reasons.get(verdict.metric, "why is not known")
+            yield f"{verdict.metric}: {why}{remedies.get(verdict.metric, '')}"
+
+
+def _would_decide(one: of.UndecidedPairs, metrics: Metrics) -> str:
+    parts = []
+    if one.pairs is not None and one.seconds is not None:
+        minutes = max(1, round(one.seconds / 60))
+        parts.append(f"about {one.pairs} pairs would decide it ({minutes} min; --dlbench-max-runs, --dlbench-budget)")
+    if one.resolved is not None:
+        least = figures.enough(one.metric, one.resolved, metrics)
+        parts.append(f"these pairs resolve a tolerance of {least} (--dlbench-tolerance={one.metric}:{least})")
+    return f"; {', or '.join(parts)}" if parts else ""
 
 
 def _stall(kind: str, found: Mapping[str, VerdictOutcome]) -> str:
@@ -468,6 +496,8 @@ def _basis(reason: of.ToleranceTooTight) -> str:
             return "given how runs varied in dlbench calibrate"
         case "any":
             return "on any machine"
+        case "pairs":
+            return "given how these pairs vary"
 
 
 # Lines that other texts use
@@ -477,7 +507,8 @@ def line(verdict: Verdict, metrics: Metrics = METRICS) -> str:
     """One metric: verdict, both figures, change with its interval, tolerance."""
     old, new = (figures.figure(verdict.metric, value, metrics) for value in (verdict.old, verdict.new))
     change, tolerance = figures.change(verdict, metrics), figures.tolerance(verdict, metrics)
-    return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}"
+    alongside = "" if verdict.decides else ", does not decide"
+    return f"{verdict.metric:<16} {verdict.outcome:<12} {old} → {new}, {change}, tolerance {tolerance}{alongside}"
 
 
 def required(result: CaseResult, unmet: Mapping[str, float], metrics: Metrics = METRICS) -> str:
@@ -503,7 +534,7 @@ def sessions(count: int) -> str:
 
 def deciding(result: CaseResult, metrics: Metrics = METRICS) -> list[str]:
     """The metrics that decided the outcome of a case, a line each; none if it was not compared."""
-    decisive = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    decisive = [one for one in result.verdicts if one.decides and one.outcome.value == result.outcome.value]
     found = list(_verdicts(decisive, metrics))
     if result.outcome is CaseOutcome.SUSPECT:
         found += [*added_up(result.since_anchor, metrics), *drifted(result.drifting, metrics)]

@@ -1,10 +1,10 @@
-"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for each pair."""
+"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for every two pairs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from random import Random
+from random import Random, SystemRandom
 
 from pytest_dlbench.environments.frameworks import is_one_framework
 from pytest_dlbench.environments.requested import Packages, are_alike, same_despite_request
@@ -41,11 +41,12 @@ class InvalidError(Exception):
 class Pairs:
     """Runs pairs on demand; each run is passed to ``keep`` before the next starts.
 
-    Both runs of a pair have the same seed. Which side runs first is drawn from the spec's seed and the case, and
-    recorded in ``candidate_first``. ``counted`` has all runs that finished or diverged, also those of invalid pairs.
-    ``limit`` is the maximum number of pairs that progress shows. A pair in which ``examine`` finds an invalid run is
-    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``. ``recorded`` may have the pair of two specs,
-    in this order, and an index; it is not run then.
+    Both runs of a pair have the same seed. Which side runs first is drawn with ``order_seed`` for every block of two
+    pairs, and is the other one in the second of them; ``candidate_first`` records it. The seed is another one each
+    time, because a repetition must not repeat the order's imbalance. ``counted`` has all runs that finished or
+    diverged, also those of invalid pairs. ``limit`` is the maximum number of pairs that progress shows. A pair in which
+    ``examine`` finds an invalid run is repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
+    ``recorded`` may have the pair of two specs, in this order, and an index; it is not run then.
     """
 
     baseline: RunSpec
@@ -58,16 +59,16 @@ class Pairs:
     repeats: int
     keeps_invalid: bool
     recorded: Callable[[Sequence[RunSpec], int], tuple[Run, Run] | None]
+    order_seed: int = field(default_factory=lambda: SystemRandom().randrange(2**32))
     candidate_first: list[bool] = field(default_factory=list)
+    _pass_began: int = field(default=0, init=False)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     _busy: DeviceBusyError | None = None
-    _order: Random = field(init=False)
     _packages: dict[str, Packages] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
-        self._order = Random(f"{self.candidate.seed} {self.baseline.case.id} {self.candidate.case.id}")
 
     @property
     def is_aa(self) -> bool:
@@ -94,6 +95,10 @@ class Pairs:
                 self.baseline, self.candidate = (replace(spec, gpu=gpu) for spec in (self.baseline, self.candidate))
             yield
 
+    def begin_pass(self) -> None:
+        """Begin with a new block: pairs of a pass are balanced by themselves."""
+        self._pass_began = len(self.candidate_first)
+
     def next(self) -> tuple[Run, Run]:
         """One more pair, the baseline's run first; raises UnfinishedError and InvalidError."""
         found = self._pair()
@@ -110,13 +115,24 @@ class Pairs:
     def _pair(self) -> dict[str, Run]:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
-        drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
-        if known := self.recorded([spec for _, spec in drawn], index):
-            found = {name: run for (name, _), run in zip(drawn, known, strict=True)}
-            for name, run in found.items():
-                self.counted[name].append(run)
-            return found
+        drawn = list(reversed(sides)) if self.candidate_is_first(self.order_seed, index, self._pass_began) else sides
+        # The session that recorded it drew its own order.
+        for order in (drawn, list(reversed(drawn))):
+            if known := self.recorded([spec for _, spec in order], index):
+                found = {name: run for (name, _), run in zip(order, known, strict=True)}
+                for name, run in found.items():
+                    self.counted[name].append(run)
+                return found
         return {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+
+    @staticmethod
+    def candidate_is_first(order_seed: int, index: int, began: int) -> bool:
+        """Whether the candidate runs first in pair ``index`` of a pass that ``began`` there.
+
+        Blocks of two pairs cancel what the second run of a pair suffers; a repeated pair keeps its order.
+        """
+        place = (index - began) % 2
+        return (Random(f"{order_seed} {index - place}").random() < 0.5) is (place == 0)
 
     def count(self, least: int) -> Mapping[str, Sequence[Run]]:
         """Run each side until it has ``least`` counted runs, and return them; stops early if a run fails."""

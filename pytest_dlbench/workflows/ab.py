@@ -1,18 +1,17 @@
-"""An A/B test of one case: pairs until every metric is decided, and again for metrics that screening did not clear."""
+"""An A/B test of one case: pairs until every metric is decided, fresh ones to confirm a change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_dlbench import judging
-from pytest_dlbench.judging import multiple_testing
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import disagreements, paired_tolerances
+from pytest_dlbench.judging.pairs import disagreements
 from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
-from pytest_dlbench.records.reasons import Diverged, Repeat, ToleranceTooTightError
+from pytest_dlbench.records.reasons import Diverged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
@@ -35,7 +34,7 @@ def train(
     """Run a case on both sides and judge the candidate; ``node`` is the test's id, for the suggested commands."""
     session.claims.claim(candidate, node)
     terms = _terms(session, baseline, candidate, tolerance)
-    pairs = pairs_of(session, baseline, candidate, min(terms.max_pairs, multiple_testing.SCREENING_PAIRS))
+    pairs = pairs_of(session, baseline, candidate, terms.max_pairs)
     with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():
         record, result = _concluded(session, pairs, terms, node)
     if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and candidate.purpose == "training":
@@ -53,7 +52,8 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     # Started only now: the time that a case waits for its device is not charged to its share.
     has_time = session.time.share(node, devices.places(pairs.candidate.case.device))
     try:
-        found = judge(lambda: next_of(pairs), terms, session.false_alarms.next_level, has_time)
+        levels = session.false_alarms.levels(node)
+        found = judge(lambda: next_of(pairs), terms, levels, has_time, pairs.begin_pass)
     except UnfinishedError as error:
         record = record_of(session, pairs.candidate, pairs.runs[CANDIDATE] or [error.run])
         counted = (_divergences(pairs),) if error.run.outcome is RunOutcome.DIVERGED else ()
@@ -64,15 +64,13 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     record = record_of(session, pairs.candidate, pairs.runs[CANDIDATE])
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
-    result = _judged(record, pairing, found, pairs.runs, again)
-    result = replace(
+    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, again))
+    cautions = (*disagreements(found.verdicts, terms.metrics), *reasons.cautions_of_pairs(found, terms))
+    return record, replace(
         result,
         reasons=(*unlikely(found.verdicts, terms.metrics), *result.reasons),
-        cautions=(*result.cautions, *disagreements(found.verdicts, terms.metrics)),
+        cautions=(*result.cautions, *cautions),
     )
-    if smallest := narrow(terms):
-        result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
-    return record, result
 
 
 def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: Mapping[str, float]) -> Terms:
@@ -80,10 +78,12 @@ def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: M
     metrics = session.settings.metrics
     asked = of_purpose(tolerance, candidate.purpose, metrics)
     calibrated, reference = calibrated_spreads(session, baseline, candidate), reference_runs(session, baseline)
-    terms = terms_of(paired_tolerances(asked), session.policy.max_pairs, reference, metrics, calibrated)
+    requested = judging.asked_for(asked, metrics)
+    defaults = frozenset(asked) - frozenset(requested)
+    terms = terms_of(asked, session.policy.max_pairs, reference, metrics, calibrated, defaults=defaults)
     # Default tolerances that are too tight are only reported, and so are all of them in report-only mode.
-    requested = {} if session.policy.is_report_only else judging.asked_for(asked, metrics)
-    if refused := {name: least for name, least in narrow(terms).items() if name in requested}:
+    refused = {name: least for name, least in narrow(terms).items() if name in requested}
+    if refused and not session.policy.is_report_only:
         raise ToleranceTooTightError(candidate.case.id, reasons.too_tight_for_pairs(terms, refused))
     return terms
 
@@ -134,17 +134,18 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
         spreads={name: terms.spreads[name] for name in found.decisions},
         reference_runs=terms.reference_runs,
         is_aa=pairs.is_aa,
+        order_seed=pairs.order_seed,
     )
 
 
 def _judged(
-    record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], again: Repeat
+    record: Record, pairing: Pairing, found: Found, runs: Mapping[str, Sequence[Run]], reason: Paired
 ) -> CaseResult:
     both = [*runs[BASELINE], *runs[CANDIDATE]]
     return CaseResult(
         case=record.case,
         outcome=judging.with_validity(judging.of_verdicts(found.verdicts), both),
-        reasons=(reasons.paired(found, runs[BASELINE], runs[CANDIDATE], again),),
+        reasons=(reason,),
         runs=len(record.runs),
         figures=judging.summarise(record.runs),
         verdicts=found.verdicts,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Comparer:
-    """Compares the cases of one session with their baselines.
+    """Compares the ``cases`` of one session with their baselines.
 
     ``reason`` is stored with every saved session; ``repeat_flags`` are the flags of a command that repeats a case.
     """
@@ -46,6 +46,7 @@ class Comparer:
     metrics: Metrics
     is_resumed: bool = False
     """Whether the session goes on with one that may have saved some of its cases."""
+    cases: int = 1
     _rows: "pd.DataFrame | None" = field(default=None)
 
     def compare(self, record: Record, framework: Framework, node: str, tolerance: Mapping[str, float]) -> CaseResult:
@@ -116,13 +117,17 @@ class Comparer:
         stored_baseline.check(baseline, record.runs, tolerance, self.metrics)
         if len(record.runs) < FEWEST_RUNS:
             return result(record, CaseOutcome.INCONCLUSIVE, TooFew(runs=len(record.runs), needed=FEWEST_RUNS))
-        judged = stored_baseline.compare(baseline, record.runs, tolerance, self.metrics, self._series(record))
+        judged = stored_baseline.compare(
+            baseline, record.runs, tolerance, self.metrics, self._series(record), cases=self.cases
+        )
         gains = unlikely(judged.verdicts, self.metrics, again)
         better = {gain.metric for reason in gains for gain in reason.gains}
         # Pairs would show the same gain.
         is_slower = judged.outcome is CaseOutcome.SUSPECT and judged.is_slower(better)
         pairs = reasons.in_pairs(baseline, record, framework, tolerance, self.metrics) if is_slower else None
-        compared = reasons.compared(baseline, record, self.baselines.folder, again, pairs)
+        compared = reasons.compared(
+            baseline, record, self.baselines.folder, again, pairs=pairs, undecided=judged.undecided
+        )
         return replace(
             result(record, judged.outcome, *gains, compared),
             verdicts=judged.verdicts,

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.bisection import Answer, next_place
-from pytest_dlbench.judging.multiple_testing import CaseMetric
 from pytest_dlbench.judging.pairs import verdict
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Rule
-from pytest_dlbench.judging.two_stage import until_decided
+from pytest_dlbench.judging.two_stage import terms_of, until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
 from pytest_dlbench.records.reasons import NotFinishedError, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
+from pytest_dlbench.workflows.recording import calibrated_spreads, reference_runs
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
 
@@ -97,10 +97,12 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
     metrics = session.settings.metrics
     metric = metrics[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
+    reference, calibrated = reference_runs(session, good), calibrated_spreads(session, good, spec)
+    terms = terms_of({metric.name: question.tolerance}, question.max_pairs, reference, metrics, calibrated)
     pairs = pairs_of(session, good, spec, question.max_pairs)
     with pairs.alone():
         try:
-            used, standings = until_decided(lambda: next_of(pairs), {metric.name: rule}, metrics)
+            used, decision = until_decided(lambda: next_of(pairs), metric, rule, terms.spreads[metric.name])
         except UnfinishedError as error:
             if error.run.case == good.case.id:
                 raise NotFinishedError(unfinished(error.run, "baseline", good.framework.name)) from None
@@ -108,7 +110,6 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
         except InvalidError as error:
             reason = reasons.invalid_pair(error, session.settings.repeats)
             return Comparison(answer=Answer.INCONCLUSIVE, reason=reason)
-    decision = standings[CaseMetric(case="", metric=metric.name)].decision
     return Comparison(
         answer=ANSWERS[decision.outcome],
         rule=decision.reason.value,

@@ -8,7 +8,8 @@ from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import calibration
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import Pair, paired_tolerances, rules
+from pytest_dlbench.judging.multiple_testing import share_in_turn
+from pytest_dlbench.judging.pairs import Pair, rules
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
 from pytest_dlbench.model import infer
@@ -41,15 +42,17 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
 
     Raises UnfinishedError and InvalidError.
     """
-    both, alpha = pairs_of(session, spec, spec, max(pairs, terms.max_pairs)), _alpha(session, terms)
+    both, alpha = pairs_of(session, spec, spec, max(pairs, terms.max_pairs)), _alpha(session)
     with both.alone():
-        found = judge(lambda: next_of(both), terms, lambda: alpha)
+        found = judge(lambda: next_of(both), terms, lambda: alpha, begin_pass=both.begin_pass)
         while len(both.candidate_first) < pairs:
             both.next()
     used = [Pair(old=old, new=new) for old, new in zip(both.runs[BASELINE], both.runs[CANDIDATE], strict=True)]
     full = {
         name: replace(rule, alpha=alpha)
-        for name, rule in rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs).items()
+        for name, rule in rules(
+            {**terms.reported, **terms.tolerances}, terms.metrics, max_pairs=terms.max_pairs
+        ).items()
     }
     spreads = calibration.spreads(
         calibration.in_order(used, both.candidate_first), [terms.metrics[name] for name in full]
@@ -77,9 +80,9 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
     )
 
 
-def _alpha(session: Session, terms: Terms) -> float:
-    """The error rate of each metric: an equal share of the session's budget, as if this were its only case."""
-    return session.policy.false_alarms / len(terms.tolerances)
+def _alpha(session: Session) -> float:
+    """The level of a confirmation: that of the first flagged metric, if this is the only case of its session."""
+    return share_in_turn(1, session.policy.false_alarms)
 
 
 def _plain(spec: RunSpec) -> Case:
@@ -114,11 +117,11 @@ def detect(session: Session, spec: RunSpec, planted: Planted, terms: Terms) -> F
     if planted.spec is None:
         return Fault(name=planted.name, not_planted=planted.not_planted)
     pairs = pairs_of(session, spec, planted.spec, terms.max_pairs)
-    own = replace(terms, tolerances=paired_tolerances(planted.tolerances))
-    alpha = _alpha(session, terms)
+    own = replace(terms, tolerances=planted.tolerances, reported={})
+    alpha = _alpha(session)
     with pairs.alone():
         try:
-            found = judge(lambda: next_of(pairs), own, lambda: alpha)
+            found = judge(lambda: next_of(pairs), own, lambda: alpha, begin_pass=pairs.begin_pass)
         except UnfinishedError as error:
             return Fault(name=planted.name, not_planted=unfinished(error.run))
         except InvalidError as error:
@@ -170,7 +173,7 @@ def attempt(
         if isinstance(spec.place, Absent):
             return Unavailable(problem=spec.place.reason)
         metrics = session.settings.metrics
-        tolerances = paired_tolerances(of_purpose(session.policy.tolerances, spec.purpose, metrics))
+        tolerances = of_purpose(session.policy.tolerances, spec.purpose, metrics)
         terms = terms_of(tolerances, session.policy.max_pairs, reference_runs(session, spec), metrics)
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:

@@ -1,25 +1,38 @@
-"""--dlbench-false-alarms: the session's budget for reporting a regression by chance."""
+"""--dlbench-false-alarms: the session's budget for reporting a change by chance."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pytest_dlbench.judging import multiple_testing
+from pytest_dlbench.judging.multiple_testing import part_of, places_in_turn, share_in_turn
 
 
 @dataclass(slots=True, kw_only=True)
 class FalseAlarmBudget:
     """The share of sessions without any change in which some case may be reported as regressed.
 
-    Processes of pytest-xdist do not communicate, so each of ``workers`` gets an equal part of it.
+    ``tests`` is how many tests run in pairs. The metrics that are flagged in a test share its part in turn: those of
+    one case, of several, or of repeated attempts. Processes of pytest-xdist do not communicate: ``workers`` is how many
+    there are.
     """
 
     share: float
+    tests: int = 1
     workers: int = 1
-    _candidates: int = field(default=0, init=False)
+    _parts: dict[str, float] = field(default_factory=dict, init=False)
+    _flagged: dict[str, int] = field(default_factory=dict, init=False)
 
-    def next_level(self) -> float | None:
-        """The significance level for confirming this process's next candidate; None if the budget is spent."""
-        budget = self.share / self.workers
-        if self._candidates >= multiple_testing.places_in_turn(budget):
-            return None
-        self._candidates += 1
-        return multiple_testing.share_in_turn(self._candidates, budget)
+    def levels(self, test: str) -> Callable[[], float | None]:
+        """A function that returns the level of a test's next flagged metric; None if the budget is spent."""
+        return lambda: self._next_level(test)
+
+    def _next_level(self, test: str) -> float | None:
+        if test not in self._parts:
+            self._parts[test] = part_of(len(self._parts) + 1, self.tests, self.share, self.workers)
+        level = _level(self._flagged.get(test, 0) + 1, self._parts[test])
+        if level is not None:
+            self._flagged[test] = self._flagged.get(test, 0) + 1
+        return level
+
+
+def _level(place: int, budget: float) -> float | None:
+    return share_in_turn(place, budget) if place <= places_in_turn(budget) else None

@@ -12,13 +12,16 @@ from pytest_dlbench.judging.accuracy import Divergences, compare_times, more_div
 from pytest_dlbench.judging.pairs import stall
 from pytest_dlbench.judging.phases import growths
 from pytest_dlbench.judging.reasons import invalid, tight
-from pytest_dlbench.judging.two_stage import Found, Terms
-from pytest_dlbench.records import Baseline, Record, Run
+from pytest_dlbench.judging.two_stage import Found, Terms, narrow
+from pytest_dlbench.judging.undecided import too_variable, undecided
+from pytest_dlbench.records import Baseline, Record, Run, VerdictOutcome
 from pytest_dlbench.records.reasons import (
+    Caution,
     Compared,
     Diverged,
     InPairs,
     Invalid,
+    MedianRegressed,
     MoveReference,
     Paired,
     PhaseChange,
@@ -26,11 +29,20 @@ from pytest_dlbench.records.reasons import (
     Repeat,
     TimeToTarget,
     ToleranceTooTight,
+    UndecidedSessions,
 )
-from pytest_dlbench.running.pairs import InvalidError
+from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError
 
 
-def compared(baseline: Baseline, record: Record, folder: Path, again: Repeat, pairs: InPairs | None = None) -> Compared:
+def compared(
+    baseline: Baseline,
+    record: Record,
+    folder: Path,
+    again: Repeat,
+    *,
+    pairs: InPairs | None = None,
+    undecided: tuple[UndecidedSessions, ...] = (),
+) -> Compared:
     """The comparison of a session with its baseline in ``folder``; ``pairs`` if they should settle it."""
     newest = baseline.sessions[-1]
     return Compared(
@@ -42,6 +54,7 @@ def compared(baseline: Baseline, record: Record, folder: Path, again: Repeat, pa
         reference=_reference(baseline, folder),
         again=again,
         pairs=pairs,
+        undecided=undecided,
     )
 
 
@@ -67,13 +80,15 @@ def in_pairs(
     )
 
 
-def paired(found: Found, baseline: Sequence[Run], candidate: Sequence[Run], again: Repeat) -> Paired:
-    """Which phases changed, how the two sides differ, and what is reported but not judged."""
+def paired(found: Found, terms: Terms, runs: Mapping[str, Sequence[Run]], again: Repeat) -> Paired:
+    """Which phases changed, how the two sides differ, what is reported but not judged, and what would decide more."""
+    baseline, candidate = runs[BASELINE], runs[CANDIDATE]
     phases = [PhaseChange(phase=one.phase, baseline=one.old, candidate=one.new) for one in growths(baseline, candidate)]
     return Paired(
         phases=tuple(phases),
         versions=judging.changes(baseline[0].versions, candidate[0].versions),
         stall=stall(found.decisions),
+        undecided=undecided(found, terms),
         time_to_target=_time_to_target(baseline, candidate),
         again=again,
     )
@@ -124,6 +139,19 @@ def diverged(baseline: Divergences, candidate: Divergences) -> Diverged:
 def too_tight_for_sessions(asked: Mapping[str, float], smallest: Mapping[str, float]) -> ToleranceTooTight:
     """Tolerances that the stored sessions cannot resolve."""
     return ToleranceTooTight(metrics=tight(asked, smallest), basis="sessions")
+
+
+def cautions_of_pairs(found: Found, terms: Terms) -> tuple[Caution, ...]:
+    """Tolerances that pairs could not resolve, before or while they ran, and a median that does not decide."""
+    variable = too_variable(found, terms)
+    known = {name: least for name, least in narrow(terms).items() if name not in {one.metric for one in variable}}
+    cautions: list[Caution] = [too_tight_for_pairs(terms, known)] if known else []
+    if variable:
+        cautions.append(ToleranceTooTight(metrics=variable, pairs=terms.max_pairs, basis="pairs"))
+    regressed = {one.metric: one.decides for one in found.verdicts if one.outcome is VerdictOutcome.REGRESSED}
+    if "step_time" not in regressed and not regressed.get("step_time_median", True):
+        cautions.append(MedianRegressed())
+    return tuple(cautions)
 
 
 def too_tight_for_pairs(terms: Terms, smallest: Mapping[str, float]) -> ToleranceTooTight:

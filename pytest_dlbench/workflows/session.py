@@ -56,13 +56,14 @@ def open_session(
     worker: str = "",
     workers: int = 1,
     tests: int = 1,
+    cases: int = 1,
     name: str = "",
     resumed: Path | None = None,
 ) -> Session:
     """A session that begins now. ``worker`` is the name of the pytest-xdist worker, one of ``workers``; empty without.
 
-    ``tests`` is how many tests of the session run in pairs. ``name`` is common to all of its processes. ``resumed`` is
-    the journal of an interrupted session that it goes on with.
+    ``tests`` is how many tests of the session run in pairs, ``cases`` how many it has in total. ``name`` is common to
+    all of its processes. ``resumed`` is the journal of an interrupted session that it goes on with.
     """
     recorded = FinishedRuns.of(resumed) if resumed else FinishedRuns()
     return Session(
@@ -78,10 +79,11 @@ def open_session(
             baselines=BaselineStore(folder=storage.baselines),
             metrics=settings.metrics,
             is_resumed=resumed is not None,
+            cases=max(1, cases),
         ),
         certificates=CertificateStore(folder=storage.journals / "certificates"),
         progress=progress,
-        false_alarms=FalseAlarmBudget(share=policy.false_alarms, workers=workers),
+        false_alarms=FalseAlarmBudget(share=policy.false_alarms, tests=max(1, tests), workers=workers),
         time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
         samplers=tuple(samplers),
         examiner=Examiner(metrics=settings.metrics),

@@ -4,103 +4,103 @@ A run is in a fresh process. Besides its own noise it may meet other load, which
 for the next runs; the machine drifts slowly; and the second run of a pair may be a little slower than the first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pytest_dlbench.judging.intervals import MAD_TO_SD, Values
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.pairs import QUARTILE_TO_SD, REFERENCE_RUNS
 from pytest_dlbench.judging.scales import smallest_spread
 
-# Correlation of the slow drift between one run and the next.
-DRIFT_KEPT = 0.95
-BASELINE_RUNS = 10
+TIME = METRICS["step_time"]
 SESSION_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """Standard deviations and shifts of log time; ``slowed_share`` of runs meet other load, ``burst`` in a row.
+    """Standard deviations and shifts of log time.
 
-    ``session_sd`` is what whole sessions differ by, which pairs never see. ``new_slowed_share`` of the new version's
-    runs are slowed by 10 to 50 % by itself.
+    ``tail`` are the degrees of freedom of the t distribution of the process's own noise, normal without. ``modes`` is
+    how far the two kinds of processes are apart, equally likely. ``slowed_share`` of runs meet other load, ``burst`` in
+    a row on average, which slows them by ``slowed_by``. The drift keeps ``drift_kept`` of itself from run to run. The
+    second run of a pair is slower by ``second_penalty``. ``session_sd`` is what whole sessions differ by, which pairs
+    never see. ``reference`` is a factor on the spread that ten earlier runs show.
     """
 
     name: str
     run_sd: float
-    slowed_share: float
-    burst: float
-    drift_sd: float
-    second_penalty: float
-    session_sd: float
-    new_slowed_share: float = 0.0
+    tail: int | None = None
+    modes: float = 0.0
+    slowed_share: float = 0.0
+    slowed_by: tuple[float, float] = (0.1, 0.5)
+    burst: float = 1.0
+    drift_sd: float = 0.0
+    drift_kept: float = 0.95
+    second_penalty: float = 0.0
+    session_sd: float = 0.0
+    reference: float = 1.0
 
 
-REGIMES = (
-    Regime(
-        name="quiet",
-        run_sd=0.005,
-        slowed_share=0.005,
-        burst=1.0,
-        drift_sd=0.002,
-        second_penalty=0.0,
-        session_sd=0.005,
-    ),
-    Regime(
-        name="typical",
-        run_sd=0.015,
-        slowed_share=0.02,
-        burst=1.0,
-        drift_sd=0.01,
-        second_penalty=0.003,
-        session_sd=0.015,
-    ),
-    Regime(
-        name="noisy",
-        run_sd=0.03,
-        slowed_share=0.05,
-        burst=1.5,
-        drift_sd=0.02,
-        second_penalty=0.005,
-        session_sd=0.03,
-    ),
-    Regime(
-        name="contended",
-        run_sd=0.06,
-        slowed_share=0.15,
-        burst=3.0,
-        drift_sd=0.04,
-        second_penalty=0.01,
-        session_sd=0.05,
-    ),
+QUIET = Regime(name="quiet", run_sd=0.005, slowed_share=0.005, drift_sd=0.002, session_sd=0.005)
+TYPICAL = Regime(name="typical", run_sd=0.015, slowed_share=0.02, drift_sd=0.01, second_penalty=0.003, session_sd=0.015)
+NOISY = Regime(
+    name="noisy", run_sd=0.03, slowed_share=0.05, burst=1.5, drift_sd=0.02, second_penalty=0.005, session_sd=0.03
 )
-QUIET, TYPICAL, NOISY, CONTENDED = REGIMES
+CONTENDED = Regime(
+    name="contended", run_sd=0.06, slowed_share=0.15, burst=3.0, drift_sd=0.04, second_penalty=0.01, session_sd=0.05
+)
+USUAL = (QUIET, TYPICAL, NOISY, CONTENDED)
+HEAVY = Regime(name="heavy tails", run_sd=0.012, tail=3)
+BIMODAL = Regime(name="two kinds of processes", run_sd=0.005, modes=0.08)
+ORDERED = replace(QUIET, name="second run +5 %", second_penalty=0.05)
+CORRELATED = Regime(name="autocorrelated", run_sd=0.005, drift_sd=0.03, drift_kept=0.7)
+TWO_STATES = Regime(name="machine of two speeds", run_sd=0.01, slowed_share=0.3, slowed_by=(0.3, 0.3), burst=8.0)
+REGIMES = (
+    *USUAL,
+    HEAVY,
+    BIMODAL,
+    ORDERED,
+    CORRELATED,
+    TWO_STATES,
+    replace(TYPICAL, name="typical, reference a third", reference=1 / 3),
+    replace(CONTENDED, name="contended, reference a third", reference=1 / 3),
+    replace(TYPICAL, name="typical, reference threefold", reference=3.0),
+)
 
 
 def runs(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:
     """Log times of ``count`` consecutive runs, a row for each session."""
-    own = random.normal(0.0, regime.run_sd, (sessions, count))
-    slowed = _slowing(random, sessions, count) * _is_slowed(random, regime, sessions, count)
-    return own + slowed + _drift(random, regime, sessions, count)
+    shape = (sessions, count)
+    own = random.standard_normal(shape) if regime.tail is None else random.standard_t(regime.tail, shape)
+    kind = regime.modes * (random.random(shape) < 0.5)
+    slowed = np.log1p(random.uniform(*regime.slowed_by, shape)) * _is_slowed(random, regime, sessions, count)
+    return regime.run_sd * own + kind + slowed + _drift(random, regime, sessions, count)
 
 
-def pairs(random: np.random.Generator, regime: Regime, sessions: int, count: int, change: Values | float) -> Values:
-    """Differences new - old of ``count`` pairs back to back, the order random in each."""
+def pairs(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:
+    """Differences second - first of ``count`` pairs back to back."""
     first, second = np.moveaxis(runs(random, regime, sessions, 2 * count).reshape(sessions, count, 2), -1, 0)
-    order = random.choice([-1.0, 1.0], (sessions, count))
-    stalls = _slowing(random, sessions, count) * (random.random((sessions, count)) < regime.new_slowed_share)
-    return order * (second + regime.second_penalty - first) + stalls + np.reshape(change, (-1, 1))
+    return second + regime.second_penalty - first
+
+
+def orders(random: np.random.Generator, sessions: int, count: int) -> Values:
+    """1 where the baseline runs first, -1 where the candidate does; a test compares it with ``running.pairs``."""
+    blocks = random.choice([-1.0, 1.0], (sessions, (count + 1) // 2))
+    return np.stack([blocks, -blocks], axis=-1).reshape(sessions, -1)[:, :count]
 
 
 def reference_spreads(random: np.random.Generator, regime: Regime, sessions: int) -> Values:
     """The reference spread of each session, from ten runs before it."""
-    return spreads_of(runs(random, regime, sessions, BASELINE_RUNS))
+    return regime.reference * spreads_of(runs(random, regime, sessions, REFERENCE_RUNS))
 
 
-def spreads_of(baselines: Values) -> Values:
-    """``pairs.reference_spread`` for rows of log times; a test compares the two."""
+def spreads_of(baselines: Values, metric: Metric = TIME) -> Values:
+    """``pairs.reference_spread`` for rows of values; a test compares the two."""
     steps = np.abs(np.diff(baselines, axis=-1))
-    return np.maximum(smallest_spread(METRICS["step_time"]), MAD_TO_SD * np.median(steps, axis=-1))
+    quartile = QUARTILE_TO_SD * np.quantile(steps, 0.75, axis=-1)
+    return np.maximum(smallest_spread(metric), np.maximum(MAD_TO_SD * np.median(steps, axis=-1), quartile))
 
 
 def session_figures(random: np.random.Generator, regime: Regime, histories: int, sessions: int) -> Values:
@@ -108,10 +108,6 @@ def session_figures(random: np.random.Generator, regime: Regime, histories: int,
     within = runs(random, regime, histories * sessions, SESSION_RUNS)
     figures: Values = np.median(within, axis=1).reshape(histories, sessions)
     return figures + random.normal(0.0, regime.session_sd, (histories, sessions))
-
-
-def _slowing(random: np.random.Generator, sessions: int, count: int) -> Values:
-    return np.log1p(random.uniform(0.1, 0.5, (sessions, count)))
 
 
 def _is_slowed(random: np.random.Generator, regime: Regime, sessions: int, count: int) -> Values:
@@ -133,6 +129,6 @@ def _drift(random: np.random.Generator, regime: Regime, sessions: int, count: in
     level = noise[0]
     levels = [level]
     for step in noise[1:]:
-        level = DRIFT_KEPT * level + np.sqrt(1 - DRIFT_KEPT**2) * step
+        level = regime.drift_kept * level + np.sqrt(1 - regime.drift_kept**2) * step
         levels.append(level)
     return np.stack(levels, axis=1)

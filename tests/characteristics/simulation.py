@@ -1,28 +1,31 @@
-"""How often the shipped rules give each outcome, over sessions drawn from a regime of noise."""
+"""How often the shipped rules give each outcome: whole cases, with all their metrics, drawn from a regime of noise."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import log, nan
+from math import log
+from typing import NamedTuple
 
 import numpy as np
 
 from pytest_dlbench.judging.intervals import Values
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.multiple_testing import (
-    BUDGET,
-    SCREENING_PAIRS,
+    SCREENING_ALPHA,
     confirming,
+    part_of,
     places_in_turn,
     screening,
     share_in_turn,
 )
+from pytest_dlbench.judging.pairs import REFERENCE_RUNS, rules
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import (
     EQUIVALENT,
     IMPROVED,
     INCONCLUSIVE,
     REGRESSED,
+    TOO_VARIABLE,
     Codes,
     Flags,
     Replay,
@@ -30,187 +33,221 @@ from pytest_dlbench.judging.sequential import (
     replay,
 )
 from pytest_dlbench.judging.sessions import SessionFigure, SessionSpread, against_sessions
-from tests.characteristics.regimes import Regime, pairs, reference_spreads, session_figures
+from tests.characteristics.regimes import Regime, orders, pairs, reference_spreads, session_figures, spreads_of
 
 TOLERANCE = log(1.05)
-RULE = Rule(tolerance=TOLERANCE)
+TIME = "step_time"
 CHUNK = 20_000
-
-Spreads = Callable[[np.random.Generator, Regime, int], Values]
+# Besides time: the standard deviation of a run. PyTorch's peak memory, an accuracy of some thousand images, and the
+# growth of memory over a training, which is never negative.
+OTHERS = {"accuracy": 0.3, "peak_rss": 0.003, "leak": 0.2}
+DEFAULTS = frozenset({TIME, *OTHERS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
-    """Shares of sessions by outcome of one case, and the mean number of pairs."""
+class Cases:
+    """Simulated cases as arrays: their outcomes, the pairs they took, and whether the interval of time holds the truth.
 
-    regressed: float
-    improved: float
-    equivalent: float
-    pairs: float
-    sessions: int
+    ``outcome`` is that of the case, ``time`` that of its time; an outcome is an index into ``sequential.OUTCOMES``.
+    """
 
-    @property
-    def false_alarms(self) -> float:
-        """If nothing changed: regressed or improved."""
-        return self.regressed + self.improved
+    outcome: Codes
+    time: Codes
+    pairs: Codes
+    is_covered: Flags
+
+    def share(self, outcome: int) -> float:
+        """The share of cases with an outcome; EQUIVALENT is a case that passed."""
+        return float(np.mean(self.outcome == outcome))
+
+    def sessions_with(self, outcome: int, cases: int) -> float:
+        """The share of sessions of this many cases in which any case has the outcome."""
+        whole = len(self.outcome) // cases * cases
+        return float((self.outcome[:whole] == outcome).reshape(-1, cases).any(axis=1).mean())
 
 
-def single(
+def simulate(
     regime: Regime,
     change: float,
     *,
-    sessions: int,
+    cases: int,
     seed: int,
-    rule: Rule = RULE,
-    spreads: Spreads = reference_spreads,
-) -> Shares:
-    """One case, whose new version is truly slower by ``change`` (log)."""
-    random = np.random.default_rng(seed)
-    counts, used = np.zeros(4), 0
-    for start in range(0, sessions, CHUNK):
-        chunk = min(CHUNK, sessions - start)
-        differences = pairs(random, regime, chunk, rule.max_pairs, change)
-        found = replay(differences, spreads(random, regime, chunk), rule)
-        counts += np.bincount(found.outcome, minlength=4)
-        used += found.pairs.sum()
-    shares = counts / sessions
-    return Shares(
-        regressed=shares[REGRESSED],
-        improved=shares[IMPROVED],
-        equivalent=shares[EQUIVALENT],
-        pairs=used / sessions,
-        sessions=sessions,
-    )
+    session: int = 8,
+    place: int = 1,
+    tolerance: float = 0.05,
+    others: Mapping[str, float] = OTHERS,
+    max_pairs: int = 20,
+) -> Cases:
+    """Cases whose new version is slower by ``change`` (0.1 is 10 %), in sessions of ``session`` tests.
 
-
-def shipped(regime: Regime, change: float, *, sessions: int, seed: int, spreads: Spreads = reference_spreads) -> Shares:
-    """One metric of one case under the rule that ships: screened, and if it may have regressed confirmed.
-
-    Confirmation takes fresh pairs. The case is the first candidate of its session.
+    Each has the part of the false-alarm budget that the ``place``-th case in which something is flagged has; the first
+    one has most of it.
     """
     random = np.random.default_rng(seed)
-    counts, used = np.zeros(4), 0
-    for start in range(0, sessions, CHUNK):
-        chunk = min(CHUNK, sessions - start)
-        outcome, taken = _both_passes(random, regime, change, spreads(random, regime, chunk))
-        counts += np.bincount(outcome, minlength=4)
-        used += taken.sum()
-    shares = counts / sessions
-    return Shares(
-        regressed=shares[REGRESSED],
-        improved=shares[IMPROVED],
-        equivalent=shares[EQUIVALENT],
-        pairs=used / sessions,
-        sessions=sessions,
-    )
-
-
-def _both_passes(random: np.random.Generator, regime: Regime, change: float, spreads: Values) -> tuple[Codes, Codes]:
-    """The outcome and the number of pairs of each session."""
-    first = screening(RULE)
-    screened = replay(pairs(random, regime, len(spreads), first.max_pairs, change), spreads, first)
-    rows = np.flatnonzero(are_candidates(screened))
-    outcome, used = screened.outcome.copy(), screened.pairs.copy()
-    if len(rows):
-        rule = confirming(RULE, 1, share_in_turn(1, BUDGET))
-        confirmed = replay(pairs(random, regime, len(rows), rule.max_pairs, change), spreads[rows], rule)
-        outcome[rows] = confirmed.outcome
-        used[rows] += confirmed.pairs
-    return outcome, used
+    judged = {name: METRICS[name].tolerance or 0.0 for name in others} | {TIME: tolerance}
+    found = rules(judged, METRICS, max_pairs=max_pairs, defaults=DEFAULTS)
+    source = _Source(regime=regime, change=log(1 + change), judged=found, others=others)
+    budget = part_of(place, session)
+    parts = [source.cases(random, min(CHUNK, cases - start), budget) for start in range(0, cases, CHUNK)]
+    return Cases(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in Cases.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteShares:
-    """``family_error``: share of suites with any case called regressed whose true change is within the tolerance.
+class _Source:
+    """What cases are drawn from."""
 
-    ``power``: share of the cases beyond it that were called regressed. ``pairs`` are those of an average case.
-    """
+    regime: Regime
+    change: float
+    judged: Mapping[str, Rule]
+    others: Mapping[str, float]
 
-    family_error: float
-    power: float
-    pairs: float
-    candidates: float
-    suites: int
-
-
-SUITES_AT_ONCE = 250
-
-
-def suite(
-    regime: Regime, changes: Values, *, suites: int, seed: int, budget: float = BUDGET, is_in_turn: bool = False
-) -> SuiteShares:
-    """Suites of cases with these true changes: screened, and confirmed on fresh pairs.
-
-    ``is_in_turn``: each case is settled before the next begins, in random order.
-    """
-    random = np.random.default_rng(seed)
-    drawn = [
-        _suites(
-            random, regime, np.tile(changes, (min(SUITES_AT_ONCE, suites - start), 1)), budget, is_in_turn=is_in_turn
+    def cases(self, random: np.random.Generator, cases: int, budget: float) -> Cases:
+        """Settled cases."""
+        most = 2 * self.judged[TIME].max_pairs
+        drawn = {name: Drawn(pairs=_of_other(random, name, sd, (cases, most))) for name, sd in self.others.items()}
+        spreads = {
+            name: spreads_of(random.normal(0.0, sd, (cases, REFERENCE_RUNS)), METRICS[name])
+            for name, sd in self.others.items()
+        }
+        drawn[TIME] = Drawn(
+            pairs=pairs(random, self.regime, cases, most),
+            orders=(orders(random, cases, most), orders(random, cases, most)),
+            change=self.change,
         )
-        for start in range(0, suites, SUITES_AT_ONCE)
-    ]
-    regressed, used, candidates = (np.concatenate(part) for part in zip(*drawn, strict=True))
-    is_beyond = changes > TOLERANCE + 1e-12
-    return SuiteShares(
-        family_error=float(regressed[:, ~is_beyond].any(axis=1).mean()),
-        power=float(regressed[:, is_beyond].mean()) if is_beyond.any() else nan,
-        pairs=float(used.mean()),
-        candidates=float(candidates.mean()),
-        suites=suites,
+        spreads[TIME] = reference_spreads(random, self.regime, cases)
+        return settle(drawn, spreads, self.judged, budget)
+
+
+def _of_other(random: np.random.Generator, name: str, sd: float, shape: tuple[int, int]) -> Values:
+    if METRICS[name].is_absolute:
+        return np.maximum(0.0, random.normal(0.0, sd, shape))
+    return random.normal(0.0, sd, shape) - random.normal(0.0, sd, shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """One metric of many cases: differences second - first of pairs, of which each pass has the order of its own."""
+
+    pairs: Values
+    orders: tuple[Values, Values] | None = None
+    change: float = 0.0
+
+    def screened(self, rule: Rule) -> Values:
+        """Differences new - old of the first pass."""
+        return self._ordered(self.pairs[:, : rule.max_pairs], 0, slice(None))
+
+    def confirmed(self, rule: Rule, rows: Codes, begins: int) -> Values:
+        """The same of a second pass that begins there."""
+        return self._ordered(self.pairs[rows, begins : begins + rule.max_pairs], 1, rows)
+
+    def _ordered(self, pairs: Values, which: int, rows: Codes | slice) -> Values:
+        order = 1.0 if self.orders is None else self.orders[which][rows, : pairs.shape[1]]
+        return order * pairs + self.change
+
+
+def settle(
+    drawn: Mapping[str, Drawn], spreads: Mapping[str, Values], judged: Mapping[str, Rule], budget: float
+) -> Cases:
+    """``two_stage.judge`` for many cases at once, which begin with ``budget``; a test compares the two.
+
+    It runs ``sequential.replay`` in the same way: each metric is screened, a change is confirmed on the pairs after the
+    one that showed it, and a confirmed regression ends the case.
+    """
+    screened = {
+        name: replay(drawn[name].screened(rule), spreads[name], screening(rule)) for name, rule in judged.items()
+    }
+    flags = {name: np.isin(found.outcome, (REGRESSED, IMPROVED)) for name, found in screened.items()}
+    places = _places(screened, flags)
+    final = {
+        name: _confirmed(drawn[name], spreads[name], screened[name], _Levels(rule, places[name] * flags[name], budget))
+        for name, rule in judged.items()
+    }
+    used = {name: found.pairs + flags[name] * screened[name].pairs for name, found in final.items()}
+    ends = [np.where(found.outcome == REGRESSED, used[name], np.iinfo(np.intp).max) for name, found in final.items()]
+    change = drawn[TIME].change
+    return Cases(
+        outcome=_outcomes(list(final.values())),
+        time=final[TIME].outcome,
+        pairs=np.minimum(np.min(ends, axis=0), np.max(list(used.values()), axis=0)),
+        is_covered=(final[TIME].lower <= change) & (change <= final[TIME].upper),
     )
 
 
-def _places(random: np.random.Generator, is_candidate: Flags) -> Codes:
-    """Of every case the number of candidates up to it, in an order of its suite's own."""
-    order = np.argsort(random.random(is_candidate.shape), axis=1)
-    places = np.empty(is_candidate.shape, dtype=np.intp)
-    np.put_along_axis(places, order, np.cumsum(np.take_along_axis(is_candidate, order, axis=1), axis=1), axis=1)
-    return places
+def _places(screened: Mapping[str, Replay], flags: Mapping[str, Flags]) -> dict[str, Codes]:
+    """Each flagged metric's place among those of its case: by its pair, then by the order of the metrics."""
+    names = list(screened)
+    moments = {name: screened[name].pairs * len(names) + place for place, name in enumerate(names)}
+    earlier = {
+        name: sum(flags[other] & (moments[other] < moments[name]) for other in names if other != name) for name in names
+    }
+    return {name: 1 + np.asarray(earlier[name], dtype=np.intp) for name in names}
 
 
-def are_candidates(screened: Replay) -> Flags:
-    """``multiple_testing.candidates`` for arrays; a test compares the two."""
-    looks_worse = (screened.outcome == INCONCLUSIVE) & (screened.estimate > TOLERANCE)
-    is_candidate: Flags = (screened.outcome == REGRESSED) | looks_worse
-    return is_candidate
+class _Levels(NamedTuple):
+    """The rule of a metric, each case's place among its flagged metrics, 0 if it is not, and what they share."""
+
+    rule: Rule
+    places: Codes
+    budget: float
 
 
-def _suites(
-    random: np.random.Generator, regime: Regime, changes: Values, budget: float, *, is_in_turn: bool
-) -> tuple[Flags, Codes, Codes]:
-    """Whether each case was called regressed and the pairs it took, and each suite's number of candidates."""
-    cases = changes.ravel()
-    spreads = reference_spreads(random, regime, len(cases))
-    screened = replay(pairs(random, regime, len(cases), SCREENING_PAIRS, cases), spreads, screening(RULE))
-    is_candidate = are_candidates(screened).reshape(changes.shape)
-    counts = is_candidate.sum(axis=1)
-    # Candidates that share a rule: of suites with as many, or with the same place.
-    groups = _places(random, is_candidate) if is_in_turn else is_candidate * counts[:, np.newaxis]
-    is_regressed, used = np.zeros(len(cases), dtype=np.bool_), screened.pairs.copy()
-    for group in np.unique(groups[is_candidate]).tolist():
-        if is_in_turn and group > places_in_turn(budget):
+def _confirmed(drawn: Drawn, spreads: Values, screened: Replay, levels: _Levels) -> Replay:
+    """The screening, with the confirmation in its place in rows that have a place."""
+    found = Replay(**{name: getattr(screened, name).copy() for name in Replay.__slots__})
+    for place, begins in _groups(levels.places, screened.pairs):
+        rows = np.flatnonzero((levels.places == place) & (screened.pairs == begins))
+        if place > places_in_turn(levels.budget):
+            found.outcome[rows] = INCONCLUSIVE
+            found.pairs[rows] = 0
             continue
-        rows = np.flatnonzero(is_candidate & (groups == group))
-        rule = confirming(RULE, 1, share_in_turn(group, budget)) if is_in_turn else confirming(RULE, group, budget)
-        found = replay(pairs(random, regime, len(rows), rule.max_pairs, cases[rows]), spreads[rows], rule)
-        is_regressed[rows] = found.outcome == REGRESSED
-        used[rows] += found.pairs
-    return is_regressed.reshape(changes.shape), used.reshape(changes.shape), counts
+        fresh = confirming(levels.rule, share_in_turn(place, levels.budget))
+        again = replay(drawn.confirmed(fresh, rows, begins), spreads[rows], fresh)
+        for name in Replay.__slots__:
+            getattr(found, name)[rows] = getattr(again, name)
+    return found
 
 
-def stored(regime: Regime, change: float, *, sessions: int, histories: int, seed: int) -> dict[str, float]:
-    """Shares of outcomes of a new session against this many stored ones."""
+def _groups(places: Codes, begins: Codes) -> Iterator[tuple[int, int]]:
+    """The places and beginnings of confirmations."""
+    found = np.unique(np.stack([places, begins], axis=1)[places > 0], axis=0)
+    yield from ((int(place), int(first)) for place, first in found)
+
+
+def _outcomes(final: list[Replay]) -> Codes:
+    """``outcomes.of_verdicts`` for arrays."""
+
+    def has(outcome: int) -> Flags:
+        return np.any([(found.outcome == outcome) & (found.reason != TOO_VARIABLE) for found in final], axis=0)
+
+    chosen = np.select([has(REGRESSED), has(INCONCLUSIVE), has(IMPROVED)], [REGRESSED, INCONCLUSIVE, IMPROVED])
+    return np.where(has(REGRESSED) | has(INCONCLUSIVE) | has(IMPROVED), chosen, EQUIVALENT)
+
+
+def cleared(spread: float, tolerance: float, *, cases: int, seed: int, max_pairs: int = 20) -> float:
+    """The share of unchanged metrics that the screening clears at a tolerance, with normal noise of a known spread."""
     random = np.random.default_rng(seed)
+    rule = screening(Rule(tolerance=tolerance, max_pairs=max_pairs))
+    assert rule.alpha == SCREENING_ALPHA
+    found = replay(random.normal(0.0, spread, (cases, max_pairs)), np.full(cases, spread), rule)
+    return float(np.mean(found.outcome == EQUIVALENT))
+
+
+def stored(
+    change: float, *, session_sd: float, sessions: int, cases: int, histories: int, seed: int
+) -> dict[str, float]:
+    """Shares of outcomes of a new session against this many stored ones, one of ``cases`` in its session."""
+    random = np.random.default_rng(seed)
+    regime = Regime(name="stored", run_sd=0.01, session_sd=session_sd)
     figures = session_figures(random, regime, histories, sessions + 1)
-    figures[:, -1] += change
-    spread = SessionSpread(assumed=METRICS["step_time"].session_sd, smallest=smallest_spread(METRICS["step_time"]))
+    figures[:, -1] += log(1 + change)
+    spread = SessionSpread(assumed=METRICS[TIME].session_sd, smallest=smallest_spread(METRICS[TIME]))
     said = Counter(
         against_sessions(
             [SessionFigure(value=value) for value in row[:-1]],
             SessionFigure(value=row[-1]),
             spread=spread,
             tolerance=TOLERANCE,
+            cases=cases,
         ).outcome
         for row in figures.tolist()
     )

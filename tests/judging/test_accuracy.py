@@ -22,7 +22,7 @@ shares = st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=6)
 
 
 def lost(old, new):
-    return points_lost(ACCURACY, old, new)
+    return points_lost(ACCURACY, [(value,) for value in old], new)
 
 
 # Points

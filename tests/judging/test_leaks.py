@@ -9,7 +9,8 @@ from pytest_dlbench.judging.growth import growth
 from pytest_dlbench.judging.intervals import Interval
 from pytest_dlbench.judging.leaks import is_leaking, leak, verdict
 from pytest_dlbench.judging.metrics import METRICS
-from pytest_dlbench.judging.pairs import Pair, decide_all, difference, rules
+from pytest_dlbench.judging.pairs import Pair, difference
+from pytest_dlbench.judging.two_stage import judge, terms_of
 from pytest_dlbench.records import Timeline, VerdictOutcome
 from tests.doubles import records
 
@@ -133,6 +134,27 @@ def test_a_leak_of_both_sides_is_still_one():
 
 def test_pairs_that_tell_no_leak_are_left_out_of_it():
     told, silent = Pair(old=run(FLAT), new=run(FLAT)), Pair(old=records.run(), new=records.run())
-    given = rules({"leak": 2.0}, METRICS, max_pairs=10)
-    found = decide_all([told, silent, told, told], given, {"leak": 0.5}, METRICS)["leak"]
-    assert (found.outcome, found.pairs) == (VerdictOutcome.EQUIVALENT, 3)
+    found = judge(iter([told, silent, told, told]).__next__, terms_of({"leak": 2.0}, 10, (), METRICS), lambda: None)
+    assert (found.decisions["leak"].outcome, found.decisions["leak"].pairs) == (VerdictOutcome.EQUIVALENT, 3)
+
+
+def test_a_leak_is_judged_even_if_the_first_pair_shows_none():
+    silent, leaking = Pair(old=records.run(), new=records.run()), Pair(old=run(FLAT), new=run(LEAKING))
+    terms = terms_of({"step_time": 0.05, "leak": 2.0}, 20, (), METRICS)
+    pairs = iter([silent, *[leaking] * 10])
+    found = judge(pairs.__next__, terms, lambda: 0.001)
+    assert {verdict.metric: verdict.outcome for verdict in found.verdicts}["leak"] is VerdictOutcome.REGRESSED
+
+
+def test_a_leak_that_too_few_runs_can_show_decides_only_where_somebody_asked_for_it():
+    silent, flat = Pair(old=records.run(), new=records.run()), Pair(old=run(FLAT), new=run(FLAT))
+
+    def found(defaults):
+        terms = terms_of({"step_time": 0.05, "leak": 2.0}, 5, (), METRICS, defaults=defaults)
+        verdicts = judge(iter([flat, *[silent] * 9]).__next__, terms, lambda: 0.001).verdicts
+        return next(verdict for verdict in verdicts if verdict.metric == "leak")
+
+    assert [(found(names).outcome, found(names).decides) for names in (frozenset(), frozenset({"leak"}))] == [
+        (VerdictOutcome.INCONCLUSIVE, True),
+        (VerdictOutcome.INCONCLUSIVE, False),
+    ]

@@ -1,71 +1,41 @@
-from math import log
+"""Screening, confirmation, and the levels of successive candidates."""
+
+from math import log, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dlbench.judging.multiple_testing import (
-    CaseMetric,
-    Standing,
-    candidates,
     confirming,
+    is_flagged,
     places_in_turn,
     screening,
-    settled,
     share_in_turn,
 )
-from pytest_dlbench.judging.sequential import Reason, Rule, decide
-from pytest_dlbench.records import VerdictOutcome
+from pytest_dlbench.judging.sequential import Rule, decide
 
-RULE = Rule(tolerance=log(1.05))
-SPREAD = 0.01
-SAME, WORSE, BETTER = ([value] * 3 for value in (0.0, 0.2, -0.2))
-ABOVE, BELOW = ([value] * 10 for value in (0.049, 0.048))
+RULE = Rule(tolerance=log(1.05), max_pairs=15)
+SAME, WORSE, BETTER, OPEN = ([value] * 3 for value in (0.0, 0.2, -0.2, 0.049))
 
 
-def of(case, metric="step_time"):
-    return CaseMetric(case=case, metric=metric)
+def test_the_screening_has_its_own_level_and_all_pairs():
+    assert (screening(RULE).alpha, screening(RULE).max_pairs) == (0.05, 15)
 
 
-def standing(differences):
-    return Standing(rule=RULE, decision=decide(differences, SPREAD, RULE))
+@pytest.mark.parametrize(
+    ("differences", "expected"), [(SAME, False), (WORSE, True), (BETTER, True), (OPEN, False), ([], False)]
+)
+def test_a_change_in_either_direction_must_be_confirmed(differences, expected):
+    assert is_flagged(decide(differences, 0.01, screening(RULE))) is expected
 
 
-# Screening and confirming
+def test_what_has_no_estimate_is_not_flagged():
+    assert not is_flagged(decide([0.0, 0.0, nan], 0.01, screening(RULE)))
 
 
-def test_the_screening_has_few_pairs():
-    assert (screening(RULE).alpha, screening(RULE).max_pairs) == (0.05, 10)
-
-
-def test_the_screening_has_no_more_pairs_than_are_allowed():
-    assert screening(Rule(tolerance=0.05, max_pairs=5)).max_pairs == 5
-
-
-def test_what_regressed_is_a_candidate_and_what_is_undecided_and_looks_worse():
-    screened = {
-        of(name): standing(values) for name, values in zip("abcde", (SAME, WORSE, BETTER, ABOVE, BELOW), strict=True)
-    }
-    assert candidates(screened) == (of("b"), of("d"))
-
-
-@pytest.mark.parametrize("differences", [[], [0.0, 0.0, float("nan")]])
-def test_what_has_no_estimate_is_no_candidate(differences):
-    assert candidates({of("a"): standing(differences)}) == ()
-
-
-def test_the_metrics_of_a_case_are_candidates_apart():
-    screened = {of("a", "step_time"): standing(SAME), of("a", "peak_rss"): standing(WORSE)}
-    assert candidates(screened) == (of("a", "peak_rss"),)
-
-
-def test_the_second_pass_does_not_give_up():
-    assert not confirming(RULE, 3).gives_up
-
-
-@given(st.integers(min_value=1, max_value=1000))
-def test_all_candidates_together_spend_the_budget(count):
-    assert confirming(RULE, count, budget=0.01).alpha * count == pytest.approx(0.01)
+def test_a_confirmation_has_its_level():
+    assert (confirming(RULE, 0.001).alpha, confirming(RULE, 0.001).max_pairs) == (0.001, 15)
 
 
 @given(st.floats(min_value=0.0001, max_value=0.1))
@@ -87,29 +57,3 @@ def test_a_budget_of_one_percent_is_good_for_sixty_candidates():
 def test_a_budget_that_is_spent_says_so():
     with pytest.raises(ValueError, match="is spent by 62 candidates"):
         share_in_turn(63, 0.01)
-
-
-def test_more_candidates_than_the_levels_were_computed_for_are_refused():
-    with pytest.raises(ValueError, match="expected a level"):
-        confirming(RULE, 1001, budget=0.01)
-
-
-def test_a_candidate_is_what_its_fresh_pairs_say():
-    screened, confirmed = {of("a"): standing(WORSE)}, {of("a"): standing(SAME)}
-    assert settled(screened, confirmed) == confirmed
-
-
-def test_what_was_only_screened_never_regressed():
-    found = settled({of("a"): standing(WORSE)}, {})[of("a")].decision
-    assert (found.outcome, found.reason) == (VerdictOutcome.INCONCLUSIVE, Reason.UNCONFIRMED)
-
-
-@pytest.mark.parametrize("differences", [SAME, BETTER, ABOVE, [0.0, float("nan")]])
-def test_whatever_else_the_screening_said_stays(differences):
-    found = standing(differences)
-    assert repr(settled({of("a"): found}, {})) == repr({of("a"): found})
-
-
-def test_every_metric_is_settled():
-    screened = {of(name): standing(values) for name, values in zip("abc", (SAME, WORSE, ABOVE), strict=True)}
-    assert settled(screened, {of("b"): standing(WORSE)}).keys() == screened.keys()

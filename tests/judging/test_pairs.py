@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import (
     Pair,
-    decide_all,
     difference,
     disagreements,
-    paired_tolerances,
     reference_spread,
+    reference_values,
+    reported,
     rules,
     stall,
     verdict,
-    wants_more,
 )
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Reason, Rule, decide
@@ -32,7 +32,14 @@ def pair(old=1.0, new=1.0):
 
 def decision(outcome=VerdictOutcome.EQUIVALENT, lower=-0.01, upper=0.01, reason=Reason.DECIDED):
     return Decision(
-        outcome=outcome, reason=reason, pairs=3, estimate=0.0, lower=lower, upper=upper, was_held_back=False
+        outcome=outcome,
+        reason=reason,
+        pairs=3,
+        estimate=0.0,
+        lower=lower,
+        upper=upper,
+        spread=0.01,
+        was_held_back=False,
     )
 
 
@@ -71,16 +78,24 @@ def test_limits_are_in_the_unit_of_the_differences():
     assert (limit(TIME, 0.05), limit(ACCURACY, 1.0)) == (log(1.05), 1.0)
 
 
-def test_the_usual_step_is_judged_as_the_10_percent_quantile_is():
-    assert paired_tolerances({"step_time": 0.05}) == {"step_time": 0.05, "step_time_median": 0.05}
+def test_the_median_step_is_reported_by_the_tolerance_of_the_10_percent_quantile():
+    assert reported({"step_time": 0.05}) == {"step_time_median": 0.05}
 
 
-def test_the_usual_step_may_have_its_own_tolerance():
-    assert paired_tolerances({"step_time": 0.05, "step_time_median": 0.1})["step_time_median"] == 0.1
+def test_the_median_step_is_judged_if_it_has_its_own_tolerance():
+    assert reported({"step_time": 0.05, "step_time_median": 0.1}) == {}
 
 
-def test_without_a_tolerance_no_step_time_is_judged():
-    assert paired_tolerances({"accuracy": 1.0}) == {"accuracy": 1.0}
+def test_without_a_tolerance_no_step_time_is_reported():
+    assert reported({"accuracy": 1.0}) == {}
+
+
+def test_only_metrics_that_do_not_depend_on_the_load_give_up_at_their_default_tolerances():
+    names = ("step_time", "accuracy", "peak_rss", "leak")
+    given = rules(dict.fromkeys(names, 1.0), METRICS, max_pairs=10, defaults=frozenset(names))
+    assert {name for name, rule in given.items() if rule.gives_up} == {"accuracy", "peak_rss", "leak"}
+    asked = rules(dict.fromkeys(names, 1.0), METRICS, max_pairs=10)
+    assert not any(rule.gives_up for rule in asked.values())
 
 
 # The reference spread
@@ -101,6 +116,20 @@ def test_of_few_runs_what_is_assumed_is_the_least():
 
 def test_of_few_runs_a_wider_spread_counts():
     assert reference_spread(TIME, [1.0, 1.2]) == pytest.approx(1.4826 * log(1.2))
+
+
+@pytest.mark.parametrize("value", [nan, inf, 0.0])
+def test_a_reference_with_a_figure_that_cannot_be_compared_is_refused(value):
+    with pytest.raises(ValueError, match="comparable reference values of step_time"):
+        reference_spread(TIME, [1.0] * 9 + [value])
+
+
+def test_the_refusal_names_the_run_and_what_to_do():
+    runs = [records.run(seed, step=nan if seed == 4 else 0.01) for seed in range(1, 11)]
+    with pytest.raises(DlbenchError) as raised:
+        reference_values(TIME, runs)
+    assert "step_time is nan in the run of seed 4" in str(raised.value)
+    assert "--dlbench-runs=10" in str(raised.value)
 
 
 # Verdicts
@@ -130,25 +159,6 @@ def test_pairs_after_the_decision_are_not_in_its_figures():
     pairs = [pair(1.0, 1.2)] * 3 + [pair(1.0, 9.0)] * 5
     found = decide([difference(TIME, one) for one in pairs], 0.003, Rule(tolerance=log(1.05)))
     assert verdict(TIME, pairs, found, 0.05).new == pytest.approx(1.2)
-
-
-def test_each_metric_is_decided_by_its_own_rule():
-    given = rules({"step_time": 0.05, "peak_rss": 0.02}, METRICS, max_pairs=10)
-    pairs = [Pair(old=records.run(step=0.01), new=records.run(step=0.01, peak_mib=600))] * 3
-    found = decide_all(pairs, given, dict.fromkeys(given, 0.003), METRICS)
-    assert {name: str(decision.outcome) for name, decision in found.items()} == {
-        "step_time": "equivalent",
-        "step_time_median": "equivalent",
-        "peak_rss": "regressed",
-    }
-
-
-def test_more_pairs_are_wanted_while_any_metric_is_open():
-    undecided = decision(VerdictOutcome.INCONCLUSIVE, reason=Reason.OPEN)
-    assert wants_more({"step_time": decision(), "accuracy": undecided})
-    assert not wants_more(
-        {"step_time": decision(), "accuracy": decision(VerdictOutcome.INCONCLUSIVE, reason=Reason.FUTILE)}
-    )
 
 
 # Stalls

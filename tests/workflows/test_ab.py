@@ -1,24 +1,29 @@
 """An A/B test of one case: what is screened, what is confirmed, and how much of the budget that spends."""
 
 from dataclasses import replace
-from itertools import count
+from itertools import count, cycle
 from math import expm1, log
 
 import pytest
 
+from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.judging.two_stage import judge, narrow, terms_of
-from pytest_dlbench.records import CurvePoint, VerdictOutcome
+from pytest_dlbench.judging.undecided import undecided
+from pytest_dlbench.records import CaseOutcome, CurvePoint, VerdictOutcome
+from pytest_dlbench.records.reasons import MedianRegressed
 from pytest_dlbench.workflows import reasons
 from tests.doubles import records
 
 TOKENS = replace(records.evaluation(), answers="tokens")
-TOLERANCES = {"step_time": 0.05, "step_time_median": 0.05, "accuracy": 1.0}
+TOLERANCES = {"step_time": 0.05, "accuracy": 1.0}
 TERMS = terms_of(TOLERANCES, 20, (), METRICS)
+# The median step has a tolerance of its own.
+BOTH = terms_of({**TOLERANCES, "step_time_median": 0.05}, 20, (), METRICS)
 
 
 def pairs_of(ratio):
@@ -47,24 +52,181 @@ def test_metrics_that_screening_clears_spend_nothing():
 
 
 def test_each_candidate_spends_its_own_level():
-    found = judged(1.2, 0.005, 0.0016)
+    found = judged(1.2, 0.005, 0.0016, terms=BOTH)
     assert found.alpha == pytest.approx(0.0066)
-    assert {name for name, outcome in outcomes(found).items() if outcome is VerdictOutcome.REGRESSED} == {
-        "step_time",
-        "step_time_median",
-    }
+    assert set(outcomes(found).values()) == {VerdictOutcome.REGRESSED, VerdictOutcome.EQUIVALENT}
+    assert found.levels == {"step_time": 0.005, "step_time_median": 0.0016}
 
 
 def test_a_candidate_without_budget_is_inconclusive():
-    found = judged(1.2, 0.005)
+    found = judged(1.2)
+    assert outcomes(found)["step_time"] is VerdictOutcome.INCONCLUSIVE
+    assert found.decisions["step_time"].reason is Reason.UNCONFIRMED
+
+
+def test_an_improvement_is_confirmed_as_a_regression_is():
+    found = judged(0.8, 0.005)
+    assert outcomes(found)["step_time"] is VerdictOutcome.IMPROVED
+    assert found.levels == {"step_time": 0.005}
+    assert len(found.confirmed) >= FIRST_LOOK
+    assert outcomes(judged(0.8))["step_time"] is VerdictOutcome.INCONCLUSIVE
+
+
+def noise(*ratios):
+    """Pairs with these ratios of step times, again and again."""
+    return (
+        Pair(old=records.run(seed), new=records.run(seed, step=0.01 * ratio))
+        for seed, ratio in enumerate(cycle(ratios), 1)
+    )
+
+
+def test_what_is_undecided_goes_on_to_the_maximum_of_pairs():
+    for most in (5, 12, 20):
+        found = judge(noise(1.045, 1.055).__next__, terms_of(TOLERANCES, most, (), METRICS), levels())
+        assert len(found.screened) == most
+        assert found.decisions["step_time"].reason is Reason.EXHAUSTED
+
+
+def test_more_pairs_than_ten_can_decide():
+    ratios = (1.0, 1.105, 0.915, 1.0, 1.08, 0.92)
+    few, many = (
+        judge(noise(*ratios).__next__, terms_of({"step_time": 0.05}, most, (), METRICS), levels()) for most in (10, 20)
+    )
+    assert outcomes(few)["step_time"] is VerdictOutcome.INCONCLUSIVE
+    assert outcomes(many)["step_time"] is VerdictOutcome.EQUIVALENT
+
+
+def test_a_confirmation_begins_with_a_new_block():
+    begun = []
+    taken = pairs_of(1.2)
+    judge(lambda: (begun.append("pair"), next(taken))[1], TERMS, levels(0.005), begin_pass=lambda: begun.append("pass"))
+    assert begun.index("pass") == FIRST_LOOK
+    assert begun.count("pass") == 1
+
+
+def test_a_confirmed_regression_ends_the_case_whatever_is_undecided():
+    def pairs():
+        for seed in count(1):
+            peak = 500 * (1.03 if seed % 2 else 1.01)
+            yield Pair(old=records.run(seed, peak_mib=500), new=records.run(seed, step=0.012, peak_mib=peak))
+
+    terms = terms_of({"step_time": 0.05, "peak_rss": 0.02}, 20, (), METRICS)
+    found = judge(pairs().__next__, terms, levels(0.005, 0.001))
+    assert outcomes(found) == {
+        "step_time_median": VerdictOutcome.REGRESSED,
+        "step_time": VerdictOutcome.REGRESSED,
+        "peak_rss": VerdictOutcome.INCONCLUSIVE,
+    }
+    assert found.decisions["peak_rss"].reason is Reason.CASE_ENDED
+    assert len(found.screened) + len(found.confirmed) < 10
+
+
+# The median step is reported
+
+
+def delayed(ratio):
+    """Pairs in which most steps of the candidate take longer, and the fastest tenth do not."""
+    steps = (0.01, *(0.01 * ratio,) * 3) * 20
+    for seed in count(1):
+        yield Pair(old=records.run(seed), new=records.run(seed, training=records.training(steps)))
+
+
+def test_the_median_step_is_reported_and_decides_nothing():
+    found = judge(delayed(1.5).__next__, TERMS, levels(0.005))
+    verdicts = {verdict.metric: verdict for verdict in found.verdicts}
+    assert verdicts["step_time_median"].outcome is VerdictOutcome.REGRESSED
+    assert [name for name, verdict in verdicts.items() if not verdict.decides] == ["step_time_median"]
+    assert judging.of_verdicts(found.verdicts) is CaseOutcome.PASSED
+    assert reasons.cautions_of_pairs(found, TERMS) == (MedianRegressed(),)
+    assert (len(found.screened), found.confirmed, found.alpha) == (FIRST_LOOK, [], 0)
+
+
+def test_an_undecided_median_step_takes_no_pairs():
+    ratios = cycle((1.1, 2.0, 1.4))
+    found = judge(lambda: next(delayed(next(ratios))), TERMS, levels())
     assert outcomes(found)["step_time_median"] is VerdictOutcome.INCONCLUSIVE
-    assert found.decisions["step_time_median"].reason is Reason.UNCONFIRMED
+    assert len(found.screened) == FIRST_LOOK
+    assert judging.of_verdicts(found.verdicts) is CaseOutcome.PASSED
+
+
+def test_a_tolerance_of_its_own_makes_the_median_step_decide():
+    found = judge(delayed(1.5).__next__, BOTH, levels(0.005))
+    assert judging.of_verdicts(found.verdicts) is CaseOutcome.REGRESSED
+    assert reasons.cautions_of_pairs(found, BOTH) == ()
+
+
+# Metrics whose own spread is too wide for their default tolerance
+
+
+def varying(*shares):
+    """Pairs whose peak memory varies from run to run."""
+    for seed, share in enumerate(cycle(shares), 1):
+        yield Pair(old=records.run(seed), new=records.run(seed, peak_mib=500 * share))
+
+
+VARYING = (1.1, 0.9, 1.05, 0.92)
+
+
+def memory(defaults):
+    terms = terms_of({"step_time": 0.05, "peak_rss": 0.02}, 20, (), METRICS, defaults=defaults)
+    return terms, judge(varying(*VARYING).__next__, terms, levels())
+
+
+def test_a_default_tolerance_that_the_metrics_own_spread_cannot_resolve_fails_nothing():
+    terms, found = memory(frozenset({"step_time", "peak_rss"}))
+    assert judging.of_verdicts(found.verdicts) is CaseOutcome.PASSED
+    assert found.decisions["peak_rss"].reason is Reason.TOO_VARIABLE
+    assert len(found.screened) == 6
+    (caution,) = reasons.cautions_of_pairs(found, terms)
+    (one,) = caution.metrics
+    assert (one.metric, one.asked, caution.basis) == ("peak_rss", 0.02, "pairs")
+    assert 0.05 < one.smallest < 0.15
+
+
+def test_a_tolerance_that_somebody_asked_for_fails_if_it_cannot_be_resolved():
+    _, found = memory(frozenset({"step_time"}))
+    assert judging.of_verdicts(found.verdicts) is CaseOutcome.INCONCLUSIVE
+    assert len(found.screened) == 20
+
+
+def test_a_case_of_which_no_metric_decides_is_inconclusive():
+    terms = terms_of({"peak_rss": 0.02}, 20, (), METRICS, defaults=frozenset({"peak_rss"}))
+    found = judge(varying(*VARYING).__next__, terms, levels())
+    assert judging.of_verdicts(found.verdicts) is CaseOutcome.INCONCLUSIVE
+
+
+# What would decide it
+
+
+def test_an_undecided_metric_has_the_pairs_and_the_time_that_would_decide_it():
+    found = judge(
+        noise(1.0, 1.105, 0.915, 1.0, 1.08, 0.92).__next__, terms_of({"step_time": 0.05}, 10, (), METRICS), levels()
+    )
+    (one,) = undecided(found, terms_of({"step_time": 0.05}, 10, (), METRICS))
+    assert one.metric == "step_time"
+    assert 10 < one.pairs <= 20
+    # A double's run takes four seconds.
+    assert one.seconds == one.pairs * 8
+    terms = terms_of({"step_time": one.resolved + 0.001}, 10, (), METRICS)
+    again = judge(noise(1.0, 1.105, 0.915, 1.0, 1.08, 0.92).__next__, terms, levels())
+    assert outcomes(again)["step_time"] is VerdictOutcome.EQUIVALENT
+
+
+def test_no_number_of_pairs_decides_a_change_at_the_tolerance():
+    found = judge(noise(1.045, 1.055).__next__, TERMS, levels())
+    (one,) = undecided(found, TERMS)
+    assert (one.pairs, one.seconds) == (None, None)
+    assert one.resolved > 0.05
+
+
+def test_a_decided_case_has_nothing_undecided():
+    assert undecided(judged(1.2, 0.005), TERMS) == undecided(judged(1.0), TERMS) == ()
 
 
 def test_without_time_no_budget_is_spent():
     found = judged(1.2, 0.005, 0.0016, has_time=lambda: False)
     assert found.alpha == 0
-    assert VerdictOutcome.REGRESSED not in outcomes(found).values()
+    assert outcomes(found)["step_time"] is VerdictOutcome.INCONCLUSIVE
     assert found.decisions["step_time"].reason is Reason.UNCONFIRMED
 
 
@@ -86,7 +248,7 @@ def test_a_confirmation_that_runs_out_of_time_says_so():
     found = judged(1.2, 0.005, 0.0016, has_time=lambda: next(clock))
     assert len(found.confirmed) == 2
     assert found.decisions["step_time"].reason is Reason.BUDGET_SPENT
-    assert VerdictOutcome.REGRESSED not in outcomes(found).values()
+    assert outcomes(found)["step_time"] is VerdictOutcome.INCONCLUSIVE
 
 
 def test_a_smaller_level_needs_at_least_as_many_pairs():
@@ -141,14 +303,14 @@ def test_a_calibration_widens_the_assumed_spread_but_never_narrows_it():
 
 def test_a_metric_that_neither_side_has_is_not_judged():
     terms = terms_of({**TOLERANCES, "perplexity": 0.05, "leak": 2.0}, 20, (), METRICS)
-    assert outcomes(judged(1.0, terms=terms)).keys() == TOLERANCES.keys()
+    assert outcomes(judged(1.0, terms=terms)).keys() == {*TOLERANCES, "step_time_median"}
 
 
 def test_a_metric_that_one_side_lacks_is_inconclusive():
     def lost():
         return Pair(old=records.run(evaluation=TOKENS), new=records.run())
 
-    terms = terms_of({"step_time": 0.05, "step_time_median": 0.05, "perplexity": 0.05}, 20, (), METRICS)
+    terms = terms_of({"step_time": 0.05, "perplexity": 0.05}, 20, (), METRICS)
     found = judge(lost, terms, levels())
     assert outcomes(found)["perplexity"] is VerdictOutcome.INCONCLUSIVE
 
@@ -162,7 +324,8 @@ def test_runs_that_missed_the_target_count_in_the_time_to_accuracy():
         return [run(seed, seconds=seconds, accuracy=accuracy) for seed, (seconds, accuracy) in enumerate(times, 1)]
 
     baseline, candidate = side((10, 0.95), (12, 0.95)), side((11, 0.95), (20, 0.5))
-    found = reasons.paired(judged(1.0), baseline, candidate, records.again()).time_to_target
+    runs = {"baseline": baseline, "candidate": candidate}
+    found = reasons.paired(judged(1.0), TERMS, runs, records.again()).time_to_target
     assert (found.target, found.baseline, found.candidate, found.horizon) == (0.9, 11.0, 15.5, 20.0)
     assert found.lower < found.longer == 4.5 < found.upper
     assert (found.missed, found.runs) == ((0, 1), (2, 2))
