@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pytest_dlbench.workflows.session import Session
 
 
+# What a case without a change takes on a machine that is not busy, for the estimate of the time that is left.
+USUAL_PAIRS = 10
+
+
 class Collected:
     """One case for each test that uses the fixture and will not be skipped, however many series of runs it makes."""
 
@@ -78,12 +82,10 @@ class Collected:
         self._after = [*accumulate(reversed(whole[1:]), initial=0.0)][::-1]
 
     def _runs(self, item: pytest.Item) -> int:
-        from pytest_dlbench.judging.multiple_testing import SCREENING_PAIRS  # noqa: PLC0415 - as above
-
         if item.get_closest_marker("equivalence"):
             return 1
         is_paired = parametrize.is_paired(item, self._sides)
-        return 2 * min(self._options.max_runs, SCREENING_PAIRS) if is_paired else self._options.runs
+        return 2 * min(self._options.max_runs, USUAL_PAIRS) if is_paired else self._options.runs
 
     def _seconds(self, item: pytest.Item, estimator: "Estimator") -> float:
         from pytest_dlbench.planning.estimate import START_SECONDS  # noqa: PLC0415 - as above
