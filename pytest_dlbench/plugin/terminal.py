@@ -176,6 +176,8 @@ class Reporter:
             failures=self._failures,
             heading=self._heading(),
             metrics=self._metrics,
+            name=self._session().journal.session,
+            is_resumed=self._config.stash[RESUMED] is not None,
         )
 
     @property
