@@ -90,6 +90,7 @@ from pytest_dlbench.records import GpuUsage as GpuUsage
 from pytest_dlbench.records import Inference as Inference
 from pytest_dlbench.records import Machine as Machine
 from pytest_dlbench.records import MachineSpeed as MachineSpeed
+from pytest_dlbench.records import MetricFacts as MetricFacts
 from pytest_dlbench.records import OperatorTime as OperatorTime
 from pytest_dlbench.records import Pairing as Pairing
 from pytest_dlbench.records import Record as Record

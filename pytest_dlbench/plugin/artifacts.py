@@ -20,7 +20,10 @@ from pytest_dlbench.storing.recorded import Found, read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A finished session, as the process with the terminal knows it; ``root`` is pytest's root directory."""
+    """A finished session, as the process with the terminal knows it; ``root`` is pytest's root directory.
+
+    ``name`` is the session's in its journals.
+    """
 
     root: Path
     options: Options
@@ -30,6 +33,8 @@ class Ended:
     failures: Sequence[Failure]
     heading: str
     metrics: Metrics
+    name: str
+    is_resumed: bool
     problems: Sequence[str] = ()
     """Journals that could not be written where they belong."""
 
@@ -72,7 +77,8 @@ def _history(ended: Ended, _: Mapping[str, str]) -> list[str]:
     if not (address := ended.options.history):
         return []
     cases = _recorded(ended.journals).cases
-    return [f"history: {line}" for line in remember(History(address=address), cases)]
+    written = remember(History(address=address), cases, ended.name, is_resumed=ended.is_resumed)
+    return [f"history: {line}" for line in written]
 
 
 def _report(ended: Ended, _: Mapping[str, str]) -> list[str]:

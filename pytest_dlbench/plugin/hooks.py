@@ -177,7 +177,8 @@ def _name_and_resume(config: pytest.Config) -> None:
     path = Path(resumed) if resumed else None
     if asked.resume and not worker and not config.option.collectonly:
         try:
-            path = resume(asked.journals, asked.resume, name)
+            if found := resume(asked.journals, asked.resume):
+                path, name = found
         except (DlbenchError, OSError) as error:
             raise pytest.UsageError(str(error)) from error
     config.stash[NAME], config.stash[RESUMED] = name, path

@@ -220,6 +220,8 @@ class Reporter:
             heading=self._heading(),
             metrics=self._metrics,
             problems=[*self._problems, *([own] if (own := self._session().journal.problem) else [])],
+            name=self._session().journal.session,
+            is_resumed=self._config.stash[RESUMED] is not None,
         )
 
     def _take_interrupted(self) -> None:

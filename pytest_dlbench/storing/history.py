@@ -57,23 +57,29 @@ class History:
         *,
         machine: str,
         metrics: Sequence[MetricFacts] = (),
+        name: str = "",
+        is_resumed: bool = False,
     ) -> str:
         """Write one session's rows, with the columns of ``kinds``, atomically; returns the address of the file.
 
-        ``metrics`` are the facts of columns that are no built-in metrics.
+        ``metrics`` are the facts of columns that are no built-in metrics. ``name`` is that of the session, 12 digits; a
+        resumed one may have written its file before it was interrupted.
         """
         now = datetime.now(UTC)
-        session = f"{now:%Y%m%dT%H%M%S}-{uuid4().hex[:12]}"
+        name = name or uuid4().hex[:12]
+        if is_resumed and (written := self._written(name, machine)):
+            return written
+        session = f"{now:%Y%m%dT%H%M%S}-{name}"
         facts = {METRICS: codec.encode_line(list(metrics))} if metrics else None
         content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds}, facts)
-        name = f"machine_class={machine}/date={now:%Y-%m-%d}/{session}-{_checksum(content)}.parquet"
+        place = f"machine_class={machine}/date={now:%Y-%m-%d}/{session}-{_checksum(content)}.parquet"
         system, root = self._opened()
         if isinstance(system, _Local):
-            write_whole(Path(root, name), content)
+            write_whole(Path(root, place), content)
         else:
             # An object becomes visible only once it is complete.
-            system.pipe_file(f"{root}/{name}", content)
-        return f"{self.address.rstrip('/')}/{name}"
+            system.pipe_file(f"{root}/{place}", content)
+        return f"{self.address.rstrip('/')}/{place}"
 
     def read(
         self, *, machine: str | None = None, since: date | None = None, columns: Iterable[str] | None = None
@@ -97,6 +103,12 @@ class History:
                 damages.append(f"{where}: not a readable Parquet file ({reason}); it is skipped, the others are kept")
         rows, odd = _joined(tables)
         return Remembered(rows=rows, damages=(*damages, *odd), metrics=tuple(metrics.values()))
+
+    def _written(self, name: str, machine: str) -> str:
+        """The file of a session; empty if it has none."""
+        system, root = self._opened()
+        found = (path for path in system.find(root) if f"machine_class={machine}/" in path and f"-{name}-" in path)
+        return next(found, "")
 
     def _opened(self) -> tuple[Any, str]:
         """The file system of the address and the path in it."""

@@ -66,8 +66,8 @@ def _fits(entry: Entry, case: str, seed: int, conditions: str) -> bool:
     return (run.case, run.seed, entry.conditions) == (case, seed, conditions)
 
 
-def resume(folder: Path, asked: str, session: str) -> Path | None:
-    """Make a journal ready to be continued by this process; None if the newest session was not interrupted.
+def resume(folder: Path, asked: str) -> tuple[Path, str] | None:
+    """The journal and the name of a session that this process goes on with; None if no session was interrupted.
 
     ``asked`` is a journal, or NEWEST. Journals of the processes of one session become one. Raises OptionError for a
     journal that cannot be continued.
@@ -81,9 +81,10 @@ def resume(folder: Path, asked: str, session: str) -> Path | None:
         group = _group(path)
         _check(path, group)
         _join(path, group)
+        session = next(entry.session for entry in group[path] if entry.session)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         Journal.at(path, session).append(Entry(resumed=Resumption(process=os.getpid(), at=now)))
-        return path
+        return path, session
 
 
 @contextmanager
@@ -141,8 +142,8 @@ def _check(path: Path, group: dict[Path, Sequence[Entry]]) -> None:
     entries = [entry for found in group.values() for entry in found]
     if not any(entry.session for entry in entries):
         raise OptionError(
-            f"{FLAG}: {path} does not say under which conditions its runs were made: an older version wrote it; run its"
-            " session again"
+            f"{FLAG}: {path} does not say under which conditions its runs were made: an older version or another"
+            " command wrote it; run its session again"
         )
     if any(map(_is_over, group.values())):
         raise OptionError(f"{FLAG}: the session of {path} ended, there is nothing left to run")

@@ -84,12 +84,21 @@ def _of_run(run: Run) -> Row:
     }
 
 
-def remember(history: History, recorded: Sequence[Recorded]) -> list[str]:
-    """Add one session to a history; returns the addresses of the new files, one per machine class."""
+def remember(
+    history: History, recorded: Sequence[Recorded], session: str = "", *, is_resumed: bool = False
+) -> list[str]:
+    """Add one session to a history, once; returns the addresses of its files, one per machine class."""
     machines = dict.fromkeys(case.record.context.machine.name for case in recorded)
     on = {machine: [case for case in recorded if case.record.context.machine.name == machine] for machine in machines}
     return [
-        history.append(rows(cases), kinds(cases), machine=machine, metrics=_facts(cases))
+        history.append(
+            rows(cases),
+            kinds(cases),
+            machine=machine,
+            metrics=_facts(cases),
+            name=session,
+            is_resumed=is_resumed,
+        )
         for machine, cases in on.items()
     ]
 
