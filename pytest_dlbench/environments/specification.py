@@ -36,7 +36,11 @@ def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Fra
     if separator == "==":
         return replace(framework, name=text, environments=(_of_version(framework, rest, where),))
     path = Path(rest).expanduser().absolute()
-    if not path.is_file():
+    try:
+        is_file = path.is_file()
+    except OSError as error:
+        raise OptionError(f"{where}: {text!r}: {error.strerror}; an environment is {FORMS}") from error
+    if not is_file:
         raise OptionError(f"{where}: {text!r}: there is no file {path}; an environment is {FORMS}")
     named = replace(framework, name=f"{name}@{_short(path)}")
     if os.access(path, os.X_OK):

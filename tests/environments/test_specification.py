@@ -153,3 +153,8 @@ def test_a_file_for_a_framework_without_an_environment_is_refused(tmp_path):
     (tmp_path / "pins.txt").touch()
     with pytest.raises(OptionError, match="'mine' has no environment"):
         specified(f"mine@{tmp_path}/pins.txt", {"mine": Framework(name="mine", builder="mine")}, WHERE)
+
+
+def test_a_path_that_is_too_long_is_refused():
+    with pytest.raises(OptionError, match=r"File name too long; an environment is NAME"):
+        specified(f"pytorch@{'x' * 5000}", FRAMEWORKS, WHERE)
