@@ -168,13 +168,15 @@ def test_a_table_in_markdown_has_no_html_and_its_own_rows_only(journal, capsys):
     assert sum(line.startswith("| ") for line in lines) == 3
 
 
-@pytest.mark.parametrize("arguments", ["list", "list *", "anchor --all --last", "prune --older-than=1"])
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("list", "*"), ("anchor", "--all", "--last"), ("prune", "--older-than=1")], ids=" ".join
+)
 def test_commands_that_show_baselines(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
     session = replace(records.baseline_session(), reason=TEXT, commit=TEXT, accepted=(TEXT,))
     stored = replace(records.baseline(), case=records.case(framework=TEXT), sessions=(session,), anchor=session.id)
     BaselineStore(folder=tmp_path / "baselines").write(stored)
-    main(["baseline", *arguments.split()])
+    main(["baseline", *arguments])
     shown = capsys.readouterr()
     assert shown.out
     assert acted_on(shown.out) == acted_on(shown.err) == []

@@ -53,7 +53,7 @@
   const sideBySide = (picture, width) => {
     const columns = Math.max(1, Math.floor(width / SMALL));
     /* The axis of the first column takes some of the width, the gaps some more. */
-    return { columns, spec: { ...picture.spec, width: Math.floor((width - 72 - 14 * (columns - 1)) / columns) } };
+    return { columns, spec: { ...picture.spec, width: Math.floor((width - 88 - 14 * (columns - 1)) / columns) } };
   };
 
   /* In pixels: Vega-Lite does not combine a width that fits with a height by steps. A long legend adds its lines,

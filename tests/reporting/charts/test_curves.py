@@ -34,7 +34,7 @@ def test_a_few_frameworks_are_a_line_per_run_in_one_picture(module):
 def test_two_dozen_frameworks_have_a_picture_each_with_one_coloured_line_and_a_band(module):
     svg = drawn(module, MANY)
     assert marks(svg, "mark-area", "child_layer_1") == marks(svg, "mark-line", "child_layer_2") == 24
-    # The medians of all, in grey, behind each.
+    # The medians of all, in grey, under each.
     assert marks(svg, "mark-line", "child_layer_0") == 24 * 24
     assert all(f">{case.case.framework}<" in svg for case in MANY)
 

@@ -12,7 +12,7 @@ from pytest_dlbench.reporting.page import page
 from pytest_dlbench.reporting.page.gathering import Gathered
 from tests.browser import charts
 from tests.doubles import records
-from tests.doubles.judged import judged, measured, unfinished
+from tests.doubles.judged import both_sides, judged, measured, unfinished
 
 # Scripts that would run, one for each place that they could get into.
 HOSTILE = (
@@ -217,3 +217,67 @@ def test_hostile_names_are_shown_as_they_are(open_page, hostile):
     page = open_page(hostile)
     shown = page.run("return document.querySelector('#cases').textContent")
     assert all(foreign.line(text) in shown for text in HOSTILE)
+
+
+@pytest.fixture
+def sized(chromium):
+    """Sets the width of the window until the test ends."""
+
+    def set_width(width):
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    yield set_width
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def edges(page):
+    """The sides on which the table of cases is cut, and whether that is said."""
+    script = """
+        const box = document.querySelector("#cases .scroll"), hint = document.querySelector("#cases .further");
+        return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(
+            [box.classList.contains("more-left"), box.classList.contains("more-right"), !hint.hidden]))));
+    """
+    return page.run(script)
+
+
+def test_a_table_that_is_cut_shows_where_it_continues(open_page, written, sized):
+    sized(700)
+    page = open_page(written)
+    assert edges(page) == [False, True, True]
+    page.run("document.querySelector('#cases .scroll').scrollLeft = 1e6")
+    assert edges(page) == [True, False, True]
+
+
+def test_a_table_that_fits_has_no_edge(open_page, written, sized):
+    sized(1400)
+    assert edges(open_page(written)) == [False, False, False]
+
+
+@pytest.mark.parametrize("width", [390, 1040, 1400])
+def test_the_curves_of_two_dozen_frameworks_fit_into_the_page(open_page, tmp_path, sized, width):
+    cases = measured(*(judged(f"framework-{number:02}", step=0.01 * (1 + number)) for number in range(24)))
+    path = tmp_path / "report.html"
+    page.write(path, Gathered(cases=cases, sessions=("one",)))
+    sized(width)
+    opened = open_page(path)
+    for name in ("accuracy-time", "accuracy-epochs", "losses"):
+        opened.draw(name)
+        script = """
+            const picture = document.querySelector(`#${arguments[0]} .picture`);
+            const [svg, room] = [picture.querySelector("svg"), picture.getBoundingClientRect().width];
+            return [svg.viewBox.baseVal.width <= room, svg.viewBox.baseVal.width > 0.85 * room];
+        """
+        assert opened.run(script, name) == [True, True], name
+    assert opened.complaints() == []
+
+
+def test_the_baseline_side_of_pairs_is_no_case_of_its_own(open_page, tmp_path):
+    path = tmp_path / "report.html"
+    sides = both_sides(step=0.012, outcome=CaseOutcome.REGRESSED, verdicts=(records.verdict(),))
+    page.write(path, Gathered(cases=measured(*sides), sessions=("one",)))
+    opened = open_page(path)
+    assert opened.count() == "1 of 1 cases"
+    assert "baseline" not in opened.run("return document.title")
+    for name in charts(opened.browser):
+        assert opened.draw(name) > 0
