@@ -28,7 +28,7 @@ PUBLIC: dict[str, Sequence[str]] = {
     "plugin.fixture": ("Dlbench", "Result", "Figure"),
     "records": (
         *("CaseResult", "CaseOutcome", "Verdict", "VerdictOutcome", "Pairing", "OperatorTime"),
-        *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "SkippedCell"),
+        *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "ComputeDevice", "SkippedCell"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
         "UpdateCheck",
         *("Usage", "Timeline", "GpuUsage", "Contention"),

@@ -1,4 +1,4 @@
-"""Programs of the system that frameworks need beside their Python packages, which no installer of packages brings."""
+"""Programs of the system that frameworks need, and that no Python package brings."""
 
 import shutil
 from collections.abc import Iterable

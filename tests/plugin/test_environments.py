@@ -8,9 +8,13 @@ from tests.environments.conftest import HERE
 
 # One framework that is installed, and others whose environments are not.
 CONFTEST = """
+from dataclasses import replace
 from pathlib import Path
 import pytest
 from pytest_dlbench.environments import Environment, Framework
+from pytest_dlbench.environments.programs import Program
+
+COMPILER = Program(names=("nobody-has-this",), purpose="compiles", debian="a-package", elsewhere="another")
 
 def elsewhere(name, python, *requirements):
     environment = Environment(name=name, python=python, requirements=requirements)
@@ -18,7 +22,11 @@ def elsewhere(name, python, *requirements):
                      environments=(environment,), package="nobody-has-this")
 
 def pytest_dlbench_frameworks():
-    return [elsewhere("broken", {here!r}, "nobody-has-this==1.0"), elsewhere("old", "3.99", "nobody-has-this==1.0")]
+    return [
+        elsewhere("broken", {here!r}, "nobody-has-this==1.0"),
+        elsewhere("old", "3.99", "nobody-has-this==1.0"),
+        replace(elsewhere("compiling", {here!r}, "nobody-has-this==1.0"), more_programs=(COMPILER,)),
+    ]
 """
 
 
@@ -29,7 +37,9 @@ def suite(suite, monkeypatch):
     folder = conftest.read_text().split("Path('")[1].split("')")[0]
     package = suite.path / "elsewhere.py"
     package.write_text(CONFTEST.format(folder=folder, builder="clocked", here=HERE))
-    names = conftest.read_text().replace("params=['numpy', 'second']", "params=['numpy', 'broken', 'old', 'torch7']")
+    names = conftest.read_text().replace(
+        "params=['numpy', 'second']", "params=['numpy', 'broken', 'old', 'torch7', 'compiling']"
+    )
     conftest.write_text(f"pytest_plugins = ['elsewhere']\n{names}")
     monkeypatch.setenv("PYTHONPATH", str(suite.path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -45,6 +55,7 @@ def test_frameworks_that_are_not_installed_are_skipped_with_the_command_that_ins
         [
             "skipped: 1 × Torch7 has no package*",
             "skipped: 1 × broken is not installed: dlbench env build broken",
+            "skipped: 1 × compiling cannot run on this machine: nobody-has-this, which compiles, is not on PATH *",
             "skipped: 1 × old is not installed: dlbench env build old",
         ]
     )
@@ -88,6 +99,15 @@ def test_an_environment_that_cannot_be_built_fails_only_its_cases(suite):
             "*| *nobody-has-this*",
         ]
     )
+
+
+def test_a_framework_without_its_program_is_skipped_and_nothing_is_built(suite):
+    result = suite.run("--dlbench-frameworks=compiling,numpy", "--dlbench-build", "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["*nobody-has-this, which compiles, is not on PATH (Debian and Ubuntu: apt install a-*"]
+    )
+    assert "building" not in result.stdout.str()
 
 
 def test_a_framework_without_packages_is_unsupported_with_the_reason(suite):

@@ -106,6 +106,7 @@ def test_every_outcome_is_reported_by_a_failure_a_pass_or_a_note():
         CaseOutcome.TIMEOUT,
         CaseOutcome.CRASHED,
         CaseOutcome.BROKEN_PROTOCOL,
+        CaseOutcome.WRONG_VERSION,
         CaseOutcome.FAILED,
     }
     silent = [outcome for outcome in CaseOutcome if not terminal.notes([result(outcome=outcome)])]
