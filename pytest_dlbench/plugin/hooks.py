@@ -214,8 +214,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.UsageError(foreign.block(str(error))) from error
-    if not config.stash[OPTIONS].plan:
-        _exit_if(gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]))
+    if config.stash[OPTIONS].plan:
+        return
+    if problem := gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]):
+        # As pytest itself would have done.
+        config.hook.pytest_deselected(items=items[:])
+        items.clear()
+        _exit_if(problem)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
