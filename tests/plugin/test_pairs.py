@@ -38,6 +38,9 @@ def test_both_sides_of_a_pair_have_the_same_seed_and_are_in_the_journal(suite):
     assert [run["seed"] for run in runs] == [seed for index in range(pairs) for seed in (index + 1, index + 1)]
     first = [run["case"] for run in runs[::2]]
     assert [case.startswith("training-same") for case in first] == reported["pairing"]["new_first"]
+    # Blocks of two pairs have both orders.
+    assert reported["pairing"]["new_first"][0] is not reported["pairing"]["new_first"][1]
+    assert reported["pairing"]["order_seed"] >= 0
 
 
 def test_a_slower_candidate_is_detected_confirmed_and_fails_its_test(suite):
