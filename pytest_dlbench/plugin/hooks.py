@@ -171,7 +171,7 @@ def _begin(config: pytest.Config) -> None:
 
 
 def _name_and_resume(config: pytest.Config) -> None:
-    """The name of this session and the journal that it goes on with, which workers of pytest-xdist are told."""
+    """The name of this session and the journal that it goes on with, which workers of pytest-xdist receive."""
     asked, worker = config.stash[OPTIONS], getattr(config, "workerinput", {})
     name, resumed = worker.get("dlbench_session", uuid4().hex[:12]), worker.get("dlbench_resumed", "")
     path = Path(resumed) if resumed else None
