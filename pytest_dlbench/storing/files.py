@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_dlbench.errors import StorageError
 
+IGNORED = "# Written by pytest-dlbench: what it measures here is for this machine.\n*\n"
 UNFINISHED_PREFIX, UNFINISHED = ".dlbench-", ".unfinished"
 LOCK = ".dlbench.lock"
 # What every file system of Linux accepts, in bytes.
@@ -32,7 +33,7 @@ def create_ignored(folder: Path) -> None:
         folder.mkdir(parents=True)
     except FileExistsError:
         return
-    (folder / ".gitignore").write_text("# Written by pytest-dlbench: what it measures here is for this machine.\n*\n")
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
 
 
 def write_whole(path: Path, content: bytes) -> None:
