@@ -18,7 +18,7 @@ from pytest_dlbench.storing import Damage, read_journal
 from tests.running.processes import IN_VAIN, PATIENCE_SECONDS, is_running, wait_for
 
 # If these tests run in the background of a shell, they ignore Ctrl-C, and their child processes would.
-# Whoever runs these tests in the background may make them ignore signals.
+# A shell that runs these tests in the background may make them ignore signals.
 PYTEST = """
 import signal, sys, pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
