@@ -20,7 +20,7 @@ NOT_TIMED = "it was not timed: other runs may have used the machine at the same 
 class Examiner:
     """Examines the runs of a session. The machine's speed is measured once per number of threads and precision."""
 
-    probe: Callable[[int, str], MachineSpeed | None] = machine_speed
+    probe: Callable[[int, str], MachineSpeed | None] = field(default_factory=lambda: machine_speed)
     metrics: Metrics = field(default_factory=lambda: METRICS)
     _speeds: dict[tuple[int, str], MachineSpeed | None] = field(default_factory=dict)
 

@@ -1,11 +1,20 @@
 """A small suite that a NumPy double trains: real processes, real data, a second per case."""
 
+import importlib
+import pkgutil
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy.fft  # noqa: F401
+import pandas as pd  # noqa: F401
 import pytest
+import scipy.stats  # noqa: F401
 
-BUILDERS = Path(__file__).parent.parent / "doubles" / "builders"
+import pytest_dlbench
+
+REPOSITORY = Path(__file__).parent.parent.parent
+BUILDERS = REPOSITORY / "tests" / "doubles" / "builders"
 
 CONFTEST = """
 from pathlib import Path
@@ -58,7 +67,16 @@ def few_plugins(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> N
     """Inner sessions load only this plugin and those that a test names, which halves their startup."""
     # After pytester, which removes the options of the outer session.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p dlbench")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p dlbench -p tests.doubles.known_speed")
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded() -> None:
+    """Load what sessions load late: pytester forgets the modules of an inner session, and NumPy loads only once."""
+    for module in pkgutil.walk_packages(pytest_dlbench.__path__, "pytest_dlbench."):
+        if not module.name.startswith("pytest_dlbench.bench"):
+            importlib.import_module(module.name)
 
 
 class Suite:
@@ -67,6 +85,7 @@ class Suite:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
         self.path = pytester.path
+        self.has_own_process = False
         self.write()
 
     def write(
@@ -87,10 +106,20 @@ class Suite:
         self.pytester.makepyfile(test_suite=test)
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest on the suite at scale smoke, with the plugins that the arguments need."""
+        """Run pytest on the suite at scale smoke, with the plugins that the arguments need.
+
+        In this process, which saves most of the time of so small a session. With other plugins, and with
+        ``has_own_process``, in a fresh one.
+        """
         plugins = {name for option, name in PLUGINS.items() if any(one.startswith(option) for one in arguments)}
         loaded = (text for name in plugins for text in ("-p", name))
-        return self.pytester.runpytest_subprocess("--dlbench-scale=smoke", *loaded, *arguments)
+        given = ("--dlbench-scale=smoke", *loaded, *arguments)
+        if plugins or self.has_own_process:
+            return self.pytester.runpytest_subprocess(*given)
+        # Filters of the outer session would make errors of warnings.
+        with warnings.catch_warnings():
+            warnings.resetwarnings()
+            return self.pytester.runpytest_inprocess(*given)
 
     def save(self, *arguments: str) -> pytest.RunResult:
         """Save baselines, which must succeed."""

@@ -21,6 +21,7 @@ def test_a_page_that_cannot_be_written_fails_the_session_and_loses_no_other_line
 
 
 def test_without_the_extra_nothing_runs_and_the_error_says_what_to_install(suite):
+    suite.has_own_process = True
     suite.pytester.makepyfile(
         hidden="from pytest_dlbench.reporting import extras\nextras.REPORT['a_module_that_nobody_has'] = 'altair'"
     )

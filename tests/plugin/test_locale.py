@@ -10,6 +10,7 @@ def ascii_suite(suite, monkeypatch):
     for name, value in {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    suite.has_own_process = True
     return suite
 
 
