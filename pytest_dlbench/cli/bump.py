@@ -41,8 +41,8 @@ examples:
 
 exit status: 0 nothing changed that a framework depends on, or all tests passed; 1 a test failed: a case
 regressed, did not finish, or was inconclusive (--dlbench-compare); 2 usage error, a file that is not a lock file, or
-Ctrl-C; 3 a change that a framework depends on was not tested (listed with the reason), and no test failed; otherwise
-pytest's own (4 usage error of pytest, 5 no test was collected)
+Ctrl-C; 3 a change that a framework depends on was not tested (listed with the reason), or no framework is pinned in
+both files, and no test failed; otherwise pytest's own (4 usage error of pytest, 5 no test was collected)
 """
 
 

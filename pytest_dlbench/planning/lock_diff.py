@@ -13,6 +13,7 @@ from pytest_dlbench.planning.sides import not_pinned
 
 # Every worker computes with it.
 ALWAYS = frozenset({"numpy"})
+NOBODY = {"no framework": "both files must pin one, in a version that its builder serves"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,10 @@ class Affected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotTested:
-    """A change that no comparison covers, though a framework depends on it; ``reasons`` has why, by framework."""
+    """A change that no comparison covers; ``reasons`` has why, by each framework that depends on it.
+
+    Without any framework that can be compared, nothing says which changes matter: none was tested.
+    """
 
     change: Change
     reasons: Mapping[str, str]
@@ -117,7 +121,7 @@ def _not_tested(
     old: Lock,
     new: Lock,
 ) -> Iterator[NotTested]:
-    """The changes that matter to a framework that cannot be compared, and to none that is.
+    """The changes that matter to a framework that cannot be compared, and to none that is; all if none is compared.
 
     A framework is in the files if one of its own packages is. A comparison covers all that its framework depends on,
     but of other frameworks' own packages only those that are its own as well.
@@ -128,8 +132,8 @@ def _not_tested(
     tested = frozenset[str]().union(*(_own(one) | (_wanted(one, old, new) - of_others) for one in compared))
     for change in changes:
         reasons = {one.name: why for one, why in present if change.name in _own(one) | _wanted(one, old, new)}
-        if reasons and change.name not in tested:
-            yield NotTested(change=change, reasons=reasons)
+        if (reasons or not compared) and change.name not in tested:
+            yield NotTested(change=change, reasons=reasons or NOBODY)
 
 
 def _lists_dependencies(old: Lock, new: Lock) -> bool:

@@ -137,8 +137,16 @@ def test_every_way_to_pin_is_compared(bump, old, new, line):
             "requests==2.32\n",
             ["NOT TESTED: torch  2.12.0 → removed", "  pytorch: torch is not pinned (in the new file)"],
         ),
+        (
+            "requests==2.31\n",
+            "requests==2.32\n",
+            [
+                "NOT TESTED: requests  2.31 → 2.32",
+                "  no framework: both files must pin one, in a version that its builder serves",
+            ],
+        ),
     ],
-    ids=["companion", "companion alone", "not served", "range", "removed"],
+    ids=["companion", "companion alone", "not served", "range", "removed", "no framework"],
 )
 def test_a_change_that_cannot_be_tested_is_listed_with_its_reason_and_makes_status_3(bump, old, new, lines):
     status, out = bump(old, new)
