@@ -22,6 +22,7 @@ RECORDS = (
     "StepWork",
     "Timeline",
     "Contention",
+    "Alternation",
     "Usage",
     "GpuUsage",
 )

@@ -10,7 +10,16 @@ from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
 from pytest_dlbench.records.runs import MachineSpeed, Record, Run, StepWork
-from pytest_dlbench.records.trainings import Contention, CurvePoint, Evaluation, Inference, StepCheck, Training, WarmUp
+from pytest_dlbench.records.trainings import (
+    Alternation,
+    Contention,
+    CurvePoint,
+    Evaluation,
+    Inference,
+    StepCheck,
+    Training,
+    WarmUp,
+)
 from pytest_dlbench.records.usages import POWER_LIMIT, GpuUsage, Timeline, Usage
 from pytest_dlbench.records.versions import BASELINE_FORMAT, FORMAT_VERSION
 
@@ -18,6 +27,7 @@ __all__ = [
     "BASELINE_FORMAT",
     "FORMAT_VERSION",
     "POWER_LIMIT",
+    "Alternation",
     "Baseline",
     "BaselineSession",
     "Calibration",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pytest_dlbench.records.cases import Case
 from pytest_dlbench.records.equivalence import Certificate
@@ -17,7 +18,8 @@ class Verdict:
     and a difference new - old in percentage points for accuracy (0.0 is no change). Each is None if unknown: too few
     pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` is the number of stored sessions
     it was compared with, 0 if runs were compared with runs. ``is_corrected`` says that each session's machine speed
-    was factored out; ``old`` is then the value expected at the machine's present speed.
+    was factored out; ``old`` is then the value expected at the machine's present speed. ``is_of_cpu`` says that the
+    change is that of processor time, which decided where wall time did not; ``old`` and ``new`` stay wall times.
     """
 
     metric: str
@@ -30,6 +32,7 @@ class Verdict:
     tolerance: float
     sessions: int = 0
     is_corrected: bool = False
+    is_of_cpu: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class Pairing:
     false-alarm rate. ``new_first`` says for each pair whether the candidate ran first, ``reasons`` why each metric was
     decided when it was. ``spreads`` are the expected differences between consecutive runs (standard deviations in log
     units, or points), measured in ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0.
+    ``design`` says whether the runs of a pair were back to back, or their steps alternated.
     """
 
     old: Case
@@ -51,6 +55,7 @@ class Pairing:
     reasons: Mapping[str, str]
     spreads: Mapping[str, float] = field(default_factory=dict)
     reference_runs: int = 0
+    design: Literal["sequential", "alternating"] = "sequential"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

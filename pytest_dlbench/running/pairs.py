@@ -1,4 +1,7 @@
-"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for each pair."""
+"""Runs of a baseline and a candidate in pairs, in an order that is drawn for each pair.
+
+On CPUs the steps of a pair alternate; where they cannot, its runs are back to back.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.running import devices
+from pytest_dlbench.records.reasons import SequentialPairs
+from pytest_dlbench.running import alternating, devices
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -33,12 +37,13 @@ class InvalidError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Pairs:
-    """Runs pairs on demand; each run is passed to ``keep`` before the next starts.
+    """Runs pairs on demand; each run is passed to ``keep`` before the next pair starts.
 
     Both runs of a pair have the same seed. Which side runs first is drawn from the spec's seed and the case, and
     recorded in ``candidate_first``. ``counted`` has all runs that finished or diverged, also those of invalid pairs.
     ``limit`` is the maximum number of pairs that progress shows. A pair in which ``examine`` finds an invalid run is
-    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
+    repeated, at most ``repeats`` times in total, unless ``keeps_invalid``. ``sequential`` says why runs are back to
+    back, None while steps alternate.
     """
 
     baseline: RunSpec
@@ -53,9 +58,11 @@ class Pairs:
     candidate_first: list[bool] = field(default_factory=list)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
+    sequential: SequentialPairs | None = field(init=False)
     _order: Random = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sequential = alternating.obstacle(self.baseline, self.candidate)
         self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
         self._order = Random(f"{self.candidate.seed} {self.baseline.case.id} {self.candidate.case.id}")
 
@@ -83,8 +90,26 @@ class Pairs:
     def _pair(self) -> dict[str, Run]:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
-        drawn = list(reversed(sides)) if self._order.random() < 0.5 else sides
-        return {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+        drawn = dict(reversed(sides) if self._order.random() < 0.5 else sides)
+        found = None if self.sequential else self._alternated(drawn, index)
+        return found or {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn.items())}
+
+    def _alternated(self, drawn: Mapping[str, RunSpec], index: int) -> dict[str, Run] | None:
+        """Both runs, step by step; None if that turns out to be impossible, and from now on they are sequential."""
+        self.progress.run_started(self.candidate.case, 2 * index, self._runs(index), "both sides, step by step")
+        try:
+            first, second = drawn.values()
+            runs = alternating.train_pair(first, second, index, self._order, self.hooks)
+        except alternating.TooLittleMemoryError:
+            self.sequential = SequentialPairs(cause="memory")
+            return None
+        examined = [self.examine(spec, run) for spec, run in zip(drawn.values(), runs, strict=False)]
+        pair = dict(zip(drawn, examined, strict=False))
+        self.sequential = alternating.spinning(drawn, pair)
+        for place, (name, run) in enumerate(pair.items()):
+            self._keep(place, name, drawn[name], run, index)
+        self._raise_unfinished(*examined)
+        return None if self.sequential else pair
 
     def count(self, least: int) -> Mapping[str, Sequence[Run]]:
         """Run each side until it has ``least`` counted runs, and return them; stops early if a run fails."""
@@ -98,13 +123,25 @@ class Pairs:
         return self.counted
 
     def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
-        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name}, {spec.framework.name}"
-        self.progress.run_started(self.candidate.case, done, limit, side)
+        side = f"{name}, {spec.framework.name}"
+        self.progress.run_started(self.candidate.case, 2 * index + place, self._runs(index), side)
         run = self.examine(spec, train_once(spec, index, self.hooks))
+        self._keep(place, name, spec, run, index)
+        self._raise_unfinished(run)
+        return run
+
+    def _keep(self, place: int, name: str, spec: RunSpec, run: Run, index: int) -> None:
         self.keep(spec, run)
-        self.progress.run_finished(self.candidate.case, run, done, limit, side)
+        side = f"{name}, {spec.framework.name}"
+        self.progress.run_finished(self.candidate.case, run, 2 * index + place, self._runs(index), side)
         if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
             self.counted[name].append(run)
-        if run.outcome is not RunOutcome.FINISHED:
-            raise UnfinishedError(run)
-        return run
+
+    def _raise_unfinished(self, *runs: Run) -> None:
+        for run in runs:
+            if run.outcome is not RunOutcome.FINISHED:
+                raise UnfinishedError(run)
+
+    def _runs(self, index: int) -> int:
+        """How many runs progress shows."""
+        return 2 * max(self.limit, index + 1)

@@ -49,6 +49,8 @@ class RunSpec:
     """Steps after which the test split is evaluated, in addition to the last one."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
+    alternates: bool = False
+    """Whether its steps alternate with those of another run, whose worker waits meanwhile."""
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

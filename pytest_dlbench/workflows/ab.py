@@ -55,6 +55,8 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
     result = _judged(record, pairing, found, pairs.runs, again)
+    if pairs.sequential and pairs.sequential.cause in ("memory", "spinning"):
+        result = replace(result, cautions=(*result.cautions, pairs.sequential))
     if smallest := narrow(terms):
         result = replace(result, cautions=(*result.cautions, reasons.too_tight_for_pairs(terms, smallest)))
     return record, result
@@ -118,6 +120,7 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
         reasons={name: decision.reason.value for name, decision in found.decisions.items()},
         spreads={name: terms.spreads[name] for name in found.decisions},
         reference_runs=terms.reference_runs,
+        design="sequential" if pairs.sequential else "alternating",
     )
 
 
