@@ -9,6 +9,7 @@ from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.pairs import (
     Pair,
+    decide_by_steps,
     difference,
     has_metric,
     having,
@@ -16,6 +17,7 @@ from pytest_dlbench.judging.pairs import (
     reference_values,
     reported,
     rules,
+    takes_turns,
     verdict,
 )
 from pytest_dlbench.judging.power import too_narrow
@@ -138,9 +140,14 @@ class _Course:
         self.is_present |= has_metric(self.metric, pair)
         self._differences += [difference(self.metric, one) for one in having(self.metric, [pair])]
         if self.level is not None:
-            self.confirmed = decide(self._differences, self.spread, multiple_testing.confirming(self.rule, self.level))
+            self.confirmed = self._decided(multiple_testing.confirming(self.rule, self.level))
         elif not self.is_flagged:
-            self.screened = decide(self._differences, self.spread, multiple_testing.screening(self.rule))
+            self.screened = self._decided(multiple_testing.screening(self.rule))
+
+    def _decided(self, rule: Rule) -> Decision:
+        if all(takes_turns(self.metric, pair) for pair in self._pairs):
+            return decide_by_steps(self._pairs, rule)
+        return decide(self._differences, self.spread, rule)
 
     @property
     def is_flagged(self) -> bool:
@@ -288,4 +295,6 @@ def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, spread: float
 
 
 def _decided(metric: Metric, pairs: Sequence[Pair], spread: float, rule: Rule) -> Decision:
+    if all(takes_turns(metric, pair) for pair in pairs):
+        return decide_by_steps(pairs, rule)
     return decide([difference(metric, pair) for pair in having(metric, pairs)], spread, rule)

@@ -297,7 +297,7 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     result = subject.result
     pairing = result.pairing
     assert pairing is not None
-    passes = f"{pairing.screened} pairs"
+    passes = f"{pairing.screened} {'alternating ' if pairing.design == 'alternating' else ''}pairs"
     if pairing.confirmed:
         passes += f", and {pairing.confirmed} fresh ones to confirm what those flagged"
     kind = "A/A test, " if pairing.is_aa else ""
@@ -322,7 +322,12 @@ def _spread(pairing: Pairing) -> str:
 
 
 def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What is reported but not judged."""
+    """What is reported but not judged, and what was judged by processor time."""
+    yield from (
+        f"{verdict.metric}: decided by the processor time of the steps; wall time alone is inconclusive"
+        for verdict in verdicts
+        if verdict.is_of_cpu
+    )
     if reason.stall:
         yield _stall(reason.stall, {verdict.metric: verdict.outcome for verdict in verdicts})
     if reason.time_to_target:

@@ -65,7 +65,11 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
     result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, again))
-    cautions = (*disagreements(found.verdicts, terms.metrics), *reasons.cautions_of_pairs(found, terms))
+    cautions = (
+        *([pairs.sequential] if pairs.sequential and pairs.sequential.cause in ("memory", "spinning") else []),
+        *disagreements(found.verdicts, terms.metrics),
+        *reasons.cautions_of_pairs(found, terms),
+    )
     return record, replace(
         result,
         reasons=(*unlikely(found.verdicts, terms.metrics), *result.reasons),
@@ -135,6 +139,7 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
         reference_runs=terms.reference_runs,
         is_aa=pairs.is_aa,
         order_seed=pairs.order_seed,
+        design="sequential" if pairs.sequential else "alternating",
     )
 
 

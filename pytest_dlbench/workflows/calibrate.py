@@ -54,9 +54,7 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
             {**terms.reported, **terms.tolerances}, terms.metrics, max_pairs=terms.max_pairs
         ).items()
     }
-    spreads = calibration.spreads(
-        calibration.in_order(used, both.candidate_first), [terms.metrics[name] for name in full]
-    )
+    spreads = calibration.spreads(used, both.candidate_first, [terms.metrics[name] for name in full])
     return Calibration(
         case=_plain(spec),
         context=session.settings.context(spec),
