@@ -1,7 +1,8 @@
 """Everything that the outcome of a framework's tests depends on, as one key for each framework and sweep.
 
-A sweep is a group of tests that trains every framework. Its key changes with the worker, the framework's builder and
-pins, what is installed for it, the neutral models, the tests with everything they import, and the processor.
+A sweep is a group of tests that trains every framework, or one of them with every network. Its key changes with the
+worker, the framework's builder and pins, what is installed for it, the neutral models, the tests with everything they
+import, and the processor.
 
 The driver is not part of a key: PyTorch, JAX and one other framework run at every landing, and exercise all of it.
 """
@@ -35,12 +36,14 @@ class Sweep:
     """Tests that train every framework.
 
     ``tests`` are their files, ``data`` the patterns of other files that they read. ``reads_documentation`` says that
-    they check a framework against its rows in the documentation's tables.
+    they check a framework against its rows in the documentation's tables. ``frameworks`` are those that train, if not
+    all do.
     """
 
     tests: tuple[str, ...]
     data: tuple[str, ...] = ()
     reads_documentation: bool = False
+    frameworks: tuple[str, ...] = ()
 
 
 MODELS, ZOO = "pytest_dlbench/model/**/*.py", "pytest_dlbench/zoo/**/*.py"
@@ -55,6 +58,7 @@ SWEEPS: Mapping[str, Sweep] = {
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
     "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),
     "side-by-side": Sweep(tests=("bench/test_training.py",), data=(ZOO,)),
+    "zoo": Sweep(tests=("bench/test_training.py",), data=(ZOO,), frameworks=("jax",)),
 }
 
 # The folder of the builder that a builder depends on, by its backend.
@@ -73,7 +77,11 @@ def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """The key of each sweep and framework."""
     about = {name: _about(FRAMEWORKS[name]) for name in names}
     return {
-        name: {framework: _digest([about[framework], _sweep(framework, sweep)]) for framework in about}
+        name: {
+            framework: _digest([about[framework], _sweep(framework, sweep)])
+            for framework in about
+            if framework in (sweep.frameworks or about)
+        }
         for name, sweep in SWEEPS.items()
     }
 

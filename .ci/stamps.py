@@ -5,8 +5,8 @@ stamps.py frameworks PLAN SWEEP      the frameworks that the sweep trains
 stamps.py list PLAN                  what is skipped, with the key and the date of the pass
 stamps.py write PLAN JUNIT_XML…      stamp what passed; nothing if anything failed
 
-A stamp is a file in the user's cache. PyTorch and JAX always run, and one other framework in rotation: the one with the
-oldest stamps.
+A stamp is a file in the user's cache. In the sweeps of all frameworks PyTorch and JAX always run, and one other
+framework in rotation: the one with the oldest stamps.
 """
 
 import json
@@ -36,7 +36,9 @@ def plan(names: list[str], *, is_full: bool) -> Plan:
     stamped = {} if is_full else {sweep: _stamped(sweep, found[sweep]) for sweep in found}
     turn = _turn(names, stamped.values())
     skipped = {
-        sweep: {name: stamp for name, stamp in stamps.items() if name not in (*ALWAYS, turn)}
+        sweep: {
+            name: stamp for name, stamp in stamps.items() if SWEEPS[sweep].frameworks or name not in (*ALWAYS, turn)
+        }
         for sweep, stamps in stamped.items()
     }
     return {"keys": found, "turn": turn, "skipped": skipped}

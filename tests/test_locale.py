@@ -121,7 +121,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_every_command_works_in_ascii(folder, arguments):
-    journals = sorted((folder / ".dlbench").iterdir())
+    journals = sorted((folder / ".dlbench").glob("*.jsonl"))
     more = {("compare",): journals, ("runs", "journal"): journals}.get(arguments, ())
     done = dlbench(*arguments, *more, cwd=folder)
     assert done.returncode in (0, 3), done.stderr
@@ -131,7 +131,7 @@ def test_every_command_works_in_ascii(folder, arguments):
 
 
 def test_signs_that_ascii_lacks_are_replaced_by_readable_ones(folder):
-    done = dlbench("compare", *sorted((folder / ".dlbench").iterdir()), cwd=folder)
+    done = dlbench("compare", *sorted((folder / ".dlbench").glob("*.jsonl")), cwd=folder)
     assert b" -> " in done.stdout
 
 

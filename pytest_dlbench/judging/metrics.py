@@ -46,7 +46,7 @@ BUILT_IN = (
         value=readings.step_time,
         tolerance=0.05,
         purpose="training",
-        default_views=("table", "page", "summary", "history", "baseline"),
+        default_views=("table", "page", "statement", "summary", "history", "baseline"),
     ),
     # Judged by ``pairs``, where it is a witness of the step time.
     Metric(
@@ -79,7 +79,7 @@ BUILT_IN = (
         value=readings.latency_quantile(1),
         tolerance=0.05,
         purpose="inference",
-        default_views=("table", "page", "baseline"),
+        default_views=("table", "page", "statement", "baseline"),
     ),
     Metric(
         name="latency_p90",
@@ -137,7 +137,17 @@ BUILT_IN = (
         is_exact=True,
         purpose="training",
         needs_whole_recipe=True,
-        default_views=("table", "page", "summary", "side_by_side", "history", "baseline", "progress", "sweeps"),
+        default_views=(
+            "table",
+            "page",
+            "statement",
+            "summary",
+            "side_by_side",
+            "history",
+            "baseline",
+            "progress",
+            "sweeps",
+        ),
     ),
     Metric(
         name="top5_accuracy",

@@ -23,7 +23,7 @@ ALPHA = 0.025
 # Until this pair, the rule does not conclude anything if pairs differ by more than these reference spreads: a
 # reference measured on a quieter day would make it certain too early.
 SETTLED_PAIRS = 8
-GUARD_SPREADS = 4.0
+GUARD_SPREADS = 3.0
 # From this pair on, the pairs show how much they vary.
 SPREAD_PAIRS = 6
 

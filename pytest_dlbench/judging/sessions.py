@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dlbench.judging.comparable import CUSUM_REFERENCE, KNOWN_SESSIONS
 from pytest_dlbench.judging.intervals import MAD_TO_SD, PRIOR_FREEDOM, Interval, Values, around
-from pytest_dlbench.judging.verdicts import ALPHA, decide, if_sure
+from pytest_dlbench.judging.verdicts import ALPHA, decide, if_sure, of_family
 from pytest_dlbench.records import VerdictOutcome
 
 # Clipped CUSUM: by how many deviations a session may differ before it counts; how much one counts at most, so that
@@ -82,7 +82,7 @@ def against_sessions(
     expected = _prediction(stored, spread, is_corrected=is_corrected)
     change = around(now - expected.centre, expected.error, expected.freedom, alpha)
     is_known = len(stored) >= KNOWN_SESSIONS
-    sure = around(now - expected.centre, expected.error, expected.freedom, alpha / cases)
+    sure = around(now - expected.centre, expected.error, expected.freedom, of_family(cases, alpha))
     outcome = if_sure(_outcome(change, tolerance, is_known=is_known), sure)
     return Comparison(
         outcome=outcome,

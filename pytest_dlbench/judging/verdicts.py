@@ -44,7 +44,7 @@ def of_runs(
     before = np.concatenate([np.asarray(values, dtype=np.float64) for values in old.values()])
     after = np.array(list(new.values()), dtype=np.float64)
     worth = independent_runs([[log(value) for value in values] for values in old.values()])
-    change, sure = (_log_ratio(metric, before, after, worth, alpha) for alpha in (ALPHA, ALPHA / cases))
+    change, sure = (_log_ratio(metric, before, after, worth, alpha) for alpha in (ALPHA, of_family(cases)))
     shown = Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
     is_lower_better = metric.better == "lower"
     outcome = decide(change, log(1 + tolerance), is_lower_better=is_lower_better)
@@ -70,6 +70,14 @@ def decide(change: Interval, limit: float, *, is_lower_better: bool) -> VerdictO
     if worse > -limit and better < limit:
         return VerdictOutcome.EQUIVALENT
     return VerdictOutcome.INCONCLUSIVE
+
+
+def of_family(cases: int, alpha: float = ALPHA) -> float:
+    """The level at which each of this many cases is tested for any change, so that all together err with half of alpha.
+
+    A single case errs with alpha.
+    """
+    return alpha / (2 * cases - 1)
 
 
 def if_sure(outcome: VerdictOutcome, worse: Interval) -> VerdictOutcome:

@@ -171,7 +171,7 @@ def _begin(config: pytest.Config) -> None:
 
 
 def _name_and_resume(config: pytest.Config) -> None:
-    """The name of this session and the journal that it goes on with, which workers of pytest-xdist are told."""
+    """The name of this session and the journal that it goes on with, which workers of pytest-xdist receive."""
     asked, worker = config.stash[OPTIONS], getattr(config, "workerinput", {})
     name, resumed = worker.get("dlbench_session", uuid4().hex[:12]), worker.get("dlbench_resumed", "")
     path = Path(resumed) if resumed else None
@@ -214,8 +214,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.UsageError(foreign.block(str(error))) from error
-    if not config.stash[OPTIONS].plan:
-        _exit_if(gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]))
+    if config.stash[OPTIONS].plan:
+        return
+    if problem := gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]):
+        # As pytest itself would have done.
+        config.hook.pytest_deselected(items=items[:])
+        items.clear()
+        _exit_if(problem)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

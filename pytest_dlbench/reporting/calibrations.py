@@ -12,7 +12,7 @@ CHANGED = (VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED)
 
 def lines(found: Calibration, tolerances: Mapping[str, float]) -> Iterator[str]:
     """The case, its false alarms, the tolerances that can be resolved, and the planted faults."""
-    alarms = [verdict.metric for verdict in found.verdicts if verdict.outcome in CHANGED]
+    alarms = [one.metric for one in found.verdicts if one.decides and one.outcome in CHANGED]
     yield found.case.id
     summary = f"called changed: {', '.join(alarms)}" if alarms else "none called changed"
     yield f"  against itself, {found.pairs} pairs, {len(found.spreads)} metrics: {summary}"

@@ -338,7 +338,7 @@ def _open(reason: of.Paired, pairing: Pairing, verdicts: Sequence[Verdict], metr
     """Why metrics are undecided, and what would decide them."""
     remedies = {one.metric: _would_decide(one, metrics) for one in reason.undecided}
     for verdict in verdicts:
-        if verdict.outcome is VerdictOutcome.INCONCLUSIVE:
+        if verdict.outcome is VerdictOutcome.INCONCLUSIVE and verdict.decides:
             why = pairing.reasons.get(verdict.metric, "why is not known")
             yield f"{verdict.metric}: {why}{remedies.get(verdict.metric, '')}"
 

@@ -122,9 +122,9 @@ class Live:
         waited = f"for {figures.duration(wait.seconds)}" if wait.seconds >= REPORT_SECONDS else "now"
         limit = "" if isinf(wait.limit_seconds) else f", at most {figures.duration(wait.limit_seconds)}"
         self.clear()
+        what = f"waiting for {wait.device} {waited}{limit}: {users(wait)}"
         self._screen.write(
-            f"waiting for {wait.device} {waited}{limit}: {users(wait)};"
-            f" to end this: Ctrl-C, or --dlbench-wait=TIME; case: {case.id}\n"
+            f"{foreign.line(what)}; to end this: Ctrl-C, or --dlbench-wait=TIME; case: {foreign.line(case.id)}\n"
         )
         self._spoke = monotonic()
 

@@ -68,7 +68,9 @@ def change_of(result: CaseResult, name: str, baseline: str, metrics: Metrics = M
 
 
 def _deciding(result: CaseResult) -> Sequence[Verdict]:
-    return [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    """The verdicts of its outcome, the time of a step or batch first."""
+    found = [verdict for verdict in result.verdicts if verdict.outcome.value == result.outcome.value]
+    return sorted(found, key=lambda verdict: verdict.metric not in TIMED)
 
 
 def _found(verdict: Verdict, metrics: Metrics) -> str:

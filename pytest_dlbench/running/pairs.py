@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from random import Random, SystemRandom
+from random import Random
 
 from pytest_dlbench.environments.frameworks import is_one_framework
 from pytest_dlbench.environments.requested import Packages, are_alike, same_despite_request
@@ -64,7 +64,7 @@ class Pairs:
     repeats: int
     keeps_invalid: bool
     recorded: Callable[[Sequence[RunSpec], int], tuple[Run, Run] | None]
-    order_seed: int = field(default_factory=lambda: SystemRandom().randrange(2**32))
+    order_seed: int
     candidate_first: list[bool] = field(default_factory=list)
     _pass_began: int = field(default=0, init=False)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
@@ -123,13 +123,11 @@ class Pairs:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
         drawn = list(reversed(sides)) if self.candidate_is_first(self.order_seed, index, self._pass_began) else sides
-        # The session that recorded it drew its own order.
-        for order in (drawn, list(reversed(drawn))):
-            if known := self.recorded([spec for _, spec in order], index):
-                found = {name: run for (name, _), run in zip(order, known, strict=True)}
-                for name, run in found.items():
-                    self.counted[name].append(run)
-                return found
+        if known := self.recorded([spec for _, spec in drawn], index):
+            found = {name: run for (name, _), run in zip(drawn, known, strict=True)}
+            for name, run in found.items():
+                self.counted[name].append(run)
+            return found
         found = None if self.sequential or self._busy else self._alternated(dict(drawn), index)
         return found or {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
 

@@ -81,7 +81,7 @@ def _started(process: Path) -> str:
     """When a process started, in ticks since the machine's start; empty if it has ended, also as a zombie."""
     try:
         # The second field, the name of the program, may have spaces and brackets.
-        state, *fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        state, *fields = (process / "stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
     except (OSError, ValueError):
         return ""
     return "" if state in "ZXx" else fields[18]
@@ -135,7 +135,7 @@ def _folder(process: Path) -> Path | None:
 
 def _name(process: Path) -> str:
     try:
-        return (process / "comm").read_text(errors="replace").strip()
+        return (process / "comm").read_text("utf-8", errors="replace").strip()
     except OSError:
         return "a process"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import BASELINE_FORMAT, Baseline, BaselineSession, Case, Context, Machine, codec
-from pytest_dlbench.storing.files import file_name, locked, write_whole
+from pytest_dlbench.storing.files import file_name, folder_name, locked, write_whole
 from pytest_dlbench.storing.repository import versions_in_conflict
 
 ADVICE = "restore it from version control, or delete it and save a new one with --dlbench-save"
@@ -38,7 +38,7 @@ class BaselineStore:
 
     def path(self, case: Case, machine: Machine) -> Path:
         """The file of a case's baseline, whether or not it exists."""
-        return self.folder / machine.name / file_name(case.id)
+        return self.folder / folder_name(machine.name) / file_name(case.id)
 
     def read(self, case: Case, machine: Machine) -> Baseline | None:
         """The baseline of a case on a machine class, or None; raises FileFormatError for an invalid file."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Calibration, Case, Machine, codec
-from pytest_dlbench.storing.files import file_name, write_whole
+from pytest_dlbench.storing.files import file_name, folder_name, write_whole
 
 FOLDER = "calibrations"
 
@@ -18,7 +18,7 @@ class CalibrationStore:
 
     def path(self, case: Case, machine: Machine) -> Path:
         """The file of a case's calibration, whether or not it exists."""
-        return self.folder / machine.name / FOLDER / file_name(case.id)
+        return self.folder / folder_name(machine.name) / FOLDER / file_name(case.id)
 
     def read(self, case: Case, machine: Machine) -> Calibration | None:
         """The calibration of a case on a machine class, or None; raises FileFormatError for a damaged file."""

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pytest_dlbench.errors import StorageError
+from pytest_dlbench.errors import FileFormatError, StorageError
 
+IGNORED = "# Written by pytest-dlbench: what it measures here is for this machine.\n*\n"
 UNFINISHED_PREFIX, UNFINISHED = ".dlbench-", ".unfinished"
 LOCK = ".dlbench.lock"
 # What every file system of Linux accepts, in bytes.
@@ -32,7 +33,7 @@ def create_ignored(folder: Path) -> None:
         folder.mkdir(parents=True)
     except FileExistsError:
         return
-    (folder / ".gitignore").write_text("# Written by pytest-dlbench: what it measures here is for this machine.\n*\n")
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -131,8 +132,20 @@ def unwritten(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path} cannot be written ({error.strerror or error}): {remedy}")
 
 
+def folder_name(name: str) -> str:
+    """A name from a record that is to be one folder; raises FileFormatError for one that would be another place."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise FileFormatError(f"the name {name!r} cannot be that of a folder; expected one without / and without NUL")
+    return name
+
+
 def file_name(stem: str, suffix: str = ".json") -> str:
-    """The stem with its suffix; shortened, and unique by a digest, if it is longer than a file system accepts."""
+    """The stem with its suffix; shortened, and unique by a digest, if it is longer than a file system accepts.
+
+    Raises FileFormatError for a stem from a record that would lead elsewhere.
+    """
+    if "\0" in stem or Path(stem).is_absolute() or ".." in Path(stem).parts:
+        raise FileFormatError(f"the name {stem!r} cannot be that of a file")
     if len(f"{stem}{suffix}".encode()) <= LONGEST_NAME:
         return f"{stem}{suffix}"
     ending = f"-{hashlib.sha256(stem.encode()).hexdigest()[:16]}{suffix}"

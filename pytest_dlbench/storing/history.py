@@ -19,7 +19,7 @@ from uuid import uuid4
 from pytest_dlbench.errors import DlbenchError, FileFormatError
 from pytest_dlbench.records import MetricFacts, codec
 from pytest_dlbench.storing import consistent
-from pytest_dlbench.storing.files import write_whole
+from pytest_dlbench.storing.files import folder_name, write_whole
 from pytest_dlbench.storing.tables import Cell, arrow, encode
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class History:
         session = f"{now:%Y%m%dT%H%M%S}-{name}"
         facts = {METRICS: codec.encode_line(list(metrics))} if metrics else None
         content = encode([{"session": session, **row} for row in rows], {"session": "string", **kinds}, facts)
-        place = f"machine_class={machine}/date={now:%Y-%m-%d}/{session}-{_checksum(content)}.parquet"
+        place = f"machine_class={folder_name(machine)}/date={now:%Y-%m-%d}/{session}-{_checksum(content)}.parquet"
         system, root = self._opened()
         if isinstance(system, _Local):
             write_whole(Path(root, place), content)

@@ -37,7 +37,7 @@ class Resumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line: a run with its context, or the result of a case with the recipe of its runs.
+    """One line: a run with its context, or the result of a case with its context and the recipe of its runs.
 
     ``session`` names the pytest session that wrote it; under pytest-xdist, each of its processes has its own journal.
     ``conditions`` is a digest of all that a run depends on. ``runs`` and ``old_runs`` name the runs from which a result

@@ -118,7 +118,8 @@ class _Joiner:
     def _record(
         self, entry: Entry, case: Case, certificate: Certificate | None, names: Sequence[RunName]
     ) -> Record | None:
-        since, context = self._runs.pop(case.id, {}), self._contexts.get(case.id)
+        own = entry.context if entry.result and entry.result.case == case else None
+        since, context = self._runs.pop(case.id, {}), self._contexts.get(case.id, own)
         runs = [self._named.get(name) for name in names] if names else list(since.values())
         if not runs or None in runs or context is None:
             return None

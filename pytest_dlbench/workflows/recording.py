@@ -35,6 +35,8 @@ def conclude(session: Session, record: Record, result: CaseResult, old: Sequence
     """Append the result of a case to the journal; it is on disk when this returns. ``old`` are the baseline's runs."""
     entry = Entry(
         result=result,
+        # The runs have it, too, unless only the other side of a pair has run.
+        context=record.context,
         recipe=record.recipe,
         metrics=record.metrics,
         runs=tuple(map(name_of, record.runs)),

@@ -1,5 +1,8 @@
 """The runs of a session, single or in pairs: each is sampled, validated and journaled before the next starts."""
 
+import hashlib
+from uuid import uuid4
+
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.records import Run, StepCheck
@@ -53,7 +56,14 @@ def pairs_of(session: Session, baseline: RunSpec, candidate: RunSpec, limit: int
         repeats=session.settings.repeats,
         keeps_invalid=session.settings.keeps_invalid,
         recorded=session.resumption.take_pair,
+        order_seed=_order_seed(session, baseline, candidate),
     )
+
+
+def _order_seed(session: Session, *sides: RunSpec) -> int:
+    """Another one in each session, but the same where a session goes on after an interruption."""
+    text = " ".join([session.journal.session or uuid4().hex, *(side.case.id for side in sides)])
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
 def next_of(pairs: Pairs) -> Pair:

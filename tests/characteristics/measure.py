@@ -35,10 +35,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=200_000, help="Simulated unchanged cases a row [200000].")
     cases: int = parser.parse_args().cases
-    write(PAGE, [*conditions(cases), *pairs(cases), *tolerances(cases // 10), *baselines(cases // 4)])
+    write(PAGE, [*conditions(cases), *pairs(cases), *tolerances(cases // 10), *baselines(cases // 2)])
     for page in SUMMARIES:
         write(page, summary(cases))
-    broken = [*broken_promises(cases // 2), *broken_baselines(cases // 4)]
+    broken = [*broken_promises(cases // 2), *broken_baselines(cases // 2)]
     for text in broken:
         print(f"broken: {text}", file=sys.stderr)
     return 1 if broken else 0
@@ -65,8 +65,8 @@ def conditions(cases: int) -> list[str]:
     """How the figures were simulated."""
     return wrapped(
         f"Simulated, not measured: {cases:,} unchanged cases for each row of the first table, and {cases // 10:,} for"
-        f" each of its shares of changed ones; {cases // 10:,} for each number of the second; {cases // 4:,} histories"
-        f" for each row of the third, {cases // 40:,} for changed ones. Seed {SEED}, NumPy {np.__version__}, SciPy"
+        f" each of its shares of changed ones; {cases // 10:,} for each number of the second; {cases // 2:,} histories"
+        f" for each row of the third, {cases // 20:,} for changed ones. Seed {SEED}, NumPy {np.__version__}, SciPy"
         f" {scipy.__version__}, Python {platform.python_version()}."
     )
 

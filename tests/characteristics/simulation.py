@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import log
 from typing import NamedTuple
 
@@ -232,6 +233,7 @@ def cleared(spread: float, tolerance: float, *, cases: int, seed: int, max_pairs
     return float(np.mean(found.outcome == EQUIVALENT))
 
 
+@cache
 def stored(
     change: float, *, session_sd: float, sessions: int, cases: int, histories: int, seed: int
 ) -> dict[str, float]:

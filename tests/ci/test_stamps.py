@@ -103,3 +103,14 @@ def test_a_skip_is_accepted_for_the_reason_that_the_plan_has_and_for_no_other(tr
         report = tree.report(case("chainer", f'<skipped message="{message}"/>'))
         assert tree.run("skips.py", report, **variables).returncode == status
     assert tree.run("skips.py", tree.report(case("chainer", f'<skipped message="{reason}"/>'))).returncode == 1
+
+
+def test_the_zoo_is_skipped_although_jax_always_runs_elsewhere(tree):
+    first = tree.plan(NAMES)
+    assert tree.ask("frameworks", first, "zoo") == "jax\n"
+    stamped = tree.report(case("jax", module="bench.test_training"))
+    assert tree.ask("write", first, stamped).startswith("stamps written: ")
+    again = tree.plan(NAMES)
+    assert tree.ask("frameworks", again, "zoo") == "\n"
+    assert "jax" in tree.ask("frameworks", again, "side-by-side")
+    assert "skipped by stamps: jax: zoo " in tree.ask("list", again)

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_dlbench.cli.main import main
+from pytest_dlbench.records import Calibration, Case
+from pytest_dlbench.storing.calibrations import CalibrationStore
+from pytest_dlbench.storing.journal import Entry, read_journal
 from tests.doubles import versioned
 
 CASE = "versioned-softmax-digits-cpu-smoke"
@@ -54,6 +57,38 @@ def test_of_two_adjacent_versions_the_first_bad_one_is_exact(bisect):
     assert [row["answer"] for row in answer["asked"]] == ["good", "bad"]
     assert answer["first_bad"] == [answer["versions"][1]]
     assert "versioned v2 → v4" in answer["differences"]
+
+
+def test_a_calibrated_spread_counts_in_a_bisection_as_in_pairs(bisect):
+    options = ("--max-runs", "3")
+    assert bisect("v2", "v4", options=options)[0] == 0
+    (journal,) = Path(".dlbench").glob("*.jsonl")
+    context = next(entry.context for entry in read_journal(journal) if isinstance(entry, Entry) and entry.context)
+    case = Case(
+        id=f"training-versioned-{CASE}",
+        framework="versioned",
+        model="versioned-softmax",
+        dataset="digits",
+        device="cpu",
+        scale="smoke",
+        threads=1,
+    )
+    CalibrationStore(folder=Path("baselines")).write(
+        Calibration(
+            case=case,
+            context=context,
+            versions={},
+            date="",
+            alpha=0.005,
+            max_pairs=20,
+            pairs=10,
+            spreads={"step_time": 3.0},
+            smallest={},
+            verdicts=(),
+            exchanged={},
+        )
+    )
+    assert bisect("v2", "v4", options=options)[0] == 3
 
 
 def test_the_search_ends_if_the_bad_version_is_not_worse(bisect):

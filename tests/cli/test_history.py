@@ -89,7 +89,7 @@ def nightly(tmp_path, monkeypatch, capsys):
         began = datetime(2026, 10, 1, 2, tzinfo=UTC) + timedelta(days=night)
         runs = [replace(run, began=began.isoformat()) for run in records.runs(steps=(step,) * 3)]
         sessions.write(tmp_path / "journals", f"{night:02}", runs)
-    assert main(["history", "--add", *map(str, sorted((tmp_path / "journals").iterdir()))]) == 0
+    assert main(["history", "--add", *map(str, sorted((tmp_path / "journals").glob("*.jsonl")))]) == 0
     capsys.readouterr()
 
 

@@ -96,7 +96,7 @@ def test_a_journal_shows_judged_cases_and_those_that_were_not(journal, capsys):
 
 def test_a_journal_shows_the_last_result_of_a_case_whose_test_failed_later(journal, capsys):
     with journal.open("ab") as file:
-        file.write(codec.encode_line(Entry(result=records.case_result(outcome=CaseOutcome.FAILED))))
+        file.write(codec.checked_line(Entry(result=records.case_result(outcome=CaseOutcome.FAILED))))
     assert main(["runs", "journal", str(journal)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("pytorch-mnist-cnn")]
     assert line.endswith("failed")

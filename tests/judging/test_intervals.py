@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dlbench.judging.intervals import centre, of_mean, unpaired
+from pytest_dlbench.judging.intervals import centre, independent_runs, of_mean, unpaired
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.verdicts import ALPHA, decide
 from pytest_dlbench.records import VerdictOutcome
@@ -272,3 +272,41 @@ def test_one_run_in_five_that_is_half_slower_does_not_hide_a_regression():
     new += log(1.5)
     old[:, 0] += log(1.5)
     assert shares(between(*both) for both in zip(old, new, strict=True))[VerdictOutcome.REGRESSED] >= 0.99
+
+
+# Stored runs, several of a seed
+
+
+def test_repetitions_that_agree_are_one_run_a_seed():
+    assert independent_runs([[0.9] * 10, [0.95] * 10, [0.99] * 10]) == 3
+    assert independent_runs([[1.0] * 10] * 3) == 3
+
+
+def test_repetitions_that_differ_as_seeds_do_are_runs_of_their_own():
+    random = np.random.default_rng(1)
+    worth = [independent_runs(random.normal(0, 1, (3, 10)).tolist()) for _ in range(200)]
+    assert np.median(worth) == 30
+
+
+def test_without_repetitions_every_run_counts():
+    assert independent_runs([[1.0], [1.1], [0.9]]) == 3
+
+
+def test_stored_runs_narrow_the_interval_as_far_as_they_are_independent():
+    new, groups = np.array([0.0, 0.01, -0.01]), np.random.default_rng(2).normal(0, 0.01, (3, 10))
+    known = between(groups.ravel(), new, metric=MEMORY, old_runs=independent_runs(groups.tolist()))
+    means = between(groups.mean(axis=1), new, metric=MEMORY)
+    assert known.estimate == pytest.approx(means.estimate)
+    assert width(known) < width(means)
+
+
+@pytest.mark.parametrize("shared", [0.0, 1.0])
+def test_the_interval_against_repeated_seeds_covers_the_truth_as_often_as_it_says(shared):
+    # Seeds that differ as much as runs do (1), or not at all; the candidate's seeds are others.
+    random, held = np.random.default_rng(4), 0
+    for _ in range(SESSIONS):
+        old = shared * random.normal(0, 0.01, (3, 1)) + random.normal(0, 0.01, (3, 5))
+        new = shared * random.normal(0, 0.01, 3) + random.normal(0, 0.01, 3)
+        found = between(old.ravel(), new, session_sd=0.0, is_robust=False, old_runs=independent_runs(old.tolist()))
+        held += found.lower < 0 < found.upper
+    assert held / SESSIONS >= 1 - 2 * ALPHA - 0.02

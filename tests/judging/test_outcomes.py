@@ -133,3 +133,13 @@ def test_a_pass_never_fails(is_gate, is_strict):
 
 def test_what_could_not_run_is_a_skip_where_it_is_no_failure():
     assert {CaseOutcome.SKIPPED, CaseOutcome.UNSUPPORTED} == SKIPPING
+
+
+def test_a_verdict_that_does_not_decide_leaves_the_outcome_to_the_others():
+    alongside = records.verdict(outcome=VerdictOutcome.REGRESSED, decides=False)
+    assert of_verdicts([*verdicts(VerdictOutcome.EQUIVALENT), alongside]) is CaseOutcome.PASSED
+    assert of_verdicts([*verdicts(VerdictOutcome.REGRESSED), alongside]) is CaseOutcome.REGRESSED
+
+
+def test_a_case_without_a_deciding_verdict_is_inconclusive():
+    assert of_verdicts([records.verdict(outcome=VerdictOutcome.EQUIVALENT, decides=False)]) is CaseOutcome.INCONCLUSIVE

@@ -14,6 +14,7 @@ from pytest_dlbench.judging.sessions import (
     against_sessions,
     change_points,
     drift,
+    sessions_needed,
 )
 from pytest_dlbench.records import VerdictOutcome
 
@@ -270,3 +271,32 @@ def test_a_clean_history_is_hardly_ever_an_alarm():
 def test_ten_percent_are_found_within_three_nights():
     random = np.random.default_rng(4)
     assert all(min(nightly(random, log(1.1)).alarms) < 43 for _ in range(300))
+
+
+# Many cases
+
+
+def test_a_regression_of_one_case_is_a_suspicion_among_a_hundred():
+    assert against(EIGHT, 0.09).outcome is VerdictOutcome.REGRESSED
+    assert against(EIGHT, 0.09, cases=100).outcome is VerdictOutcome.REGRESSED
+    assert against(EIGHT, 0.08, cases=2000).outcome is VerdictOutcome.SUSPECT
+    wide = [2 * value for value in EIGHT]
+    assert [against(wide, 0.13, cases=cases).outcome for cases in (1, 100)] == [
+        VerdictOutcome.REGRESSED,
+        VerdictOutcome.SUSPECT,
+    ]
+
+
+# What history would decide
+
+
+def test_more_sessions_decide_what_their_spread_resolves():
+    undecided = against(EIGHT[:5], 0.018)
+    assert undecided.outcome is VerdictOutcome.INCONCLUSIVE
+    needed = sessions_needed(undecided, TOLERANCE, 10)
+    assert 5 < needed <= 10
+    assert sessions_needed(undecided, TOLERANCE, needed - 1) is None
+
+
+def test_no_number_of_sessions_decides_what_lies_at_the_tolerance():
+    assert sessions_needed(against(EIGHT, TOLERANCE), TOLERANCE, 10) is None

@@ -396,3 +396,32 @@ def test_a_stored_figure_that_is_impossible_in_its_unit_is_damage(metric, value)
     odd = replace(session, medians=session.medians | {metric: value})
     with pytest.raises(FileFormatError, match=f"{metric} is .* in the session"):
         stored_baseline.check(records.baseline(sessions=(odd,)), records.runs(), {metric: 0.05}, METRICS)
+
+
+# How many cases a session has, and what would decide one
+
+
+def test_what_is_worse_in_one_of_many_cases_is_a_suspicion():
+    baseline = records.baseline_of(*(slower(factor**2) for factor in EIGHT))
+
+    def outcome(cases):
+        return stored_baseline.compare(baseline, slower(1.14), TIME, METRICS, cases=cases).outcome
+
+    assert (outcome(1), outcome(100)) == (CaseOutcome.REGRESSED, CaseOutcome.SUSPECT)
+
+
+def test_an_undecided_metric_has_the_tolerance_that_its_history_resolves():
+    found = judged(EIGHT, 1.03)
+    (one,) = found.undecided
+    assert found.outcome is CaseOutcome.INCONCLUSIVE
+    assert judged(EIGHT, 1.03, {"step_time": one.resolved + 0.001}).outcome is CaseOutcome.PASSED
+    assert judged(EIGHT, 1.0).undecided == ()
+
+
+def test_stored_runs_of_memory_count_though_they_repeat_seeds():
+    sessions = [records.runs(peaks_mib=[500 + 2 * ((7 * place + seed) % 5) for seed in range(3)]) for place in range(8)]
+    new, widths = records.runs(peaks_mib=(503, 505, 504)), []
+    for stored in (sessions[:1], sessions):
+        (found,) = stored_baseline.compare(records.baseline_of(*stored), new, MEMORY, METRICS).verdicts
+        widths.append(found.upper - found.lower)
+    assert widths[1] < 0.9 * widths[0]

@@ -57,7 +57,7 @@ def test_on_github_the_summary_and_annotations_of_failed_tests_are_written(suite
     result = suite.run("--dlbench-runs=1")
     place = f"file={suite.path.name}/test_suite.py,line=1,title=test_suite.py%3A%3Atest_it"
     result.stdout.fnmatch_lines([f"::error {place}::*%0A*AssertionError: not good*"])
-    assert summary.read_text().startswith("## dlbench: 1 no_baseline\n")
+    assert summary.read_text().startswith("## dlbench: 1 failed\n")
 
 
 def test_outside_github_no_annotation_is_printed(suite):

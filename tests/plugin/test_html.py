@@ -1,5 +1,7 @@
 """--dlbench-html: the page of a session, from the session itself."""
 
+import re
+
 from pytest_dlbench.reporting.page.gathering import gather
 
 
@@ -25,3 +27,15 @@ def test_without_the_extra_nothing_runs_and_the_error_says_what_to_install(suite
     result = suite.run("-p", "hidden", "--dlbench-html=report.html")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--dlbench-html needs altair: pip install*"])
+
+
+def test_the_page_of_pairs_has_both_sides_and_no_baseline_in_its_title(suite):
+    suite.write(more={"slow": "slowed"})
+    wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%", "--dlbench-allow=invalid")
+    suite.run("--dlbench-ab=numpy,slow", "--dlbench-html=report.html", *wide)
+    text = (suite.path / "report.html").read_text()
+    title = re.search(r"<title>(.*?)</title>", text)[1]
+    assert title.startswith("dlbench report: Regressed: slow takes ")
+    assert " times as long a step as numpy [" in title
+    assert "numpy (baseline) · softmax" in text
+    assert "Changes between the two sides" in text

@@ -27,8 +27,8 @@ def test_are_repeated_and_reported_and_not_compared(spoiled):
         ["numpy-softmax-digits-cpu *invalid", "*invalid, as were 2 repetitions; neither compared*"]
     )
     (journal,) = (spoiled.path / ".dlbench").glob("*.jsonl")
-    # Three runs, and the result.
-    assert len(journal.read_text().splitlines()) == 4
+    # Three runs, the result, and the end of the session.
+    assert len(journal.read_text().splitlines()) == 5
 
 
 def test_fail_a_gate_and_a_save(spoiled):

@@ -36,6 +36,7 @@ def test_gpus_by_marks_end_the_session_after_collection(suite, expression):
     result = suite.run("-m", expression)
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines([f"*{HIDDEN}*"])
+    result.assert_outcomes(deselected=2)
     assert not (suite.path / ".dlbench").exists()
 
 

@@ -22,7 +22,8 @@ def test_a_regression_lists_the_operators_that_changed_most(suite):
             "*copy *1.00 ms → none, -1.00 ms",
         ]
     )
-    *others, last = lines_of(suite)
+    # After the result, the end of the session.
+    *others, last, _ = lines_of(suite)
     assert [one["name"] for one in last["result"]["operators"]] == ["wait", "copy"]
     # Profiled runs are not among the measured ones.
     assert not any(line["run"].get("operator_seconds") for line in others if line.get("run"))

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from datetime import datetime
 from random import Random
-from time import time
+from time import sleep
 
 import psutil
 import pytest
@@ -113,15 +113,17 @@ def test_after_random_kills_every_run_is_there_once_and_the_record_is_like_an_un
     models = ("softmax", "two-layers", "three-layers")
     suite.write(models=models, more={"other": "clocked"})
     options = ("--dlbench-runs=5", "--dlbench-allow=invalid")
-    before = time()
     assert suite.run("--dlbench-json=undisturbed.json", "--dlbench-journals=undisturbed", *options).ret == 0
     undisturbed = json.loads((suite.path / "undisturbed.json").read_text())["cases"]
     began = sorted(datetime.fromisoformat(run["began"]).timestamp() for run in runs_of(undisturbed))
-    startup, each = began[0] - before, (began[-1] - began[0]) / (len(began) - 1)
+    each = (began[-1] - began[0]) / (len(began) - 1)
+    (journal,) = (suite.path / "undisturbed").glob("*.jsonl")
+    a_run = journal.stat().st_size / len(began)
 
     resuming, random = ("--dlbench-resume=newest", "--dlbench-json=session.json", *options), Random(16)
     killings = 0
-    while was_killed_after(suite, random.uniform(0.5 * startup, startup + 3 * each), *resuming):
+    # While it starts, or after some more runs.
+    while was_killed_after(suite, a_run * random.uniform(-0.5, 2), random.uniform(0, each), *resuming):
         killings += 1
         if killings == KILLS:
             assert suite.run(*resuming).ret == 0
@@ -147,15 +149,22 @@ def runs_of(cases):
     return [run for case in cases for run in case["record"]["runs"]]
 
 
-def was_killed_after(suite, seconds, *arguments):
-    """Whether a session was still running after this time, and was killed then."""
+def was_killed_after(suite, more_bytes, seconds, *arguments):
+    """Whether a session was still running when its journal had grown so much, and some time later, and was killed."""
+    enough = size(suite) + more_bytes
     with start(suite, *arguments) as process:
+        while size(suite) < enough and process.poll() is None:
+            sleep(0.01)
         try:
             assert process.wait(seconds) == 0
         except subprocess.TimeoutExpired:
             process.kill()
             return True
     return False
+
+
+def size(suite):
+    return sum(path.stat().st_size for path in journals(suite))
 
 
 def parts(suite):
@@ -401,7 +410,8 @@ import os, signal
 workers = set()
 
 def pytest_runtest_logreport(report):
-    if report.when == "call" and "PYTEST_XDIST_WORKER" not in os.environ:
+    # Only in the controller does a report have a node.
+    if report.when == "call" and hasattr(report, "node"):
         workers.add(report.node.gateway.id)
         if len(workers) == int(os.environ.get("DIE_AFTER", "0")):
             os.kill(os.getpid(), signal.SIGKILL)

@@ -18,7 +18,13 @@ from pytest_dlbench.storing import Damage, read_journal
 from tests.running.processes import IN_VAIN, PATIENCE_SECONDS, is_running, wait_for
 
 # If these tests run in the background of a shell, they ignore Ctrl-C, and their child processes would.
-PYTEST = "import signal, sys, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(pytest.main())"
+# A shell that runs these tests in the background may make them ignore signals.
+PYTEST = """
+import signal, sys, pytest
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.exit(pytest.main())
+"""
 STATUS = {signal.SIGINT: 2, signal.SIGTERM: 143, signal.SIGHUP: 129}
 CASE = "training-numpy-softmax-digits-cpu-smoke"
 every_signal = pytest.mark.parametrize("number", STATUS, ids=lambda number: number.name)
@@ -148,7 +154,7 @@ class TestAfterOneRun:
 
 def test_a_signal_that_the_caller_ignores_stays_ignored(begin):
     session = begin()
-    ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {PYTEST}"
+    ignoring = PYTEST.replace("SIG_DFL", "SIG_IGN")
     session.hangs()
     session.end(signal.SIGTERM)
     command = [sys.executable, "-c", ignoring, "--dlbench-scale=smoke", "--dlbench-runs=1"]

@@ -37,6 +37,11 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
             "step_time: the stored sessions on this machine resolve no change below 1.7%",
         ),
         (of.ToleranceTooTight(metrics=(TIGHT,), pairs=20, basis="any"), "step_time: 20 pairs on this machine"),
+        (
+            of.ToleranceTooTight(metrics=(TIGHT,), pairs=20, basis="pairs"),
+            "below 1.7%, above its tolerance; it varies that much from run to run, and does not decide",
+        ),
+        (of.MedianRegressed(), "the median step regressed and the 10 % quantile did not: some steps are delayed"),
     ],
 )
 def test_a_caution_has_its_figures(caution, words):

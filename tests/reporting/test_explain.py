@@ -115,6 +115,17 @@ def test_an_inconclusive_metric_has_remedies(undecided):
     assert undecided.endswith("or widen --dlbench-tolerance")
 
 
+def test_an_inconclusive_metric_has_the_history_that_would_decide_it():
+    def text(**needed):
+        one = of.UndecidedSessions(**{"metric": "step_time", "sessions": None, "resolved": 0.0812, **needed})
+        return compared(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=5), undecided=(one,))
+
+    resolved = "this one resolves a tolerance of 8.2%"
+    assert f"\n  step_time: 7 stored sessions that differ like these would decide it; {resolved}\n" in text(sessions=7)
+    assert f"\n  step_time: no history that differs like this would decide it; {resolved}\n" in text()
+    assert f"\n  peak_rss: {resolved}\n" in text(metric="peak_rss")
+
+
 def test_more_sessions_are_not_suggested_if_sessions_vary_too_much():
     text = compared(records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, sessions=5))
     assert "--dlbench-save" not in text
@@ -146,6 +157,13 @@ def suspected():
 
 def test_a_suspicion_has_its_number_of_sessions(suspected):
     assert "\nsuspect (step_time): 1 session cannot show how much sessions of this machine vary" in suspected
+
+
+def test_a_suspicion_among_many_cases_says_so():
+    many = compared(records.verdict(outcome=VerdictOutcome.SUSPECT, sessions=8))
+    assert "suspect (step_time): in a session of as many cases, one is as much worse by chance too often" not in many
+    settled = compared(records.verdict(outcome=VerdictOutcome.SUSPECT, sessions=8), pairs=records.in_pairs())
+    assert "suspect (step_time): in a session of as many cases, one is as much worse by chance too often" in settled
 
 
 def test_a_suspicion_has_the_command_that_settles_it(suspected):
@@ -226,6 +244,23 @@ def test_pairs_have_their_baseline_and_their_number(pairing):
 def test_pairs_have_the_reason_for_an_undecided_metric(pairing):
     undecided = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
     assert "\n  step_time: all pairs are used\n" in paired(pairing, undecided)
+
+
+def test_pairs_have_what_would_decide_an_undecided_metric(pairing):
+    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    some = of.UndecidedPairs(metric="step_time", pairs=14, seconds=340.0, resolved=0.0712)
+    none = of.UndecidedPairs(metric="step_time", pairs=None, seconds=None, resolved=None)
+    assert (
+        "\n  step_time: all pairs are used; about 14 pairs would decide it (6 min; --dlbench-max-runs,"
+        " --dlbench-budget), or these pairs resolve a tolerance of 7.2% (--dlbench-tolerance=step_time:7.2%)\n"
+    ) in paired(pairing, verdict, undecided=(some,))
+    assert "\n  step_time: all pairs are used\n" in paired(pairing, verdict, undecided=(none,))
+
+
+def test_a_metric_that_does_not_decide_says_so(pairing):
+    text = paired(pairing, records.verdict(outcome=VerdictOutcome.INCONCLUSIVE, decides=False))
+    assert ", does not decide\n" in text
+    assert "all pairs are used" not in text
 
 
 def test_pairs_list_the_phases_that_changed(pairing):

@@ -22,11 +22,12 @@ from pytest_dlbench.records.reasons import (
     Unavailable,
     Unfinished,
 )
-from pytest_dlbench.reporting import annotations, explain, foreign, junit, markdown, tables, terminal
+from pytest_dlbench.reporting import annotations, explain, foreign, junit, markdown, skips, tables, terminal
 from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.exports import FORMATS
-from pytest_dlbench.reporting.progress import Live
+from pytest_dlbench.reporting.progress import Counted, Live
+from pytest_dlbench.running.waits import Holder, Wait
 from pytest_dlbench.sampling import noise
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.recorded import read
@@ -79,7 +80,7 @@ def journal(tmp_path, monkeypatch):
 def test_the_end_of_a_session(outcome):
     found = result(outcome)
     shown = [*terminal.notes([found]), *tables.tables([tables.Row(result=found, test=TEXT)], Layout())]
-    shown += terminal.skipped([SkippedCell(id=TEXT, reason=TEXT)], is_listed=True)
+    shown += skips.lines([SkippedCell(id=TEXT, reason=TEXT)], is_listed=True)
     # As the plugin prints them.
     assert acted_on("\n".join(foreign.lines(shown))) == []
 
@@ -116,9 +117,10 @@ class Screen:
 @pytest.mark.parametrize("is_rewritable", [True, False])
 def test_the_progress_line(is_rewritable):
     screen = Screen(is_rewritable=is_rewritable)
-    live = Live(screen, lambda: 1)
+    live = Live(screen, Counted(1))
     live.building(TEXT, TEXT)
-    live.waiting(case(), TEXT)
+    holder = Holder(user=TEXT, pid=1, command=TEXT, since=1.8e9)
+    live.waiting(case(), Wait(device=TEXT, holders=(holder,), seconds=60.0))
     live.run_started(case(), 0, 2, TEXT)
     live.phase_began(TEXT)
     live.run_finished(case(), records.unfinished(RunOutcome.CRASHED, TEXT), 0, 2, TEXT)

@@ -258,7 +258,7 @@ def test_waiting_between_two_runs_does_not_change_the_time_left(terminal, clock)
     progress.run_started(CASE, 0, 3)
     clock.seconds += 10
     progress.run_finished(CASE, records.run(), 0, 3)
-    progress.waiting(CASE, "cpu")
+    progress.waiting(CASE, Wait(device="cpu", holders=(), seconds=0.5))
     clock.seconds += 600
     progress.run_started(CASE, 1, 3)
     assert terminal.last.endswith(", about 20 s left")

@@ -56,6 +56,11 @@ def test_a_regression_names_both_sides():
     )
 
 
+def test_the_time_of_a_step_comes_first():
+    found = of(records.verdict(metric="step_time_median"), records.verdict(), outcome=CaseOutcome.REGRESSED)
+    assert found.startswith("pytorch==2.13.0 takes 1.20 times as long a step as")
+
+
 def test_without_a_change_the_time_is_stated_with_the_tolerance():
     same = {"outcome": VerdictOutcome.EQUIVALENT, "change": 1.01, "lower": 0.99, "upper": 1.03}
     found = of(records.verdict(metric="peak_rss", **same), records.verdict(**same))

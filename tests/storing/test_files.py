@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dlbench.errors import StorageError
+from pytest_dlbench.errors import FileFormatError, StorageError
+from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.files import LONGEST_NAME, file_name, locked, unwritten, write_whole
-from tests.doubles import disks
+from tests.doubles import disks, records
 
 WRITE = """
 import sys
 from pathlib import Path
-from pytest_dlbench.errors import StorageError
+from pytest_dlbench.errors import FileFormatError, StorageError
 from pytest_dlbench.storing.files import write_whole
 try:
     write_whole(Path(sys.argv[1]), b"x" * 1000)
@@ -180,3 +181,16 @@ def test_a_name_that_is_too_long_is_shortened_to_what_a_file_system_accepts(tmp_
 
 def test_two_long_names_with_the_same_beginning_stay_apart():
     assert file_name("x" * 300 + "1") != file_name("x" * 300 + "2")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../../etc", "a\0b"])
+def test_a_machine_whose_name_would_be_another_place_has_no_folder(name, tmp_path):
+    store = BaselineStore(folder=tmp_path)
+    with pytest.raises(FileFormatError, match="cannot be that of a folder"):
+        store.path(records.case(), records.machine(name=name))
+
+
+@pytest.mark.parametrize("stem", ["../outside", "/outside", "a/../../outside", "a\0b"])
+def test_a_case_whose_name_would_lead_elsewhere_has_no_file(stem, tmp_path):
+    with pytest.raises(FileFormatError, match="cannot be that of a file"):
+        BaselineStore(folder=tmp_path).path(records.case(stem), records.machine())

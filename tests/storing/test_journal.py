@@ -327,7 +327,7 @@ def test_a_journal_that_may_not_be_written_goes_on_elsewhere_and_says_where(tmp_
 
 
 def test_a_journal_on_a_disk_that_fills_up_keeps_what_fits_and_says_so(tmp_path, monkeypatch):
-    size = 3 * len(codec.encode_line(entry())) + 100
+    size = 3 * len(codec.checked_line(entry())) + 100
     command = disks.with_files_up_to(size, sys.executable, "-c", APPEND, str(tmp_path / "journals"))
     path, problem = appended(tmp_path, command, monkeypatch)
     assert kept(Path(path)) == [entry(1), entry(2), entry(3)]

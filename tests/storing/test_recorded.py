@@ -89,7 +89,7 @@ def test_a_second_result_of_a_case_replaces_the_first_and_keeps_its_runs(tmp_pat
     path = journal(tmp_path, "a")
     failed = records.case_result(outcome=CaseOutcome.FAILED)
     with path.open("ab") as file:
-        file.write(codec.encode_line(Entry(result=failed)))
+        file.write(codec.checked_line(Entry(result=failed)))
     found = read([path])
     (case,) = found.cases
     assert (case.record, case.result, found.damages) == (records.record(), failed, ())

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_dlbench.judging import METRICS, Metrics
+from pytest_dlbench.judging import METRICS, Metrics, shown_in
 from pytest_dlbench.judging.outcomes import ALWAYS_FAILING
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting import figures, sentences
@@ -13,8 +13,6 @@ from pytest_dlbench.reporting.charts.measured import Measured
 BAD, GOOD, DOUBT, PLAIN = "bad", "good", "doubt", "plain"
 UNDECIDED = (CaseOutcome.SUSPECT, CaseOutcome.INCONCLUSIVE, CaseOutcome.INCOMPARABLE, CaseOutcome.INVALID)
 CONCLUDED = (CaseOutcome.PASSED, CaseOutcome.IMPROVED)
-# Metrics of a case that was compared with nothing.
-SHOWN = ("step_time", "latency", "accuracy")
 
 
 def headline(cases: Sequence[Measured], metrics: Metrics = METRICS) -> tuple[str, str]:
@@ -127,9 +125,9 @@ def _alone(case: Measured, metrics: Metrics) -> str:
     """The figures of a case without anything to compare them with; or that it has none."""
     known = case.result.figures
     shown = [
-        f"{metrics[name].heading} {figures.figure(name, known[name], metrics)}"
-        for name in SHOWN
-        if name in known and name in metrics
+        f"{metric.heading} {figures.figure(metric.name, known[metric.name], metrics)}"
+        for metric in shown_in("statement", metrics)
+        if metric.name in known
     ]
     if case.result.outcome is CaseOutcome.NO_BASELINE and shown:
         return f"{case.case.framework}: {', '.join(shown)}"
