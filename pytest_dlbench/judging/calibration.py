@@ -5,8 +5,8 @@ from math import exp
 
 import numpy as np
 
-from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.intervals import MAD_TO_SD
+from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.pairs import Pair, difference, reference_spread, reference_values, takes_turns
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.scales import smallest_spread

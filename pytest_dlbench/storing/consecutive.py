@@ -15,8 +15,8 @@ def consecutive(
 ) -> tuple[Run, ...]:
     """The runs of a case in the newest journal with at least ``minimum`` runs under similar conditions; else none.
 
-    Unfinished and invalid runs are skipped, and those whose steps alternated with another's. ``exclude`` is the journal of this session, which must not be its own
-    reference.
+    Unfinished and invalid runs are skipped, and those whose steps alternated with another's. ``exclude`` is the journal
+    of this session, which must not be its own reference.
     """
     journals = sorted((path for path in folder.glob("*.jsonl") if path != exclude), reverse=True)
     for path in journals[:NEWEST_JOURNALS]:
