@@ -13,9 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-# PyTorch whose steps take 10 % longer, under a name of its own.
-SLOWER = ("-p", "tests.doubles.pytorch_twice", "--dlbench-ab", "pytorch,pytorch-slower")
+# PyTorch whose steps take 20 % longer, under a name of its own.
+SLOWER = ("-p", "tests.doubles.pytorch_twice", "--dlbench-ab", "pytorch,pytorch-slow")
 RUNS = {"passes": ("--dlbench-frameworks", "pytorch"), "regresses": SLOWER}
+# What is shown: of a session that passes the plugin's own section, of a regression the failure of the test.
+SHOWN = {
+    "passes": re.compile(r"= dlbench =+\n(.*)", re.DOTALL),
+    "regresses": re.compile(r"^(regressed: training-.*?)^to run it again", re.DOTALL | re.MULTILINE),
+}
 
 
 def example() -> str:
@@ -30,7 +35,7 @@ def shown(name: str) -> str:
 
 
 def output(name: str, *more: str) -> str:
-    """What pytest prints of the README's test, from the plugin's own section on."""
+    """The part that is shown of what pytest prints of the README's test; raises SystemExit if it is not there."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_training.py").write_text(example(), encoding="utf-8")
         command = [
@@ -54,13 +59,16 @@ def output(name: str, *more: str) -> str:
             text=True,
             check=False,
         )
-    return interesting(done.stdout)
+    if not (found := SHOWN[name].search(done.stdout)):
+        raise SystemExit(f"this run shows nothing that {name}:\n{done.stdout}{done.stderr}")
+    return interesting(found[1])
 
 
 def interesting(text: str) -> str:
-    """From the plugin's heading to its last line, without what names a folder of this machine."""
-    lines = text[text.index("= dlbench =") :].splitlines()[1:]
-    kept = [line.rstrip() for line in lines if not re.match(r"journal: |FAILED |=+ short test summary", line)]
+    """The lines without those that name a folder of this machine."""
+    kept = [
+        line.rstrip() for line in text.splitlines() if not re.match(r"journal: |FAILED |=+ short test summary", line)
+    ]
     return "\n".join(kept).strip("\n") + "\n"
 
 

@@ -144,7 +144,7 @@ def _with_changes(
         for point in change_points([values[place] for place in places], smallest_spread(metric)):
             change, *_ = shown(metric, point.change, point.change, point.change)
             detected = sessions[places[point.detected]]["session"]
-            found = {"metric": name, "change": change, "is_worse": point.change > 0, "told": detected}
+            found = {"metric": name, "change": change, "is_worse": point.change > 0, "detected": detected}
             changes[places[point.began]].append(found)
     return [{**row, "change_points": found} for row, found in zip(sessions, changes, strict=True)]
 
@@ -156,7 +156,8 @@ def _changes(sessions: list[dict[str, Any]], metrics: judging.Metrics) -> list[s
     began = {row["session"]: row["began"][:19] for row in sessions}
     return [
         f"{point['metric']} is {'worse' if point['is_worse'] else 'better'} from {row['began'][:19]} on,"
-        f" {figures.size(point['metric'], point['change'], metrics)}, detected in the session of {began[point['told']]}"
+        f" {figures.size(point['metric'], point['change'], metrics)},"
+        f" detected in the session of {began[point['detected']]}"
         for row in sessions
         for point in row["change_points"]
     ] or ["no level shift detected"]

@@ -254,16 +254,16 @@ class Passes:
         """What is reported, after at least one pair."""
         unfinished = Reason.BUDGET_SPENT if self._is_stopped else Reason.CASE_ENDED
         tolerances = {**self.terms.reported, **self.terms.tolerances}
-        told = {course.metric.name: (course, course.decision(unfinished)) for course in self._judged()}
-        levels = {name: course.level for name, (course, _) in told.items() if course.confirmed and course.level}
-        split = min((course.begins for course, _ in told.values() if course.confirmed), default=len(self.pairs))
+        decided = {course.metric.name: (course, course.decision(unfinished)) for course in self._judged()}
+        levels = {name: course.level for name, (course, _) in decided.items() if course.confirmed and course.level}
+        split = min((course.begins for course, _ in decided.values() if course.confirmed), default=len(self.pairs))
         return Found(
             screened=self.pairs[:split],
             confirmed=self.pairs[split:],
-            decisions={name: decision for name, (_, decision) in told.items()},
+            decisions={name: decision for name, (_, decision) in decided.items()},
             verdicts=tuple(
                 course.verdict(decision, tolerances[name], is_default=name in self.terms.defaults)
-                for name, (course, decision) in told.items()
+                for name, (course, decision) in decided.items()
             ),
             alpha=sum(levels.values()),
             levels=levels,

@@ -289,8 +289,7 @@ def _save(item: pytest.Item, report: pytest.TestReport) -> None:
     from pytest_dlbench.records.reasons import NotSaved  # noqa: PLC0415 - late, as above
     from pytest_dlbench.workflows.saving import settle  # noqa: PLC0415
 
-    ended = {"failed": "", "skipped": "the test was skipped"}
-    refusal = None if report.passed else NotSaved(problem=ended[report.outcome])
+    refusal = None if report.passed else NotSaved(cause="skipped" if report.skipped else "failed")
     known = [*item.stash.get(SETTLED, ()), *([item.stash[RESULT]] if RESULT in item.stash else ())]
     current = {result.case.id: result for result in known}
     settled = settle(session_of(item.config), item.nodeid, current, refusal=refusal)
@@ -330,7 +329,7 @@ def _conclude_interrupted(session: "Session") -> None:
     from pytest_dlbench.workflows.saving import settle  # noqa: PLC0415
 
     for node in list(session.unsaved):
-        settle(session, node, {}, refusal=NotSaved(problem="the test was interrupted"))
+        settle(session, node, {}, refusal=NotSaved(cause="interrupted"))
 
 
 @pytest.fixture

@@ -82,8 +82,9 @@ class Saved(Tagged, frozen=True, kw_only=True):
 
 
 class NotSaved(Tagged, frozen=True, kw_only=True):
-    """The session was to be added to a baseline and was not, because its test failed or of the ``problem``."""
+    """The session was to be added to a baseline and was not: because of its test, a gain, or the ``problem``."""
 
+    cause: Literal["failed", "skipped", "interrupted", "too_good", "problem"]
     problem: str = ""
 
 

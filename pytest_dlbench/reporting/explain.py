@@ -24,6 +24,12 @@ REMEDY_FOR_PAIRS = "--dlbench-max-runs N and a longer --dlbench-budget allow mor
 REMEDY_IF_SESSIONS_VARY = (
     "sessions of this machine vary too much: --dlbench-ab needs no baseline; or widen --dlbench-tolerance"
 )
+WHY_NOT_SAVED = {
+    "failed": "the test failed",
+    "skipped": "the test was skipped",
+    "interrupted": "the test was interrupted",
+    "too_good": f"such a gain becomes a baseline only with --dlbench-allow={CaseOutcome.SUSPECT}",
+}
 TO_CHECK = (
     "each step does all its work: batch size, precision, number of steps, a loss that falls, parameters that change",
     "steps wait for the device: dlbench runs show has the share of the machine's arithmetic that was used",
@@ -163,7 +169,7 @@ def _saved(reason: of.Saved, _: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _not_saved(reason: of.NotSaved, _: Subject) -> Iterator[Paragraph]:
-    yield _quoted(reason.problem or "the test failed", "not saved: ")
+    yield _quoted(WHY_NOT_SAVED.get(reason.cause, reason.problem), "not saved: ")
 
 
 @_explained.register

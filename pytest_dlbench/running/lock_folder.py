@@ -194,9 +194,9 @@ def _holder(descriptor: int) -> Holder | None:
     """Who wrote a note: user and time are the kernel's, the rest is what the note says."""
     status = os.fstat(descriptor)
     try:
-        told = json.loads(os.read(descriptor, NOTE_BYTES))
-        command = "".join(letter if letter.isprintable() else "?" for letter in str(told["command"]))
-        pid = int(told["pid"])
+        note = json.loads(os.read(descriptor, NOTE_BYTES))
+        command = "".join(letter if letter.isprintable() else "?" for letter in str(note["command"]))
+        pid = int(note["pid"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return Holder(user=_user(status.st_uid), pid=pid, command=_cut(command), since=status.st_mtime)

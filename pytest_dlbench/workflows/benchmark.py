@@ -31,7 +31,6 @@ SAVED = frozenset(
         CaseOutcome.INCOMPARABLE,
     }
 )
-TOO_GOOD = "such a gain becomes a baseline only with --dlbench-allow=suspect"
 
 
 def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> tuple[Record, CaseResult]:
@@ -52,7 +51,7 @@ def train(session: Session, spec: RunSpec, node: str, tolerance: Mapping[str, fl
         if session.policy.accepts_gains or not _gains(judged):
             session.unsaved.setdefault(node, []).append((record, judged))
             return record, replace(judged, outcome=judging.with_validity(CaseOutcome.PASSED, runs))
-        judged = replace(judged, reasons=(NotSaved(problem=TOO_GOOD), *judged.reasons))
+        judged = replace(judged, reasons=(NotSaved(cause="too_good"), *judged.reasons))
     judged = replace(judged, outcome=judging.with_validity(judged.outcome, record.runs))
     conclude(session, record, judged)
     return record, judged

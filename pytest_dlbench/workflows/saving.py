@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pytest_dlbench import judging
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.records import CaseResult, Record
+from pytest_dlbench.records import CaseOutcome, CaseResult, Record
 from pytest_dlbench.records.reasons import NotSaved
 from pytest_dlbench.workflows.recording import conclude
 from pytest_dlbench.workflows.session import Session
@@ -28,10 +28,12 @@ def settle(session: Session, node: str, current: Mapping[str, CaseResult], *, re
     problems: list[str] = []
     for record, compared in session.unsaved.pop(node, []):
         left = current.get(record.case.id, compared)
+        # While it waits, a case passes whatever it was judged to be.
+        judged = left if left.outcome is CaseOutcome.FAILED else replace(compared, cautions=left.cautions)
         if refusal:
-            found = replace(left, reasons=(refusal, *left.reasons))
+            found = replace(judged, reasons=(refusal, *judged.reasons))
         else:
-            found = _saved(session, record, replace(compared, cautions=left.cautions))
+            found = _saved(session, record, judged)
             problems += [one.problem for one in found.reasons if isinstance(one, NotSaved)]
         conclude(session, record, found)
         results.append(found)
@@ -42,5 +44,5 @@ def _saved(session: Session, record: Record, compared: CaseResult) -> CaseResult
     try:
         saved = session.comparer.save(record, compared)
     except DlbenchError as error:
-        return replace(compared, reasons=(NotSaved(problem=str(error)), *compared.reasons))
+        return replace(compared, reasons=(NotSaved(cause="problem", problem=str(error)), *compared.reasons))
     return replace(saved, outcome=judging.with_validity(saved.outcome, record.runs))

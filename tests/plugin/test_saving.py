@@ -37,13 +37,13 @@ def results(suite):
 @pytest.mark.parametrize(
     ("test", "why", "status"),
     [
-        (f"{TEST}    assert False, 'not good enough'\n", "the test failed", 1),
-        (f"{HEAD}{TEST}    pytest.skip('later')\n", "the test was skipped", 0),
-        (f"{HEAD}@pytest.mark.xfail\n{TEST}    assert False\n", "the test was skipped", 0),
-        (f"{HEAD}@pytest.mark.xfail(strict=True)\n{TEST}", "the test failed", 1),
+        (f"{TEST}    assert False, 'not good enough'\n", "failed", 1),
+        (f"{HEAD}{TEST}    pytest.skip('later')\n", "skipped", 0),
+        (f"{HEAD}@pytest.mark.xfail\n{TEST}    assert False\n", "skipped", 0),
+        (f"{HEAD}@pytest.mark.xfail(strict=True)\n{TEST}", "failed", 1),
         (
             f"{TEST}    dlbench.train('numpy', 'unknown-to-the-double', 'digits')\n    assert False\n",
-            "the test was skipped",
+            "skipped",
             4,
         ),
     ],
@@ -56,7 +56,10 @@ def test_a_case_whose_test_does_not_pass_is_not_saved(suite, test, why, status):
     assert baselines(suite) == []
     assert not any(found.saved for found in results(suite))
     refused = [reason for found in results(suite) for reason in found.reasons if isinstance(reason, NotSaved)]
-    assert [reason.problem or "the test failed" for reason in refused] == [why]
+    assert [reason.cause for reason in refused] == [why]
+    # What it was judged to be: a case passes only while it waits for the end of its test.
+    judged = CaseOutcome.FAILED if why == "failed" else CaseOutcome.NO_BASELINE
+    assert [found.outcome for found in results(suite) if refused[0] in found.reasons] == [judged]
 
 
 def test_the_terminal_says_that_a_failed_test_was_not_saved(suite):
@@ -94,7 +97,7 @@ def test_a_test_that_ctrl_c_ends_is_not_saved(suite):
     assert suite.run(*SAVE).ret == 2
     assert baselines(suite) == []
     (found,) = results(suite)
-    assert found.reasons[0] == NotSaved(problem="the test was interrupted")
+    assert found.reasons[0] == NotSaved(cause="interrupted")
 
 
 def test_workers_of_xdist_save_passed_tests_only(suite):

@@ -325,11 +325,11 @@ def test_too_few_runs_have_both_numbers_and_the_flag():
 
 
 def test_a_session_of_a_failed_test_was_not_saved():
-    assert of_case(of.NotSaved()) == "not saved: the test failed"
+    assert of_case(of.NotSaved(cause="failed")) == "not saved: the test failed"
 
 
 def test_a_session_that_could_not_be_saved_has_the_problem():
-    assert of_case(of.NotSaved(problem="a.json cannot be written\n  do this")).splitlines() == [
+    assert of_case(of.NotSaved(cause="problem", problem="a.json cannot be written\n  do this")).splitlines() == [
         "not saved: a.json cannot be written",
         "  do this",
     ]

@@ -25,11 +25,11 @@ def data_folder(tmp_path_factory):
 def run(data_folder):
     """Train on a device with a double that reports a device."""
 
-    def run(device, *, kind="", name="", builder="computes_on_what_it_is_told", variables=()):
+    def run(device, *, kind="", name="", builder="computes_on_what_is_set", variables=()):
         usual = spec(builder, data_folder)
-        told = {"DOUBLE_KIND": kind, "DOUBLE_NAME": name, **dict(variables)}
+        surroundings = {"DOUBLE_KIND": kind, "DOUBLE_NAME": name, **dict(variables)}
         caches = data_folder / "caches"
-        place = Place(python=Path(sys.executable), environment=CURRENT, caches=caches, variables=told)
+        place = Place(python=Path(sys.executable), environment=CURRENT, caches=caches, variables=surroundings)
         framework = Framework(name=builder, builder=builder, folders=(BUILDERS,), variables=variables)
         case = replace(usual.case, device=device)
         return train_once(replace(usual, case=case, framework=framework, place=place), 0)
@@ -45,7 +45,7 @@ def test_a_gpu_is_recorded_with_its_kind_and_name(run):
 def test_a_processor_in_place_of_a_gpu_fails_before_training_and_is_named(run):
     found = run("gpu", kind="cpu", name=POCL)
     assert (found.outcome, found.training) == (RunOutcome.FAILED, None)
-    assert found.message == f"a gpu was requested, but computes_on_what_it_is_told computes on a cpu: {POCL}"
+    assert found.message == f"a gpu was requested, but computes_on_what_is_set computes on a cpu: {POCL}"
     assert found.device == ComputeDevice(kind="cpu", name=POCL)
 
 
@@ -62,7 +62,7 @@ def test_a_builder_that_does_not_report_its_gpu_fails(run):
 
 def test_a_gpu_in_place_of_a_processor_fails(run):
     found = run("cpu", kind="gpu", name="NVIDIA H100")
-    assert found.message == "a cpu was requested, but computes_on_what_it_is_told computes on a gpu: NVIDIA H100"
+    assert found.message == "a cpu was requested, but computes_on_what_is_set computes on a gpu: NVIDIA H100"
 
 
 def test_a_case_on_the_processor_needs_no_report(run):

@@ -34,12 +34,12 @@ def worker_of(driver: subprocess.Popen[str]) -> psutil.Process:
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_worker_does_not_outlive_its_driver(start, tmp_path, end):
     driver = start("sleeps", 1, 600)
-    log = wait_for(lambda: [log for log in tmp_path.glob("dlbench-run-*/worker.log") if "step 0" in log.read_text()])
+    wait_for(lambda: [log for log in tmp_path.glob("dlbench-run-*/worker.log") if "step 0" in log.read_text()])
     worker = worker_of(driver)
     driver.send_signal(end)
     driver.wait(PATIENCE_SECONDS)
+    # By itself it would take many times as long as this waits.
     wait_for(lambda: not is_running(worker))
-    assert "step 60" not in log[0].read_text()
 
 
 def test_an_interrupted_driver_leaves_neither_worker_nor_files(start, tmp_path):

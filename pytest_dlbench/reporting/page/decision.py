@@ -61,11 +61,11 @@ def statements(cases: Sequence[Measured], metrics: Metrics = METRICS) -> list[tu
         (numbers[case.label], case.cell, sentences.of_comparison(case.result, *_sides(case), metrics))
         for case in compared
     ]
-    told = {case.label for case in compared}
+    stated = {case.label for case in compared}
     for group in _rivals(cases):
         found.append((group[0][0], group[0][1].cell, _sentence(group)))
-        told |= {case.label for _, case in group}
-    found += [(numbers[case.label], case.cell, _alone(case, metrics)) for case in judged if case.label not in told]
+        stated |= {case.label for _, case in group}
+    found += [(numbers[case.label], case.cell, _alone(case, metrics)) for case in judged if case.label not in stated]
     return found
 
 

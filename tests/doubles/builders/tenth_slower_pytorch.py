@@ -9,10 +9,12 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 
 
 class Trainer(pytorch.Trainer):
+    factor = 1.1
+
     def step(self, number):
         began = monotonic()
         loss = float(super().step(number))
-        until = began + 1.1 * (monotonic() - began)
+        until = began + self.factor * (monotonic() - began)
         while monotonic() < until:
             pass
         return loss
