@@ -23,6 +23,7 @@ RECORDS = (
     "StepWork",
     "Timeline",
     "Contention",
+    "Alternation",
     "Usage",
     "GpuUsage",
 )

@@ -2,16 +2,23 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
+from pytest_dlbench.cli.cases import declare_settings, options_of, registry_of, session_of
 from pytest_dlbench.cli.output import Commands, answer, command
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.programs import Program
 from pytest_dlbench.records.codec import builtins
 
+if TYPE_CHECKING:
+    from pytest_dlbench.environments import Framework
+    from pytest_dlbench.sampling.noise import Finding
+
 MORE = """
 examples:
   dlbench doctor          each cause of noise, each missing program, and what to do about it
+  dlbench doctor --waiting --frameworks pytorch,jax    also whether their steps can alternate in pairs; each takes
+                                                       some seconds
   dlbench doctor --json
 
 exit status: 0 reported, 2 usage error
@@ -33,6 +40,13 @@ def declare(commands: Commands) -> None:
     text = "Report what makes measurements on this machine noisy, and which programs frameworks lack."
     parser = command(commands, "doctor", help_text=text, more=MORE)
     parser.add_argument("--observer", nargs=0, action=_Moved, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--waiting",
+        action="store_true",
+        help="Also measure how much processor a worker of each framework that is installed or built uses while it waits"
+        " for its next step. --frameworks chooses some of them.",
+    )
+    declare_settings(parser, ("frameworks", "threads", "timeout", "wait", "pythons"))
     parser.set_defaults(run=_doctor)
 
 
@@ -44,10 +58,26 @@ def _doctor(asked: argparse.Namespace) -> int:
     programs = [
         Finding(topic=f"{name} cannot run", state="a program is missing", advice=text) for name, text in missing
     ]
-    found = [*findings(), *programs]
+    found = [*findings(), *programs, *(_waiting(asked) if asked.waiting else ())]
     lines = [line for finding in found for line in _lines(finding.topic, finding.state, finding.advice)]
     answer(asked, [builtins(finding) for finding in found], lines)
     return 0
+
+
+def _waiting(asked: argparse.Namespace) -> Iterator["Finding"]:
+    """Whether the steps of each framework can alternate."""
+    from pytest_dlbench.running.alternating import MOST_IDLE_CPUS  # noqa: PLC0415
+    from pytest_dlbench.sampling.noise import Finding  # noqa: PLC0415
+    from pytest_dlbench.workflows.waiting import waiting  # noqa: PLC0415
+
+    registry, options = registry_of(asked), options_of(asked)
+    session, progress = session_of(options, 1)
+    names = options.frameworks or tuple(FRAMEWORKS)
+    frameworks = {name: cast("Framework", registry.find("framework", name, "dlbench doctor")) for name in names}
+    for one in waiting(session.settings, frameworks, progress):
+        state = one.problem or f"{one.idle_cpus:.3f} CPUs of at most {MOST_IDLE_CPUS}"
+        advice = "" if one.may_alternate else "its pairs are back to back, and so less precise; nothing to be done"
+        yield Finding(topic=f"{one.framework}, while its worker waits", state=state, advice=advice)
 
 
 def _missing() -> Iterator[tuple[str, Program]]:

@@ -5,9 +5,11 @@ from math import exp
 
 import numpy as np
 
+from pytest_dlbench.judging.intervals import MAD_TO_SD
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.pairs import Pair, difference, reference_spread, reference_values
+from pytest_dlbench.judging.pairs import Pair, difference, reference_spread, reference_values, takes_turns
 from pytest_dlbench.judging.power import smallest_tolerance
+from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import IMPROVED, REGRESSED, Rule, replay
 from pytest_dlbench.records import Run
 
@@ -23,13 +25,21 @@ def in_order(pairs: Sequence[Pair], new_first: Sequence[bool]) -> tuple[Run, ...
     )
 
 
-def spreads(runs: Sequence[Run], metrics: Iterable[Metric]) -> dict[str, float]:
-    """The expected standard deviation of a pair's difference, by metric.
+def spreads(pairs: Sequence[Pair], new_first: Sequence[bool], metrics: Iterable[Metric]) -> dict[str, float]:
+    """The expected standard deviation of a pair's difference, by metric, from pairs of one version with itself.
 
-    ``runs`` are consecutive runs of one version; with fewer than ten, the assumed spread is the minimum. Raises
-    DlbenchError for a figure that cannot be compared.
+    Where the steps of a pair alternate, the differences themselves vary; elsewhere, consecutive runs do. With fewer
+    than ten runs, the assumed spread is the minimum. Raises DlbenchError for a figure that cannot be compared.
     """
-    return {metric.name: reference_spread(metric, reference_values(metric, runs)) for metric in metrics}
+    runs = in_order(pairs, new_first)
+    return {metric.name: _spread(metric, pairs, runs) for metric in metrics}
+
+
+def _spread(metric: Metric, pairs: Sequence[Pair], runs: Sequence[Run]) -> float:
+    if not all(takes_turns(metric, pair) for pair in pairs):
+        return reference_spread(metric, reference_values(metric, runs))
+    distances = np.abs(differences(metric, pairs))
+    return max(smallest_spread(metric), MAD_TO_SD * float(np.median(distances)))
 
 
 def smallest(metric: Metric, spread: float, *, alpha: float, max_pairs: int) -> float:

@@ -48,6 +48,17 @@ BUILT_IN = (
         purpose="training",
         default_views=("table", "page", "statement", "summary", "history", "baseline"),
     ),
+    # Judged by ``pairs``, where it is a witness of the step time.
+    Metric(
+        name="step_cpu_time",
+        label="step CPU",
+        unit="s",
+        better="lower",
+        kind="ratio",
+        value=readings.step_cpu_time,
+        purpose="training",
+        is_optional=True,
+    ),
     Metric(
         name="latency_median",
         label="latency median",

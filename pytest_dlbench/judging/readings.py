@@ -43,6 +43,12 @@ def step_time_median(run: Run) -> float:
     return median(quiet_steps(run))
 
 
+def step_cpu_time(run: Run) -> float | None:
+    """The median processor time of the steps that alternated with another run's; None if none did."""
+    alternation = trained(run).alternation
+    return median(alternation.cpu_seconds) if alternation else None
+
+
 def throughput(run: Run) -> float:
     """Samples per second, without the first step or batch."""
     if run.inference is not None:

@@ -96,6 +96,7 @@ class Decision:
     The interval is the intersection of those of all looks so far: (-inf, inf) before the first one. It does not contain
     the estimate if pairs contradict earlier ones. ``spread`` is the standard deviation of a difference as seen at the
     last look, NaN before the first. ``was_held_back``: the spread guard applied at some look.
+    ``is_of_cpu``: the differences are of processor time, which decided where those of wall time did not.
     """
 
     outcome: VerdictOutcome
@@ -106,6 +107,7 @@ class Decision:
     upper: float
     spread: float
     was_held_back: bool
+    is_of_cpu: bool = False
 
     @property
     def is_final(self) -> bool:

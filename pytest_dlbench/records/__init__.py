@@ -12,6 +12,7 @@ from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutc
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
 from pytest_dlbench.records.runs import ComputeDevice, MachineSpeed, Record, Run, StepWork
 from pytest_dlbench.records.trainings import (
+    Alternation,
     Contention,
     CurvePoint,
     Evaluation,
@@ -30,6 +31,7 @@ __all__ = [
     "FORMAT_VERSION",
     "JOURNAL_FORMAT",
     "POWER_LIMIT",
+    "Alternation",
     "Baseline",
     "BaselineSession",
     "Calibration",

@@ -410,6 +410,17 @@ class Survivors(Tagged, frozen=True, kw_only=True):
     names: tuple[str, ...]
 
 
+class SequentialPairs(Tagged, frozen=True, kw_only=True):
+    """The runs of a pair were back to back: their steps could not alternate.
+
+    With the cause "spinning", the worker of ``framework`` used ``cpus`` processors while it waited for its next step.
+    """
+
+    cause: Literal["device", "inference", "pipeline", "absent", "memory", "spinning"]
+    framework: str = ""
+    cpus: float | None = None
+
+
 class TargetMissed(Tagged, frozen=True, kw_only=True):
     """Runs that did not reach their accuracy, and the shortest that one of them was trained."""
 
@@ -448,6 +459,7 @@ Caution = (
     | NeverSteady
     | PageFaults
     | Survivors
+    | SequentialPairs
     | TargetMissed
     | SidesDisagree
     | NotRequired

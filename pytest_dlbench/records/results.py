@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pytest_dlbench.records.cases import Case
 from pytest_dlbench.records.equivalence import Certificate
@@ -18,7 +19,8 @@ class Verdict:
     pairs set no bounds. ``tolerance`` is 0.05 for 5 % and 1.0 for 1 pp. ``sessions`` is the number of stored sessions
     it was compared with, 0 if runs were compared with runs. ``is_corrected`` says that each session's machine speed
     was factored out; ``old`` is then the value expected at the machine's present speed. ``decides`` is False for a
-    metric that is only reported: the outcome of the case does not depend on it.
+    metric that is only reported: the outcome of the case does not depend on it. ``is_of_cpu`` says that the
+    change is that of processor time, which decided where wall time did not; ``old`` and ``new`` stay wall times.
     """
 
     metric: str
@@ -32,6 +34,7 @@ class Verdict:
     sessions: int = 0
     is_corrected: bool = False
     decides: bool = True
+    is_of_cpu: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,8 @@ class Pairing:
     expected differences between consecutive runs (standard deviations in log units, or points), measured in
     ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0. ``is_aa`` marks an
     A/A test: both sides had the same versions of everything, and any change is a false alarm.
+    ``design`` says whether the runs of a pair were back to back, or their steps alternated; the spread of step times is
+    then that of such pairs, measured in ``step_pairs`` earlier ones, or assumed if that is 0.
     """
 
     old: Case
@@ -57,6 +62,8 @@ class Pairing:
     reference_runs: int = 0
     is_aa: bool = False
     order_seed: int = -1
+    design: Literal["sequential", "alternating"] = "sequential"
+    step_pairs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,30 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alternation:
+    """Steps that alternated with those of the other side's worker, which waited meanwhile.
+
+    ``first`` is the number of the first of them, from 0; ``cpu_seconds`` has the processor time of this worker's
+    process in each of them. ``idle_cpus`` is the mean number of processors that its threads used while it waited for
+    its next step; 0 if they sleep. ``computing`` has, of some of the steps, the processor time per second that the
+    process did not wait for a processor: 1 if one thread computed all the time. It is empty where the kernel does not
+    count these waits.
+    """
+
+    first: int
+    cpu_seconds: tuple[float, ...]
+    idle_cpus: float
+    computing: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """The timed region: each step's seconds and its loss before the update.
 
     ``load_seconds`` is the time of handing the data to the framework, before the first step; ``began_seconds`` is when
     that step began, since the start of the run. Both are None in files older than these fields. ``resumed`` has each
-    step with which training continued after an evaluation: its number, from 0, and when it began. ``input_seconds`` is
+    step with which training continued after an interruption, such as an evaluation or a step of the other side's
+    worker: its number, from 0, and when it began. ``alternation`` is None unless steps alternated. ``input_seconds`` is
     the part of each step that was spent waiting for its batch, empty if all data was handed over before. ``tokens`` is
     the number of input tokens, None if the input is not text; ``device_peak_bytes`` is the peak of the framework's own
     allocator on its GPU, None if the framework does not report it.
@@ -26,6 +44,7 @@ class Training:
     tokens: int | None = None
     device_peak_bytes: int | None = None
     input_seconds: tuple[float, ...] = ()
+    alternation: Alternation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,3 +130,14 @@ def _too_tight(caution: of.ToleranceTooTight, metrics: Metrics) -> Iterator[str]
         least = figures.enough(one.metric, one.smallest, metrics)
         resolved = f"{judges(caution)} on this machine resolve no change below {least}, above its tolerance"
         yield f"{one.metric}: {resolved}{own}"
+
+
+@_sentences.register
+def _sequential(caution: of.SequentialPairs, _: Metrics) -> Iterator[str]:
+    if caution.cause == "memory":
+        yield "the steps of both sides did not alternate: two workers do not fit in the free memory"
+    if caution.cause == "spinning":
+        yield (
+            f"the steps of both sides did not alternate: {caution.framework} used {caution.cpus:.2f} CPUs while it"
+            " waited for its next step"
+        )

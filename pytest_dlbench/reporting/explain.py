@@ -303,7 +303,7 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     result = subject.result
     pairing = result.pairing
     assert pairing is not None
-    passes = f"{pairing.screened} pairs"
+    passes = f"{pairing.screened} {'alternating ' if pairing.design == 'alternating' else ''}pairs"
     if pairing.confirmed:
         passes += f", and {pairing.confirmed} fresh ones to confirm what those flagged"
     kind = "A/A test, " if pairing.is_aa else ""
@@ -321,14 +321,23 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
 
 
 def _spread(pairing: Pairing) -> str:
-    if not pairing.reference_runs or "step_time" not in pairing.spreads:
+    if "step_time" not in pairing.spreads:
         return ""
     spread = 100 * expm1(pairing.spreads["step_time"])
+    if pairing.step_pairs:
+        return f" ({pairing.step_pairs} earlier pairs of identical versions differ by {spread:.2g}% in step_time)"
+    if not pairing.reference_runs or pairing.design == "alternating":
+        return ""
     return f" (two consecutive runs of {pairing.reference_runs} earlier ones differ by {spread:.2g}% in step_time)"
 
 
 def _alongside(reason: of.Paired, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What is reported but not judged."""
+    """What is reported but not judged, and what was judged by processor time."""
+    yield from (
+        f"{verdict.metric}: decided by the processor time of the steps; wall time alone is inconclusive"
+        for verdict in verdicts
+        if verdict.is_of_cpu
+    )
     if reason.stall:
         yield _stall(reason.stall, {verdict.metric: verdict.outcome for verdict in verdicts})
     if reason.time_to_target:

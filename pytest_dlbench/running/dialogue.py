@@ -1,7 +1,8 @@
 """The requests that the driver sends to the worker of one run, and the checks of its answers."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import metadata
 from itertools import cycle, islice
@@ -16,6 +17,7 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
+    Alternation,
     ComputeDevice,
     CurvePoint,
     Evaluation,
@@ -43,6 +45,9 @@ LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
 CHECKS = 3
 # Single steps whose updates are checked: as many as fit into these seconds. Two show that every second one is skipped.
 LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
+# Before steps alternate, each worker takes this many alone, or the first quarter of fewer than four times as many: the
+# first ones compile, allocate and fill caches.
+STEPS_ALONE = 10
 # Requests that continue a phase.
 PHASES = {"train_on": "train"}
 
@@ -69,20 +74,24 @@ class Dialogue:
         )
         self._period_seconds = spec.sample_period_seconds
         self._steps, self._hooks = spec.steps, hooks
+        self._sample_due = 0.0
         self.measured: dict[str, Any] = {"usage": {}}
 
     def observed(self) -> dict[str, Any]:
         """The samples of the worker's processes over all phases, and what could not be sampled."""
         return {"timeline": self._observer.timeline(), "absent": self._observer.absent}
 
-    def run(self, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]) -> None:
-        """Import, build, then train and evaluate (or infer), close."""
+    def run(self, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
+        """Import, build, then train and evaluate (or infer), close.
+
+        Where steps alternate, it stops before each of them and after the last, for the other worker's turn.
+        """
         self._hello(spec, environment)
         self._build(spec, seed, inputs["weights"])
         if spec.purpose == "inference":
             self._infer(spec, inputs["order"])
         else:
-            self._train(spec, inputs["order"], inputs["rates"])
+            yield from self._train(spec, inputs["order"], inputs["rates"])
             if spec.is_profiled:
                 profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
                 self.measured["operator_seconds"] = profiled.operator_seconds
@@ -98,18 +107,28 @@ class Dialogue:
 
     def _ask(self, op: str, **fields: Any) -> Any:
         self._hooks.phase_began(progress.phase(op, fields, self._steps))
+        with self._observed(PHASES.get(op, op)):
+            return self._answered(op, **fields)
+
+    @contextmanager
+    def _observed(self, phase: str, taken: Sequence[messages.Stepped] = ()) -> Iterator[None]:
+        """Add what is used in this block to a phase, of which only the steps that it took count as time."""
         self._observer.begin()
         try:
-            answer = self._worker.request(
-                op,
-                deadline=self._deadline,
-                waiting=self._observer.sample,
-                period_seconds=self._period_seconds,
-                **fields,
-            )
+            yield
         finally:
-            used, phase = self.measured["usage"], PHASES.get(op, op)
-            used[phase] = joined([*([used[phase]] if phase in used else []), self._observer.end()])
+            part, used = self._observer.end(), self.measured["usage"]
+            part = replace(part, wall_seconds=sum(step.seconds for step in taken)) if taken else part
+            used[phase] = joined([*([used[phase]] if phase in used else []), part])
+
+    def _answered(self, op: str, **fields: Any) -> Any:
+        answer = self._worker.request(
+            op,
+            deadline=self._deadline,
+            waiting=self._observer.sample,
+            period_seconds=self._period_seconds,
+            **fields,
+        )
         parsed = messages.parse(op, answer)
         if isinstance(parsed, messages.Failed):
             raise NotDoneError(failures.FAILURES.get(parsed.kind, RunOutcome.FAILED), failures.quote(parsed))
@@ -131,6 +150,7 @@ class Dialogue:
             # The pydoc data sets are made from its documentation.
             "driver-python": platform.python_version(),
             "GLIBC_TUNABLES": launch.ALLOCATORS[spec.allocator],
+            **(launch.PASSIVE if spec.alternates else {}),
         }
         # In addition to the worker's packages, these may affect the figures.
         self.measured |= {
@@ -171,24 +191,77 @@ class Dialogue:
             message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
             raise NotDoneError(RunOutcome.FAILED, message)
 
-    def _train(self, spec: RunSpec, order: str, rates: str | None) -> None:
+    def _train(self, spec: RunSpec, order: str, rates: str | None) -> Iterator[None]:
         """All steps, with evaluations between them that do not count towards any step."""
-        data, first = spec.data, 0
+        first = 0
         for last in (*spec.evaluate_after, spec.steps):
-            if first:
-                trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
-            else:
-                inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
-                # Sent only where a slowdown is planted.
-                planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
-                trained = self._ask(
-                    "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted
-                )
-            self._add(trained, spec)
-            self._check_trained(spec, trained, first, last)
+            alone = min(last, max(first, _steps_alone(spec)))
+            if first < alone:
+                self._train_alone(spec, first, alone, order, rates)
+            if alone < last:
+                yield from self._alternate(spec, alone, last)
             if last < spec.steps:
                 self._plot(spec, self._evaluated(spec))
             first = last
+
+    def _train_alone(self, spec: RunSpec, first: int, last: int, order: str, rates: str | None) -> None:
+        """Steps ``first`` to ``last`` in one request."""
+        if first:
+            trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
+        else:
+            inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
+            # Sent only where a slowdown is planted.
+            planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
+            trained = self._ask("train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted)
+        self._add(trained, spec)
+        self._check_trained(spec, trained, first, last)
+
+    def _alternate(self, spec: RunSpec, first: int, last: int) -> Iterator[None]:
+        """Steps ``first`` to ``last`` in one request each."""
+        self._hooks.phase_began(progress.phase("train_on", {"first": first, "steps": last - first}, self._steps))
+        taken: list[messages.Stepped] = []
+        try:
+            with self._observed(PHASES["train_on"], taken):
+                while len(taken) < last - first and not (taken and isinstance(taken[-1].loss, str)):
+                    yield from self._others_turn()
+                    taken.append(self._step(first + len(taken)))
+            yield from self._others_turn()
+        finally:
+            if taken:
+                self._add_alternated(spec, first, taken)
+        self._check_trained(spec, _trained_on(spec, taken), first, last)
+
+    def _others_turn(self) -> Iterator[None]:
+        """Wait for the other worker, whose time does not count towards the timeout of this run."""
+        began = monotonic()
+        yield
+        self._deadline += monotonic() - began
+
+    def _step(self, number: int) -> messages.Stepped:
+        # Most steps are shorter than the sampling period.
+        if monotonic() >= self._sample_due:
+            self._observer.sample()
+            self._sample_due = monotonic() + self._period_seconds
+        stepped: messages.Stepped = self._answered("step", number=number)
+        return stepped
+
+    def _add_alternated(self, spec: RunSpec, first: int, taken: Sequence[messages.Stepped]) -> None:
+        """Append steps that alternated with the other worker's."""
+        known: Training = self.measured["training"]
+        self._add(_trained_on(spec, taken), spec)
+        added: Training = self.measured["training"]
+        before = known.alternation or Alternation(first=first, cpu_seconds=(), idle_cpus=0.0)
+        # Before the first one the worker may have been evaluating.
+        idle = sum(stepped.idle_seconds for stepped in taken[1:])
+        used = sum(stepped.idle_cpu_seconds for stepped in taken[1:])
+        began = ((first + place, stepped.began - self._started) for place, stepped in enumerate(taken))
+        alternation = Alternation(
+            first=before.first,
+            cpu_seconds=before.cpu_seconds + tuple(stepped.cpu_seconds for stepped in taken),
+            idle_cpus=max(before.idle_cpus, used / idle if idle else 0.0),
+            computing=before.computing + tuple(_computing(stepped) for stepped in taken if _had_processor(stepped) > 0),
+        )
+        self.measured["training"] = replace(added, resumed=(*known.resumed, *began), alternation=alternation)
 
     def _add(self, trained: messages.TrainedOn, spec: RunSpec) -> None:
         """Append steps to those that are already recorded."""
@@ -333,6 +406,15 @@ class Dialogue:
         return evaluated
 
 
+def _had_processor(stepped: messages.Stepped) -> float:
+    """The seconds of a step in which its threads did not wait for a processor; 0 if that is not known."""
+    return 0.0 if stepped.queued_seconds is None else stepped.seconds - stepped.queued_seconds
+
+
+def _computing(stepped: messages.Stepped) -> float:
+    return stepped.cpu_seconds / _had_processor(stepped)
+
+
 def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:
     """Why the run would not measure the device that was requested; empty if it does."""
     name, wanted = spec.framework.name, spec.case.device
@@ -360,6 +442,20 @@ def updating_steps(rates: Sequence[float], count: int) -> list[int]:
     first = max(firsts, key=lambda first: min(rates[first : first + count]))
     numbers = [number for number in range(first, min(first + count, len(rates))) if rates[number] > 0]
     return list(islice(cycle(numbers), count))
+
+
+def _steps_alone(spec: RunSpec) -> int:
+    return min(STEPS_ALONE, max(1, spec.steps // 4)) if spec.alternates else spec.steps
+
+
+def _trained_on(spec: RunSpec, taken: Sequence[messages.Stepped]) -> messages.TrainedOn:
+    """Single steps as the answer to one request for all of them."""
+    return messages.TrainedOn(
+        began=taken[0].began,
+        step_seconds=tuple(stepped.seconds for stepped in taken),
+        losses=tuple(stepped.loss for stepped in taken),
+        examples=len(taken) * spec.recipe.batch_size,
+    )
 
 
 def _evaluation_batch_size(spec: RunSpec) -> int:

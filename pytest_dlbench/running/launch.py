@@ -46,6 +46,15 @@ ALLOCATORS: Mapping[str, str] = {
     "default": "",
 }
 
+# Idle threads of a pool sleep instead of spinning: for workers whose steps alternate, on both sides alike.
+PASSIVE = {
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "GOMP_SPINCOUNT": "0",
+    "KMP_BLOCKTIME": "0",
+    # 2 to this power: the processor cycles that OpenBLAS' threads spin for.
+    "OPENBLAS_THREAD_TIMEOUT": "4",
+}
+
 # Makes float32 mean float32 in every framework: by default some let cuBLAS and cuDNN round factors to 10 bits of
 # mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory.
 ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -58,12 +67,18 @@ def command(python: Path) -> list[str]:
 
 
 def environment(
-    framework: Framework, place: Place, *, device: str, threads: int, allocator: str = TUNED
+    framework: Framework,
+    place: Place,
+    *,
+    device: str,
+    threads: int,
+    allocator: str = TUNED,
+    is_passive: bool = False,
 ) -> Mapping[str, str]:
     """All variables that the worker sees. Its place's own override all but the allocation policy and Python's."""
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    threading = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **(PASSIVE if is_passive else {})}
     # On the CPU a framework must not find a GPU; JAX must not even look for one.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
     # Frameworks keep settings and compiled code in the home folder (keras.json, graphs, kernels): each gets its own.

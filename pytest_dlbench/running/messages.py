@@ -78,6 +78,30 @@ class Trained(TrainedOn):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped:
+    """One step of a worker whose steps alternate with those of another one.
+
+    ``cpu_seconds`` is the processor time of its process in the step. Its threads used ``idle_cpu_seconds`` in the
+    ``idle_seconds`` since the step before. In some steps ``queued_seconds`` is how long its threads were ready to run,
+    but had no processor. A loss that is not finite is text.
+    """
+
+    began: float
+    seconds: float
+    loss: float | str
+    cpu_seconds: float
+    idle_seconds: float
+    idle_cpu_seconds: float
+    queued_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError("the seconds of a step must be above 0")
+        if isinstance(self.loss, float) and not isfinite(self.loss):
+            raise ValueError("a loss that is not finite must be text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
     """Correct answers among ``examples`` (or among the steps or flags of all examples), and the mean loss as text.
 
@@ -164,6 +188,7 @@ ANSWERS: dict[str, type] = {
     "build": Built,
     "train": Trained,
     "train_on": TrainedOn,
+    "step": Stepped,
     "evaluate": Evaluated,
     "check_steps": Checked,
     "check_updates": Updated,

@@ -1,4 +1,7 @@
-"""Runs of a baseline and a candidate in pairs, back to back, in an order that is drawn for every two pairs."""
+"""Runs of a baseline and a candidate in pairs, in an order that is drawn for every two pairs.
+
+On CPUs the steps of a pair alternate; where they cannot, its runs are back to back.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,7 +12,8 @@ from random import Random
 from pytest_dlbench.environments.frameworks import is_one_framework
 from pytest_dlbench.environments.requested import Packages, are_alike, same_despite_request
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.running import devices
+from pytest_dlbench.records.reasons import SequentialPairs
+from pytest_dlbench.running import alternating, devices
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -39,14 +43,15 @@ class InvalidError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Pairs:
-    """Runs pairs on demand; each run is passed to ``keep`` before the next starts.
+    """Runs pairs on demand; each run is passed to ``keep`` before the next pair starts.
 
     Both runs of a pair have the same seed. Which side runs first is drawn with ``order_seed`` for every block of two
     pairs, and is the other one in the second of them; ``candidate_first`` records it. The seed is another one each
     time, because a repetition must not repeat the order's imbalance. ``counted`` has all runs that finished or
     diverged, also those of invalid pairs. ``limit`` is the maximum number of pairs that progress shows. A pair in which
     ``examine`` finds an invalid run is repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
-    ``recorded`` may have the pair of two specs, in this order, and an index; it is not run then.
+    ``recorded`` may have the pair of two specs, in this order, and an index; it is not run then. ``sequential``
+    says why runs are back to back, None while steps alternate.
     """
 
     baseline: RunSpec
@@ -66,8 +71,10 @@ class Pairs:
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     _busy: DeviceBusyError | None = None
     _packages: dict[str, Packages] = field(default_factory=dict)
+    sequential: SequentialPairs | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sequential = alternating.obstacle(self.baseline, self.candidate)
         self.hooks = replace(self.hooks, phase_began=self.progress.phase_began)
 
     @property
@@ -116,12 +123,38 @@ class Pairs:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
         drawn = list(reversed(sides)) if self.candidate_is_first(self.order_seed, index, self._pass_began) else sides
-        if known := self.recorded([spec for _, spec in drawn], index):
+        while known := self.recorded([spec for _, spec in drawn], index):
             found = {name: run for (name, _), run in zip(drawn, known, strict=True)}
             for name, run in found.items():
                 self.counted[name].append(run)
-            return found
-        return {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+            if not self._was_disturbed(dict(drawn), found):
+                return found
+        alternated = None if self.sequential or self._busy else self._alternated(dict(drawn), index)
+        return alternated or {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+
+    def _alternated(self, drawn: Mapping[str, RunSpec], index: int) -> dict[str, Run] | None:
+        """Both runs, step by step; None if that turns out to be impossible, and from now on they are sequential."""
+        self.progress.run_started(self.candidate.case, 2 * index, self._runs(index), "both sides, step by step")
+        try:
+            order = Random(f"{self.order_seed} steps {index}")
+            first, second = drawn.values()
+            runs = alternating.train_pair(first, second, index, order, [self._hooks(name) for name in drawn])
+        except alternating.TooLittleMemoryError:
+            self.sequential = SequentialPairs(cause="memory")
+            return None
+        examined = [self.examine(spec, run) for spec, run in zip(drawn.values(), runs, strict=False)]
+        pair = dict(zip(drawn, examined, strict=False))
+        is_disturbed = self._was_disturbed(drawn, pair)
+        for place, (name, run) in enumerate(pair.items()):
+            self._keep(place, name, drawn[name], run, index)
+        self._raise_unfinished(*examined)
+        return None if is_disturbed else pair
+
+    def _was_disturbed(self, drawn: Mapping[str, RunSpec], pair: Mapping[str, Run]) -> bool:
+        """Whether a side's threads did not sleep while the other one took a step; then pairs are sequential."""
+        found = alternating.spinning(drawn, pair)
+        self.sequential = self.sequential or found
+        return found is not None
 
     @staticmethod
     def candidate_is_first(order_seed: int, index: int, began: int) -> bool:
@@ -144,20 +177,34 @@ class Pairs:
         return self.counted
 
     def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
-        done, limit, side = 2 * index + place, 2 * max(self.limit, index + 1), f"{name}, {spec.framework.name}"
         if self._busy:
             self.keep(spec, run := not_started(spec, index, self._busy))
             raise UnfinishedError(run)
-        self.progress.run_started(self.candidate.case, done, limit, side)
-        hooks = replace(self.hooks, packages_reported=partial(self._refusal, name))
-        run = self.examine(spec, train_once(spec, index, hooks))
+        side = f"{name}, {spec.framework.name}"
+        self.progress.run_started(self.candidate.case, 2 * index + place, self._runs(index), side)
+        run = self.examine(spec, train_once(spec, index, self._hooks(name)))
+        self._keep(place, name, spec, run, index)
+        self._raise_unfinished(run)
+        return run
+
+    def _keep(self, place: int, name: str, spec: RunSpec, run: Run, index: int) -> None:
         self.keep(spec, run)
-        self.progress.run_finished(self.candidate.case, run, done, limit, side)
+        side = f"{name}, {spec.framework.name}"
+        self.progress.run_finished(self.candidate.case, run, 2 * index + place, self._runs(index), side)
         if run.outcome in (RunOutcome.FINISHED, RunOutcome.DIVERGED):
             self.counted[name].append(run)
-        if run.outcome is not RunOutcome.FINISHED:
-            raise UnfinishedError(run)
-        return run
+
+    def _raise_unfinished(self, *runs: Run) -> None:
+        for run in runs:
+            if run.outcome is not RunOutcome.FINISHED:
+                raise UnfinishedError(run)
+
+    def _runs(self, index: int) -> int:
+        """How many runs progress shows."""
+        return 2 * max(self.limit, index + 1)
+
+    def _hooks(self, name: str) -> RunHooks:
+        return replace(self.hooks, packages_reported=partial(self._refusal, name))
 
     def _refusal(self, name: str, packages: Packages) -> str:
         """Why the sides cannot be compared, as soon as both have reported their packages; empty if they can."""

@@ -52,6 +52,8 @@ class RunSpec:
     allocator: str = launch.TUNED
     wait_seconds: float = inf
     """How long to wait for the device at most."""
+    alternates: bool = False
+    """Whether its steps alternate with those of another run, whose worker waits meanwhile."""
 
     def learning_rates(self) -> tuple[float, ...]:
         """The learning rate of every step."""

@@ -2,10 +2,12 @@
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,65 +37,114 @@ LACK_OUTCOMES = {
 
 def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
     """One run in a fresh process. Whatever happens to the worker becomes an outcome; only bugs of the driver raise."""
-    seed = spec.seed + index
     if isinstance(spec.place, Absent):
-        return _not_run(spec, index, LACK_OUTCOMES[spec.place.lack], spec.place.reason)
-    began = datetime.now(UTC).isoformat(timespec="milliseconds")
-    # A worker may leave something in place of its folder that cannot be deleted as one; the run still counts.
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
-        inputs = _write_inputs(spec, seed, folder)
-        environment = _environment(spec, spec.place, folder.name)
-        kills, on_battery, code = failures.memory_kills(), is_on_battery(), compilation.files(spec.place.caches)
-        started = monotonic()
-        with (
-            none_survives(folder.name) as survivors,
-            _started(spec, spec.place, environment, folder) as worker,
-        ):
-            dialogue = Dialogue(worker, started, spec, hooks)
-            try:
-                outcome, message = _outcome(dialogue, spec, spec.place.environment, seed, inputs)
-            except WorkerError as error:
-                outcome, message = failures.explain(error, worker, kills, spec.timeout_seconds)
-            log = () if outcome is RunOutcome.FINISHED else worker.log_tail()
-    return Run(
-        case=spec.case.id,
-        index=index,
-        seed=seed,
-        outcome=outcome,
-        # A framework's message may hold surrogates, which no journal could store.
-        message=message.encode(errors="replace").decode(),
-        log=log,
-        began=began,
-        wall_seconds=monotonic() - started,
-        survivors=tuple(survivors),
-        on_battery=on_battery,
-        target_accuracy=spec.target_accuracy,
-        compiled=compilation.state(code, compilation.files(spec.place.caches)),
-        **dialogue.observed(),
-        **dialogue.measured,
-    )
+        return not_run(spec, index, LACK_OUTCOMES[spec.place.lack], spec.place.reason)
+    with Attempt(spec, spec.place, index, hooks) as attempt:
+        while attempt.proceed():
+            pass
+    return attempt.run()
 
 
-def _outcome(
-    dialogue: Dialogue, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]
-) -> tuple[RunOutcome, str]:
-    """The outcome of the run, and its message if it is not FINISHED; raises WorkerError if the worker fails."""
-    try:
-        dialogue.run(spec, environment, seed, inputs)
-    except NotDoneError as error:
-        # An environment that was built or named for the framework must contain it: a skip would hide that it does not.
-        is_hidden = error.outcome is RunOutcome.MISSING_FRAMEWORK and environment != CURRENT
-        return RunOutcome.FAILED if is_hidden else error.outcome, str(error)
-    except FileFormatError as error:
-        return RunOutcome.BROKEN_PROTOCOL, str(error)
-    return RunOutcome.FINISHED, ""
+class Attempt:
+    """One run that is under way; a context manager, after whose block no process of it is left.
+
+    ``seconds`` is how long it has been given so far: its worker waits between two calls of ``proceed``.
+    """
+
+    def __init__(self, spec: RunSpec, place: Place, index: int, hooks: RunHooks) -> None:
+        self.spec, self.seconds = spec, 0.0
+        self._place, self._index, self._hooks = place, index, hooks
+        self._seed = spec.seed + index
+        self._blocks = ExitStack()
+        self._end: tuple[RunOutcome, str] | None = None
+
+    def __enter__(self) -> Self:
+        self._began = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with ExitStack() as blocks:
+            folder = Path(blocks.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)))
+            # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
+            inputs = _write_inputs(self.spec, self._seed, folder)
+            environment = _environment(self.spec, self._place, folder.name)
+            self._kills, self._on_battery = failures.memory_kills(), is_on_battery()
+            self._code = compilation.files(self._place.caches)
+            self.started = monotonic()
+            self._survivors = blocks.enter_context(none_survives(folder.name))
+            self._worker = blocks.enter_context(_started(self.spec, self._place, environment, folder))
+            self._dialogue = Dialogue(self._worker, self.started, self.spec, self._hooks)
+            self._requests = self._dialogue.run(self.spec, self._place.environment, self._seed, inputs)
+            self._blocks = blocks.pop_all()
+        self.seconds += monotonic() - self.started
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        began = monotonic()
+        self._log = () if self._end and self._end[0] is RunOutcome.FINISHED else self._worker.log_tail()
+        self._blocks.__exit__(kind, error, trace)
+        self.seconds += monotonic() - began
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id."""
+        return self._worker.pid
+
+    def proceed(self) -> bool:
+        """Go on to where another run may take a step; False once this one has ended."""
+        began = monotonic()
+        try:
+            self._end = self._end or self._proceeded()
+        except WorkerError as error:
+            self._end = failures.explain(error, self._worker, self._kills, self.spec.timeout_seconds)
+        self.seconds += monotonic() - began
+        return self._end is None
+
+    def _proceeded(self) -> tuple[RunOutcome, str] | None:
+        """The outcome of the run and its message, if it has ended; raises WorkerError if the worker fails."""
+        try:
+            next(self._requests)
+        except StopIteration:
+            return RunOutcome.FINISHED, ""
+        except NotDoneError as error:
+            # An environment that was built or named for the framework must contain it: a skip would hide that it does
+            # not.
+            is_hidden = error.outcome is RunOutcome.MISSING_FRAMEWORK and self._place.environment != CURRENT
+            return RunOutcome.FAILED if is_hidden else error.outcome, str(error)
+        except FileFormatError as error:
+            return RunOutcome.BROKEN_PROTOCOL, str(error)
+        return None
+
+    def run(self) -> Run:
+        """What was measured, after the block."""
+        assert self._end is not None
+        outcome, message = self._end
+        return Run(
+            case=self.spec.case.id,
+            index=self._index,
+            seed=self._seed,
+            outcome=outcome,
+            # A framework's message may hold surrogates, which no journal could store.
+            message=message.encode(errors="replace").decode(),
+            log=self._log,
+            began=self._began,
+            wall_seconds=self.seconds,
+            survivors=tuple(self._survivors),
+            on_battery=self._on_battery,
+            target_accuracy=self.spec.target_accuracy,
+            compiled=compilation.state(self._code, compilation.files(self._place.caches)),
+            **self._dialogue.observed(),
+            **self._dialogue.measured,
+        )
 
 
 def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
     usual = launch.environment(
-        spec.framework, place, device=spec.case.device, threads=spec.case.threads, allocator=spec.allocator
+        spec.framework,
+        place,
+        device=spec.case.device,
+        threads=spec.case.threads,
+        allocator=spec.allocator,
+        is_passive=spec.alternates,
     )
     gpu = {"CUDA_VISIBLE_DEVICES": spec.gpu} if spec.gpu else {}
     return {**usual, **gpu, RUN: run, DRIVER: driver_id()}
@@ -107,10 +158,11 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
 
 def not_started(spec: RunSpec, index: int, error: DeviceBusyError) -> Run:
     """A run whose device did not become free in time."""
-    return _not_run(spec, index, RunOutcome.TIMEOUT, busy(error.wait))
+    return not_run(spec, index, RunOutcome.TIMEOUT, busy(error.wait))
 
 
-def _not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str) -> Run:
+def not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str) -> Run:
+    """A run that did not start."""
     return Run(
         case=spec.case.id,
         index=index,

@@ -15,8 +15,8 @@ def consecutive(
 ) -> tuple[Run, ...]:
     """The runs of a case in the newest journal with at least ``minimum`` runs under similar conditions; else none.
 
-    Unfinished and invalid runs are skipped. ``exclude`` is the journal of this session, which must not be its own
-    reference.
+    Unfinished and invalid runs are skipped, and those whose steps alternated with another's. ``exclude`` is the journal
+    of this session, which must not be its own reference.
     """
     journals = sorted((path for path in folder.glob("*.jsonl") if path != exclude), reverse=True)
     for path in journals[:NEWEST_JOURNALS]:
@@ -32,4 +32,5 @@ def consecutive(
 
 
 def _is_of(run: Run, case: str) -> bool:
-    return run.case == case and run.outcome is RunOutcome.FINISHED and not run.invalid
+    is_alone = run.training is None or run.training.alternation is None
+    return run.case == case and run.outcome is RunOutcome.FINISHED and is_alone and not run.invalid

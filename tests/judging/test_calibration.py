@@ -25,8 +25,8 @@ def test_runs_come_in_the_order_in_which_they_were_run():
 
 
 def test_ten_quiet_runs_narrow_what_is_assumed():
-    few, ten = ([records.run(step=0.01 * (1 + 0.001 * (i % 2))) for i in range(count)] for count in (9, 10))
-    assumed, measured = (calibration.spreads(runs, [STEP_TIME])["step_time"] for runs in (few, ten))
+    few, ten = (pairs(*[(0.01, 0.01001)] * count) for count in (4, 5))
+    assumed, measured = (calibration.spreads(one, [False] * len(one), [STEP_TIME])["step_time"] for one in (few, ten))
     assert assumed == pytest.approx(2**0.5 * STEP_TIME.run_sd)
     assert measured < assumed / 3
 

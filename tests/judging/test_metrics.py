@@ -19,6 +19,8 @@ TOKENS = replace(records.evaluation(), top5_correct=records.TEST_EXAMPLES, answe
 OF_INFERENCE = ("latency", "latency_median", "latency_p90")
 # tests/judging/test_reaching.py has three of them.
 OF_SOME_RECIPES = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "input_wait"}
+# Of runs whose steps alternate: tests/judging/test_alternation.py
+OF_PAIRS = {"step_cpu_time"}
 OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated"}
 # Of text.
 OF_TOKENS = {"token_throughput"}
@@ -118,7 +120,10 @@ def test_every_metric_is_listed_under_its_name(name):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(METRICS.keys() - set(OF_INFERENCE) - OF_SOME_RECIPES - OF_LONG_RUNS - OF_SOME_MACHINES - OF_TOKENS)
+    "name",
+    sorted(
+        METRICS.keys() - set(OF_INFERENCE) - OF_SOME_RECIPES - OF_PAIRS - OF_LONG_RUNS - OF_SOME_MACHINES - OF_TOKENS
+    ),
 )
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
@@ -219,6 +224,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         "perplexity",
         *OF_INFERENCE,
         *OF_SOME_RECIPES,
+        *OF_PAIRS,
         *OF_LONG_RUNS,
         *OF_SOME_MACHINES,
         *OF_TOKENS,

@@ -1,11 +1,12 @@
 """The worker's operations, one function each, in a table, so that a message can call nothing else."""
 
 import importlib
+import os
 import platform
 import sys
 import traceback
 import zlib
-from time import monotonic, process_time
+from time import CLOCK_THREAD_CPUTIME_ID, clock_gettime, monotonic, process_time
 
 import numpy as np
 
@@ -22,6 +23,8 @@ AGAIN = 3
 # Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
 WATCHED_ARRAYS = 16
 WATCHED_VALUES = 2**18
+# Of steps that alternate, one in this many is examined for waits for a processor.
+QUEUES_EVERY = 8
 
 
 class Session:
@@ -36,6 +39,7 @@ class Session:
         self.order = None
         self.stepper = None
         self.slowdown = 0.0
+        self.waiting_since = None
 
 
 def hello(session, request):
@@ -70,7 +74,7 @@ def hello(session, request):
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # If this fails, nothing built before may be trained.
-    session.trainer = session.order = session.stepper = None
+    session.trainer = session.order = session.stepper = session.waiting_since = None
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
@@ -152,6 +156,51 @@ def _trained(session, first, steps):
         "examples": examples,
         "device_peak_bytes": peak,
     }
+
+
+def step(session, request):
+    """Train for step ``number`` of the same order: one of many between which the other worker of a pair takes its own.
+
+    ``cpu_seconds`` is the processor time of this process in the step. ``idle_cpu_seconds`` is what its other threads
+    used in the ``idle_seconds`` since the step before: this thread slept until the request, they may spin.
+    ``queued_seconds`` is how long its threads were ready to run in the step, but others had the processors; None where
+    the kernel does not say, and in most steps, because reading it takes some tens of microseconds.
+    """
+    is_examined = required(request, "number") % QUEUES_EVERY == 0
+    queued = _queued() if is_examined else None
+    began, others = monotonic(), _other_threads()
+    since, others_before = session.waiting_since or (began, others)
+    used = process_time()
+    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), 1, required(request, "number"))
+    used = process_time() - used
+    session.waiting_since = monotonic(), _other_threads()
+    queued_after = None if queued is None else _queued()
+    return {
+        "queued_seconds": None if queued_after is None else queued_after - queued,
+        "began": began,
+        "seconds": seconds[0],
+        "loss": losses[0],
+        "cpu_seconds": used,
+        "idle_seconds": began - since,
+        "idle_cpu_seconds": others - others_before,
+    }
+
+
+def _queued():
+    """How long all threads of this process have waited for a processor so far; None where the kernel does not say."""
+    total, folder = 0, "/proc/self/task"
+    try:
+        for task in os.listdir(folder):
+            with open(os.path.join(folder, task, "schedstat")) as file:
+                total += int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return total / 1e9
+
+
+def _other_threads():
+    """Processor time of all threads of this process except the calling one."""
+    return process_time() - clock_gettime(CLOCK_THREAD_CPUTIME_ID)
 
 
 def evaluate(session, request):
@@ -302,6 +351,7 @@ OPERATIONS = {
     "build": build,
     "train": train,
     "train_on": train_on,
+    "step": step,
     "evaluate": evaluate,
     "infer": infer,
     "check_steps": check_steps,
@@ -313,6 +363,7 @@ NEEDS = {
     "build": "hello",
     "train": "build",
     "train_on": "train",
+    "step": "train",
     "profile": "train",
     "evaluate": "build",
     "infer": "build",

@@ -1,0 +1,149 @@
+"""Two runs whose steps alternate: both workers are alive, and one waits while the other takes a step.
+
+What disturbs the machine then disturbs neighbouring steps of both sides alike, which their ratio cancels. Both workers
+have the same cores. The order of the sides is drawn for every two steps of each: A B B A, or B A A B.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import psutil
+
+from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.records import Alternation, Run, Timeline, Usage
+from pytest_dlbench.records.reasons import SequentialPairs
+from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
+from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.training import Attempt
+
+# The free memory that the second worker needs, in resident sets of the first one after its first steps.
+MEMORY_NEEDED = 1.5
+# A worker that uses more processors than this while it waits disturbs the other one.
+MOST_IDLE_CPUS = 0.02
+# Counters of the processors as a whole, and so of both workers.
+SHARED_READINGS = ("package_joules", "dram_joules")
+
+
+class TooLittleMemoryError(Exception):
+    """There is no memory for a second worker."""
+
+
+def obstacle(*specs: RunSpec) -> SequentialPairs | None:
+    """Why the steps of these runs cannot alternate; None if they can."""
+    if any(spec.case.device != "cpu" for spec in specs):
+        return SequentialPairs(cause="device")
+    if any(spec.purpose != "training" for spec in specs):
+        return SequentialPairs(cause="inference")
+    # Its threads prepare batches between the steps, too.
+    if any(spec.recipe.input == "pipeline" for spec in specs):
+        return SequentialPairs(cause="pipeline")
+    return SequentialPairs(cause="absent") if any(isinstance(spec.place, Absent) for spec in specs) else None
+
+
+def spinning(specs: Mapping[str, RunSpec], runs: Mapping[str, Run]) -> SequentialPairs | None:
+    """Which side's threads spin instead of sleeping while it waits, by name; None if neither's do."""
+    used = {name: found.idle_cpus for name, run in runs.items() if (found := _alternation(run))}
+    most = max(used, key=lambda name: used[name], default="")
+    if not most or used[most] <= MOST_IDLE_CPUS:
+        return None
+    return SequentialPairs(cause="spinning", framework=specs[most].framework.name, cpus=used[most])
+
+
+def train_pair(
+    first: RunSpec, second: RunSpec, index: int, order: Random, hooks: Sequence[RunHooks] = (NO_HOOKS, NO_HOOKS)
+) -> tuple[Run, ...]:
+    """Both runs, in this order, or the first alone if it fails before the second starts.
+
+    If a run ends early, the other goes on alone. Raises TooLittleMemoryError before anything is measured.
+    """
+    one, other = _attempt(first, index, hooks[0]), _attempt(second, index, hooks[1])
+    with one:
+        has_begun = one.proceed()
+        if has_begun and not _fits(one.pid):
+            raise TooLittleMemoryError
+        if has_begun:
+            with other:
+                _take_turns(one, other, order)
+    return _apart(one, other) if has_begun else (one.run(),)
+
+
+def _take_turns(one: Attempt, other: Attempt, order: Random) -> None:
+    """Steps in turn until one of the two has ended; then the other goes on alone."""
+    sides = (one, other)
+    other.proceed()
+    for side in turns(order):
+        if not sides[side].proceed():
+            break
+    for attempt in sides:
+        while attempt.proceed():
+            pass
+
+
+def turns(order: Random) -> Iterator[int]:
+    """Which side takes the next step, 0 or 1, without end: every two steps of each in the order 0 1 1 0 or 1 0 0 1."""
+    while True:
+        first = order.randrange(2)
+        yield from (first, 1 - first, 1 - first, first)
+
+
+def _fits(pid: int) -> bool:
+    return psutil.virtual_memory().available > MEMORY_NEEDED * psutil.Process(pid).memory_info().rss
+
+
+def _attempt(spec: RunSpec, index: int, hooks: RunHooks) -> Attempt:
+    assert not isinstance(spec.place, Absent)
+    return Attempt(replace(spec, alternates=True), spec.place, index, hooks)
+
+
+def _apart(one: Attempt, other: Attempt) -> tuple[Run, Run]:
+    """Both runs, each without what the other one used of the machine meanwhile."""
+    first, second, later = one.run(), other.run(), other.started - one.started
+    return _without(first, second, later), _without(second, first, -later)
+
+
+def _without(run: Run, other: Run, later: float) -> Run:
+    """The run without what the other one used, whose clock starts that many seconds later."""
+    if _alternation(run) is None or _alternation(other) is None or "train" not in run.usage:
+        return run
+    phase = run.usage["train"]
+    is_shared = any(name in phase.readings for name in SHARED_READINGS)
+    energy = {"energy": "the workers of both sides alternated on the processors that its counters are of"}
+    return replace(
+        run,
+        usage={**run.usage, "train": _own(phase, run, other)},
+        timeline=_own_timeline(run.timeline, other.timeline, later),
+        absent={**run.absent, **(energy if is_shared else {})},
+    )
+
+
+def _own(phase: Usage, run: Run, other: Run) -> Usage:
+    """Training without the other's use of the processors; means over all of them stay those of the whole time."""
+    alternation = _alternation(other)
+    assert alternation is not None
+    whole = sum(sum(_alternated_seconds(side)) for side in (run, other))
+    return replace(
+        phase,
+        foreign_cpus=max(phase.foreign_cpus - sum(alternation.cpu_seconds) / max(whole, 1e-9), 0.0),
+        readings={name: value for name, value in phase.readings.items() if name not in SHARED_READINGS},
+    )
+
+
+def _alternated_seconds(run: Run) -> Sequence[float]:
+    alternation = _alternation(run)
+    assert run.training is not None
+    assert alternation is not None
+    return run.training.step_seconds[alternation.first :]
+
+
+def _own_timeline(line: Timeline, other: Timeline, later: float) -> Timeline:
+    """The machine's busy time without the other worker's processor time."""
+    if not line.machine_seconds or not other.seconds:
+        return line
+    theirs = np.interp(line.seconds, np.add(other.seconds, later), other.cpu_seconds, left=0.0)
+    return replace(line, machine_seconds=tuple(np.subtract(line.machine_seconds, theirs).tolist()))
+
+
+def _alternation(run: Run) -> Alternation | None:
+    return run.training.alternation if run.training else None
