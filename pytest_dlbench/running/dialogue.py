@@ -1,7 +1,7 @@
 """The requests that the driver sends to the worker of one run, and the checks of its answers."""
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from itertools import cycle, islice
@@ -16,6 +16,7 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
+    Case,
     ComputeDevice,
     CurvePoint,
     Evaluation,
@@ -131,6 +132,7 @@ class Dialogue:
             # The pydoc data sets are made from its documentation.
             "driver-python": platform.python_version(),
             "GLIBC_TUNABLES": launch.ALLOCATORS[spec.allocator],
+            **_of_side(case),
         }
         # In addition to the worker's packages, these may affect the figures.
         self.measured |= {
@@ -331,6 +333,15 @@ class Dialogue:
             batch_size=_evaluation_batch_size(spec),
         )
         return evaluated
+
+
+def _of_side(case: Case) -> Mapping[str, str]:
+    """The revision of the user's code and the variables of a side, by the names that they have among versions."""
+    found = {f"variable {name}": value for name, value in case.variables.items()}
+    if revision := case.revision:
+        changed = f" with changes in {', '.join(revision.uncommitted)}" if revision.uncommitted else ""
+        found["revision"] = f"{revision.commit[:12]} ({revision.subject}){changed}"
+    return found
 
 
 def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:

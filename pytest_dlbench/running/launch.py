@@ -46,6 +46,16 @@ ALLOCATORS: Mapping[str, str] = {
     "default": "",
 }
 
+# Variables that the driver sets for every worker, so that nothing else can.
+OWN = (
+    "GLIBC_TUNABLES",
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "PYTHONIOENCODING",
+    "PYTHONHASHSEED",
+)
+
 # Makes float32 mean float32 in every framework: by default some let cuBLAS and cuDNN round factors to 10 bits of
 # mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory.
 ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
@@ -60,7 +70,7 @@ def command(python: Path) -> list[str]:
 def environment(
     framework: Framework, place: Place, *, device: str, threads: int, allocator: str = TUNED
 ) -> Mapping[str, str]:
-    """All variables that the worker sees. Its place's own override all but the allocation policy and Python's."""
+    """All variables that the worker sees. Those of its place, then of its side, override all but OWN."""
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = dict.fromkeys(THREAD_VARIABLES, str(threads))
@@ -73,9 +83,10 @@ def environment(
         "XDG_CONFIG_HOME": str(place.caches / "config"),
         "TORCHINDUCTOR_CACHE_DIR": str(place.caches / "inductor"),
     }
+    checked_out = framework.checkout.imported_from if framework.checkout else ()
     own = {
         "GLIBC_TUNABLES": ALLOCATORS[allocator],
-        "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
+        "PYTHONPATH": os.pathsep.join(map(str, (WORKER_FOLDER, *checked_out, *framework.folders))),
         # Several Pythons import from one folder, even at the same time.
         "PYTHONDONTWRITEBYTECODE": "1",
         # Without it the last lines before an abort never reach the log.
@@ -84,4 +95,4 @@ def environment(
         "PYTHONIOENCODING": "utf-8:replace",
         "PYTHONHASHSEED": "0",
     }
-    return {**inherited, **threading, **hidden, **home, **place.variables, **own}
+    return {**inherited, **threading, **hidden, **home, **place.variables, **dict(framework.more_variables), **own}

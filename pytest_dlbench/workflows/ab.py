@@ -14,7 +14,7 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.records.reasons import Diverged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.profile import profiled
 from pytest_dlbench.workflows.recording import (
@@ -64,8 +64,10 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     record = record_of(session, pairs.candidate, pairs.runs[CANDIDATE])
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
-    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, again))
+    recipes = recipe_json(pairs.baseline.recipe), recipe_json(pairs.candidate.recipe)
+    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, recipes, again))
     cautions = (*disagreements(found.verdicts, terms.metrics), *reasons.cautions_of_pairs(found, terms))
+    cautions += reasons.left_out(pairs.baseline.framework, pairs.candidate.framework)
     return record, replace(
         result,
         reasons=(*unlikely(found.verdicts, terms.metrics), *result.reasons),
