@@ -6,7 +6,7 @@ from dataclasses import replace
 from pytest_dlbench import judging
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import disagreements
+from pytest_dlbench.judging.pairs import disagreements, per_example
 from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
@@ -81,6 +81,8 @@ def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: M
     asked = of_purpose(tolerance, candidate.purpose, metrics)
     calibrated, reference = calibrated_spreads(session, baseline, candidate), reference_runs(session, baseline)
     requested = judging.asked_for(asked, metrics)
+    if baseline.recipe.batch_size != candidate.recipe.batch_size:
+        asked, requested = per_example(asked), per_example(requested)
     defaults = frozenset(asked) - frozenset(requested)
     terms = terms_of(asked, session.policy.max_pairs, reference, metrics, calibrated, defaults=defaults)
     # Default tolerances that are too tight are only reported, and so are all of them in report-only mode.

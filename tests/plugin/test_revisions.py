@@ -210,3 +210,13 @@ def test_a_setting_is_a_side(suite):
     assert reported["case"]["id"] == "training-numpy@learning_rate0.2-softmax-digits-cpu-smoke"
     assert not reported["pairing"]["is_aa"]
     result.stdout.fnmatch_lines(["numpy@learning_rate0.2-softmax-digits-cpu *"])
+
+
+def test_sides_with_other_batches_are_compared_by_examples_and_not_by_steps(suite):
+    # A step takes 2 ms, whatever its batch.
+    result = suite.run("--dlbench-ab=set:batch_size=64,set:batch_size=32", "--dlbench-tolerance=accuracy:50pp", *WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*throughput *regressed *ratio 0.5*", "  batch_size 64 → 32"])
+    judged = {verdict["metric"] for verdict in result_of(suite)[0]["verdicts"]}
+    assert "throughput" in judged
+    assert not judged & {"step_time", "step_time_median"}
