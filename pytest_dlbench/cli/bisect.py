@@ -110,7 +110,7 @@ def _repository() -> Repository:
 
 
 def _commits(asked: argparse.Namespace) -> Mapping[str, str]:
-    """The subjects of the commits to search, by abbreviated id, oldest first; none without --rev. Raises OptionError."""
+    """The subjects of the commits to search by abbreviated id, oldest first, if --rev is given; raises OptionError."""
     ends = [asked.good, asked.bad]
     if asked.rev is None:
         if None in ends:
