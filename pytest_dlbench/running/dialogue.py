@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.devices import visible_gpus
+from pytest_dlbench.environments.frameworks import Checkout
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.errors import FileFormatError
@@ -124,6 +125,7 @@ class Dialogue:
             builder=spec.framework.builder,
             device=case.device,
             threads=case.threads,
+            **_repository(spec.framework),
         )
         surroundings = {
             "environment": environment,
@@ -155,6 +157,8 @@ class Dialogue:
             python=hello.versions["python"],
             installed=hello.distributions,
         )
+        if hello.elsewhere and (checkout := spec.framework.checkout):
+            raise NotDoneError(RunOutcome.WRONG_VERSION, _other_files(checkout, hello.elsewhere))
         if problems := [*wrong(found), *contradicted(hello.versions, hello.sources)]:
             raise NotDoneError(RunOutcome.WRONG_VERSION, _wrong(spec.framework, spec.place, problems))
         if problem := self._hooks.packages_reported(found):
@@ -333,6 +337,21 @@ class Dialogue:
             batch_size=_evaluation_batch_size(spec),
         )
         return evaluated
+
+
+def _repository(framework: Framework) -> Mapping[str, str]:
+    """The user's own files, from which a worker must import nothing if it runs a revision of them."""
+    checkout = framework.checkout
+    return {"repository": str(checkout.repository)} if checkout and checkout.root != checkout.repository else {}
+
+
+def _other_files(checkout: Checkout, modules: Sequence[str]) -> str:
+    """The message about modules that are not those of the revision."""
+    return (
+        f"{', '.join(modules)}: imported from {checkout.repository}, as it is, and not from the revision"
+        f" {checkout.revision.name}\n  workers find a revision's modules in its root, in src, and in the folders of the"
+        " framework's builder: name their folder there, Framework(folders=…)"
+    )
 
 
 def _of_side(case: Case) -> Mapping[str, str]:

@@ -155,6 +155,20 @@ def test_a_suite_in_a_part_of_the_repository_is_compared(suite, repository):
     result.stdout.fnmatch_lines(["ours@worktree-softmax-digits-cpu *passed (A/A)*"])
 
 
+def test_a_module_that_is_not_of_the_revision_is_a_wrong_version(repository):
+    # As an editable installation does with a package outside the root and src.
+    (repository.path / "python").mkdir()
+    (repository.path / "python/helper.py").touch()
+    text = f"import sys\nsys.path.insert(0, {str(repository.path / 'python')!r})\nimport helper\n"
+    (repository.path / "bench/our_builder.py").write_text(text + BUILDER.format(double="clocked"))
+    commit(repository.path, "Import it", {})
+    result = repository.run("--dlbench-ab=rev:HEAD~1,rev:HEAD", *WIDE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["wrong_version: training-ours@HEAD-*", "*: helper: imported from *, as it is, and not from the revision HEAD"]
+    )
+
+
 def test_a_framework_whose_builder_is_elsewhere_is_the_same_in_all_revisions(suite):
     create(suite.path)
     commit(suite.path, "Add a suite", {})
