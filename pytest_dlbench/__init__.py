@@ -30,7 +30,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("CaseResult", "CaseOutcome", "Verdict", "VerdictOutcome", "Pairing", "OperatorTime"),
         *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "ComputeDevice", "SkippedCell"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
-        "UpdateCheck",
+        *("UpdateCheck", "Revision"),
         *("Usage", "Timeline", "GpuUsage", "Contention"),
         *("Baseline", "BaselineSession", "Calibration", "Fault", "Certificate", "Golden"),
     ),

@@ -95,6 +95,7 @@ from pytest_dlbench.records import MetricFacts as MetricFacts
 from pytest_dlbench.records import OperatorTime as OperatorTime
 from pytest_dlbench.records import Pairing as Pairing
 from pytest_dlbench.records import Record as Record
+from pytest_dlbench.records import Revision as Revision
 from pytest_dlbench.records import Run as Run
 from pytest_dlbench.records import RunOutcome as RunOutcome
 from pytest_dlbench.records import SkippedCell as SkippedCell

@@ -1,7 +1,8 @@
-"""``dlbench bisect``: find the first version of a framework that is worse than a good one."""
+"""``dlbench bisect``: find the first version of a framework, or the first commit, that is worse than a good one."""
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from packaging.version import InvalidVersion, Version
@@ -10,6 +11,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.cli.cases import cell_of, declare_settings, options_of, planner, registry_of, session_of
 from pytest_dlbench.cli.output import Commands, answer, command
 from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.checkouts import Repository
 from pytest_dlbench.environments.releases import between, released
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
@@ -18,6 +20,7 @@ from pytest_dlbench.judging.sequential import ALPHA
 from pytest_dlbench.options import Options
 from pytest_dlbench.options.parsers import names as listed
 from pytest_dlbench.planning.registry import Registry
+from pytest_dlbench.planning.sides import Parts, checked_out
 from pytest_dlbench.records import codec
 from pytest_dlbench.records.reasons import Reason
 from pytest_dlbench.reporting import explain
@@ -34,12 +37,15 @@ good one, back to back in fresh processes, until the gate's rule decides whether
 tolerance. The bad version comes first: if it is not worse, the search ends. Versions are those that pip finds with your
 settings; each is built when needed. Versions that cannot be built or run, and inconclusive ones, are skipped and listed
 with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest first,
-such as lock files from a repository's history.
+such as lock files from a repository's history. With --rev, commits of the repository in this folder do: GOOD, and all
+later ones up to BAD along first parents, so that a merge stands for what it brought. FRAMEWORK is then one whose
+builder is in the repository; a commit that lacks it, or cannot run, is skipped.
 
 examples:
   dlbench bisect pytorch --good 2.9.0 --bad 2.13.0 tartu-mnist-cnn-digits28-cpu
   dlbench bisect jax --good 0.8.0 --bad 0.10.2 tartu-mnist-cnn-digits28-cpu --metric accuracy --tolerance 0.5pp
   dlbench bisect pytorch --good may.txt --bad july.txt --among june-1.txt,june-2.txt tartu-mnist-cnn-digits28-cpu
+  dlbench bisect ours --rev v1.2..HEAD tartu-mnist-cnn-digits28-cpu -p bench.conftest
 
 exit status: 0 the first bad version is found; 1 the bad version is not worse than the good one; 2 usage error, or the
 good or the bad version does not run; 3 only narrowed down: versions in between could not be tested, or it is
@@ -52,8 +58,9 @@ def declare(commands: Commands) -> None:
     parser = command(commands, "bisect", help_text="Find the first version that is worse.", more=MORE)
     parser.add_argument("framework", metavar="FRAMEWORK")
     parser.add_argument("case", metavar="CASE")
-    parser.add_argument("--good", metavar="VERSION", required=True)
-    parser.add_argument("--bad", metavar="VERSION", required=True)
+    parser.add_argument("--good", metavar="VERSION")
+    parser.add_argument("--bad", metavar="VERSION")
+    parser.add_argument("--rev", metavar="GOOD..BAD", help="Commits of your repository, instead of versions.")
     parser.add_argument("--among", metavar="FILES", help="Environments between the two, instead of versions.")
     parser.add_argument("--pre", action="store_true", help="Include pre-releases.")
     parser.add_argument("--metric", metavar="METRIC", default="step_time", help="Which metric is worse [step_time].")
@@ -69,12 +76,15 @@ def _bisect(asked: argparse.Namespace) -> int:
     registry = registry_of(asked)
     cell, scale = cell_of(asked.case, registry, WHERE)
     options = options_of(asked, build="true", **({"scale": scale} if scale else {}))
-    names = _versions(asked, registry)
+    commits = _commits(asked)
+    names = tuple(commits) or _versions(asked, registry)
     question = _question(asked, options, len(names))
     session, progress = session_of(options, most_questions(len(names)))
     spec_of = planner(session, registry, cell, WHERE)
 
     def spec(version: str) -> "RunSpec":
+        if commits:
+            return spec_of(_at(version, asked.framework, registry))
         return spec_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
 
     good = spec(names[0])
@@ -90,9 +100,34 @@ def _bisect(asked: argparse.Namespace) -> int:
         is_whole = False
     finally:
         progress.clear()
-    told = {"framework": asked.framework, "case": asked.case, "question": codec.builtins(question)}
-    answer(asked, {**told, **_told(search)}, [*_lines(search), f"journal: {session.journal.path}"])
+    told = {"framework": asked.framework, "case": asked.case, "question": codec.builtins(question), "commits": commits}
+    answer(asked, {**told, **_told(search)}, [*_lines(search, commits), f"journal: {session.journal.path}"])
     return _status(search) if is_whole else INTERRUPTED
+
+
+def _repository() -> Repository:
+    return Repository(folder=Path.cwd(), where=f"{WHERE}: --rev")
+
+
+def _commits(asked: argparse.Namespace) -> Mapping[str, str]:
+    """The subjects of the commits to search by abbreviated id, oldest first, if --rev is given; raises OptionError."""
+    ends = [asked.good, asked.bad]
+    if asked.rev is None:
+        if None in ends:
+            raise OptionError(f"{WHERE}: expected --good VERSION and --bad VERSION, or --rev GOOD..BAD")
+        return {}
+    if ends != [None, None] or asked.among is not None:
+        raise OptionError(f"{WHERE}: --rev has both ends: drop --good, --bad and --among")
+    good, separator, bad = asked.rev.partition("..")
+    if not (good and separator and bad) or bad.startswith("."):
+        raise OptionError(f"{WHERE}: --rev: expected GOOD..BAD, such as v1.2..HEAD, got {asked.rev!r}")
+    return {commit.short: commit.subject for commit in _repository().between(good, bad)}
+
+
+def _at(commit: str, framework: str, registry: Registry) -> Framework:
+    """A framework whose builder is that of a commit; raises OptionError."""
+    (side,) = checked_out([Parts(revision=commit)], _repository())
+    return side.side(cast("Framework", registry.find("framework", framework, WHERE))).framework
 
 
 def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
@@ -154,21 +189,22 @@ def _told(search: "Search") -> dict[str, Any]:
     return found
 
 
-def _lines(search: "Search") -> Iterator[str]:
+def _lines(search: "Search", commits: Mapping[str, str]) -> Iterator[str]:
     for place, comparison in sorted(search.found.items()):
         found = explain.line(comparison.verdict) if comparison.verdict else _reason(comparison, explain.brief)
         yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(found.split())}"
     if search.is_bad:
-        yield from _conclusion(search)
+        yield from _conclusion(search, commits)
     elif len(search.names) - 1 in search.found:
         newest = search.found[len(search.names) - 1]
         yield f"{search.names[-1]} is not known to be worse than {search.names[0]}: {newest.answer}"
 
 
-def _conclusion(search: "Search") -> Iterator[str]:
+def _conclusion(search: "Search", commits: Mapping[str, str]) -> Iterator[str]:
     good, bad = bounds(search.answers)
-    names = [search.names[place] for place in suspects(search.answers)]
-    yield f"the first bad version: {' or '.join(names)}; the last good one: {search.names[good]}"
+    shown = [f"{name} ({commits[name]})" if name in commits else name for name in search.names]
+    names = [shown[place] for place in suspects(search.answers)]
+    yield f"the first bad {'commit' if commits else 'version'}: {' or '.join(names)}; the last good one: {shown[good]}"
     yield "what differs between the environments of these two:"
     yield from (f"  {line}" for line in _differences(search, good, bad) or ["nothing"])
 

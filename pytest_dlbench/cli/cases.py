@@ -152,10 +152,10 @@ def _any_of(names: Iterable[str]) -> str:
 
 def planner(
     session: "Session", registry: Registry, cell: Cell, where: str, label: str = "training"
-) -> "Callable[[str], RunSpec]":
+) -> "Callable[[Framework | str], RunSpec]":
     """A function from a framework, such as pytorch==2.9.0, to its spec; raises OptionError for unknown names."""
 
-    def find(axis: str, value: str) -> object:
+    def find(axis: str, value: object) -> object:
         return registry.find(axis, value, where)
 
     values = (

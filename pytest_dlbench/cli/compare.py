@@ -1,14 +1,19 @@
-"""``dlbench compare``: compare two recordings."""
+"""``dlbench compare``: compare two recordings, or run two revisions of a repository in pairs."""
 
 import argparse
+import os
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_dlbench.cli.output import Commands, answer, command, complain
+from pytest_dlbench.cli.output import Commands, answer, command, complain, show
+from pytest_dlbench.environments.checkouts import WORKTREE
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import Metrics, parse_tolerances, stored, summarise
+from pytest_dlbench.planning.sides import REVISION
 from pytest_dlbench.records import CaseOutcome, Record, codec
 from pytest_dlbench.reporting import explain, figures, terminal
 from pytest_dlbench.storing import pytest_benchmark
@@ -24,10 +29,14 @@ sessions differ from each other by more than the runs within one do.
 Two files (or folders) of pytest-benchmark can be compared too: as ratios without a verdict, because all rounds of one
 file ran in one process and do not show the spread between processes.
 
+Two revisions, rev:REVISION or worktree, are not recordings: pytest runs them in pairs, as a strict gate, and the exit
+status is its own (0 all passed, 1 a test failed).
+
 examples:
   dlbench compare monday.json tuesday.json
   dlbench compare .dlbench/20261120T*.jsonl .dlbench/20261121T*.jsonl --tolerance step_time:3%
   dlbench compare .benchmarks/*/0001_*.json .benchmarks/*/0002_*.json
+  dlbench compare rev:v1.2 rev:v1.3 -k ours
 
 exit status: 0 all cases compared, none worse; 1 at least one regressed or did not finish; 2 usage error,
 or no case in common; 3 none regressed, but some are suspect, inconclusive, invalid, incomparable or on one side only
@@ -36,22 +45,53 @@ or no case in common; 3 none regressed, but some are suspect, inconclusive, inva
 
 def declare(commands: Commands) -> None:
     """Add ``compare``."""
-    parser = command(commands, "compare", help_text="Compare two recordings, case by case.", more=MORE)
+    text = "Compare two recordings, or two revisions of your code, case by case."
+    parser = command(commands, "compare", help_text=text, more=MORE)
     parser.add_argument("old", metavar="A", type=Path)
     parser.add_argument("new", metavar="B", type=Path)
     parser.add_argument(
         "--tolerance", metavar="METRIC:AMOUNT", action="append", default=[], help="As --dlbench-tolerance; repeatable."
     )
+    parser.add_argument("-k", metavar="EXPRESSION", default="", help="Of revisions: the tests to run, as in pytest.")
+    parser.add_argument(
+        "--bench", metavar="PATH", action="append", default=[], help="Of revisions: where they are; repeatable [bench]."
+    )
     parser.set_defaults(run=_compare)
 
 
 def _compare(asked: argparse.Namespace) -> int:
+    if any(map(_is_revision, (asked.old, asked.new))):
+        return _run_pairs(asked)
+    if asked.k or asked.bench:
+        raise OptionError(
+            "dlbench compare: -k and --bench choose the tests that two revisions run; recordings have none"
+        )
     for path in (asked.old, asked.new):
         if not path.exists():
             raise OptionError(f"dlbench compare: {path} does not exist")
     if pytest_benchmark.is_one(asked.old) and pytest_benchmark.is_one(asked.new):
         return _compare_benchmarks(asked)
     return _compare_records(asked)
+
+
+def _is_revision(path: Path) -> bool:
+    # A file or folder of that name is a recording.
+    return not path.exists() and (str(path) == WORKTREE or str(path).startswith(REVISION))
+
+
+def _run_pairs(asked: argparse.Namespace) -> int:
+    """Run two revisions, which pytest checks; it replaces this process, so Ctrl-C and the exit status are its own."""
+    if asked.json:
+        raise OptionError(
+            "dlbench compare: revisions are run by pytest, which prints no JSON: --dlbench-json PATH writes it"
+        )
+    chosen = ["-k", asked.k] if asked.k else []
+    tolerances = [f"--dlbench-tolerance={text}" for text in asked.tolerance]
+    pairs = [f"--dlbench-ab={asked.old},{asked.new}", "--dlbench-compare", *tolerances]
+    tests = ["pytest", *(asked.bench or ["bench"]), *chosen, *pairs]
+    show([f"running: {shlex.join(tests)}"])
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", *tests])
 
 
 def _compare_records(asked: argparse.Namespace) -> int:

@@ -12,11 +12,13 @@ from pytest_dlbench.environments.supports import WORKER
 
 
 def digest(framework: Framework, place: Place) -> str:
-    """The installed distributions, the worker, and the folders of the framework's builder."""
+    """The installed distributions, the worker, and the folders of the framework's builder, or the user's revision."""
     is_current = place.environment == CURRENT
+    # What git knows of a repository's content is complete, and read in no time.
+    revision = framework.checkout.content if framework.checkout else ""
     parts = [_distributions("" if is_current else str(place.python)), *map(_sources, (WORKER, *framework.folders))]
-    settings = sorted({**dict(framework.variables), **place.variables}.items())
-    return hashlib.sha256("\n".join([framework.builder, *parts, repr(settings)]).encode()).hexdigest()
+    settings = sorted({**dict(framework.variables), **place.variables, **dict(framework.more_variables)}.items())
+    return hashlib.sha256("\n".join([framework.builder, revision, *parts, repr(settings)]).encode()).hexdigest()
 
 
 @cache

@@ -5,11 +5,51 @@ from pathlib import Path
 
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.programs import Program
+from pytest_dlbench.errors import OptionError
+from pytest_dlbench.records import Revision
 
 # A variable of a framework's workers that lets a builder use, in place of a GPU, a driver of the processor.
 PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
 # Ends the name of the candidate of an A/A test, which would otherwise be that of its baseline.
 AGAIN = "@A-A"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """The files of a revision of the user's ``repository``, in the folder ``root``.
+
+    ``content`` is the same for the same files. ``left_out`` are changes of the user's own files that are not committed,
+    and so in no revision.
+    """
+
+    root: Path
+    repository: Path
+    revision: Revision
+    content: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def imported_from(self) -> tuple[Path, ...]:
+        """The folders that come first on the path of its workers, before what is installed of the user's own files."""
+        source = self.root / "src"
+        return (self.root, source) if source.is_dir() else (self.root,)
+
+    def path(self, path: Path) -> Path:
+        """Where this revision has a file or folder of the repository; a path outside is returned as it is."""
+        own, root = path.resolve(), self.repository.resolve()
+        return self.root / own.relative_to(root) if own.is_relative_to(root) else path
+
+    def existing(self, path: Path, where: str) -> Path:
+        """The same, of a path that this revision must have; raises OptionError."""
+        found = self.path(path)
+        if not found.exists():
+            revision, name = self.revision, found.relative_to(self.root)
+            history = f"git log --diff-filter=A --oneline -- {name}"
+            raise OptionError(
+                f"{where}: {revision.name} ({revision.commit[:12]}, {revision.subject!r}) has no {name}; to find the"
+                f" revision that added it, in {self.repository}: {history}"
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +78,14 @@ class Framework:
     """An existing Python that was requested instead of an environment."""
     is_explicit: bool = False
     """Whether a version, a requirements file or a Python was requested, which must then be used."""
+    requirements_file: Path | None = None
+    """The requirements file that was requested, of which each revision may have its own."""
+    checkout: Checkout | None = None
+    """The revision of the user's code that its workers import; None for the user's files as they are."""
+    more_variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that a side of a comparison names, which take precedence."""
+    base: "Framework | None" = None
+    """Of which it is a side of a comparison, if that names more than the framework."""
     unsupported: str = ""
 
     @property
@@ -60,7 +108,7 @@ class Framework:
     @property
     def specification(self) -> str:
         """The name as it was given, without the mark of an A/A test."""
-        return self.name.removesuffix(AGAIN)
+        return (self.base or self).name.removesuffix(AGAIN)
 
     @property
     def plain_name(self) -> str:
@@ -69,5 +117,14 @@ class Framework:
 
 
 def is_one_framework(one: Framework, other: Framework) -> bool:
-    """Whether two differ in nothing but their environments."""
-    return (one.plain_name, one.builder, one.variables) == (other.plain_name, other.builder, other.variables)
+    """Whether two differ in nothing but their environments: neither in the user's code nor in variables."""
+    return _facts(one) == _facts(other)
+
+
+def _facts(framework: Framework) -> tuple[object, ...]:
+    variables = (framework.variables, framework.more_variables)
+    return (framework.plain_name, framework.builder, variables, _content(framework))
+
+
+def _content(framework: Framework) -> str:
+    return framework.checkout.content if framework.checkout else ""

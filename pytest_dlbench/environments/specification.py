@@ -46,7 +46,7 @@ def specified(text: str, frameworks: Mapping[str, Framework], where: str) -> Fra
     if os.access(path, os.X_OK):
         # Not resolved: a virtual environment's bin/python is a link to the Python of another environment.
         return replace(named, python=path, environments=())
-    return replace(named, environments=(_of_file(framework, path, where),))
+    return of_file(named, path, where)
 
 
 def _of_version(framework: Framework, version: str, where: str) -> Environment:
@@ -108,15 +108,19 @@ def pinned(environment: Environment, package: str, version: str) -> Environment:
     return replace(environment, requirements=requirements)
 
 
+def of_file(framework: Framework, path: Path, where: str) -> Framework:
+    """The framework in the environment of a requirements file; raises OptionError."""
+    return replace(framework, environments=(_of_file(framework, path, where),), requirements_file=path)
+
+
 def _of_file(framework: Framework, path: Path, where: str) -> Environment:
     if not framework.environments:
-        raise OptionError(
-            f"{where}: {framework.name!r} has no environment; name a Python: {framework.name}@/path/to/python"
-        )
+        name = framework.plain_name
+        raise OptionError(f"{where}: {name!r} has no environment; name a Python: {name}@/path/to/python")
     environment = replace(framework.environments[0], requirements=tuple(requirements(path, where)))
     for need in framework.needs:
         if refused := _refused(need, environment):
-            raise OptionError(f"{where}: {path} pins {refused}; the builder of {framework.name} serves {need}")
+            raise OptionError(f"{where}: {path} pins {refused}; the builder of {framework.plain_name} serves {need}")
     return environment
 
 

@@ -27,6 +27,8 @@ REFERENCE_RUNS = 10
 QUARTILE_TO_SD = 1 / 1.1503
 # Time is read twice: the cost of the computation, and the time that a user waits.
 STEP_TIMES = ("step_time", "step_time_median")
+# The time of a batch, by the metrics that decide; the first one's tolerance is that of the throughput.
+OF_BATCHES = (*STEP_TIMES, "latency")
 # Smaller differences between the two, as a share of the tolerance, are lost in three digits.
 SHOWN_SHARE = 0.1
 # The differences of pairs whose steps alternate, of wall time and of processor time (measured: 0.6 to 2.7 % and 0.7 to
@@ -51,6 +53,13 @@ class StepSpread:
 
     spread: float = ALTERNATING_SPREAD
     pairs: int = 0
+
+
+def per_example(tolerances: Mapping[str, float]) -> dict[str, float]:
+    """The tolerances for two sides whose batches differ in size: of samples per second, in place of a batch's time."""
+    others = {name: amount for name, amount in tolerances.items() if name not in OF_BATCHES}
+    times = [tolerances[name] for name in OF_BATCHES if name in tolerances]
+    return {"throughput": times[0], **others} if times else others
 
 
 def difference(metric: Metric, pair: Pair) -> float:
@@ -218,6 +227,9 @@ def stall(decisions: Mapping[str, Decision]) -> Literal["", "worse", "better"]:
     The 10 % quantile does not see what delays fewer than 90 % of the steps: waiting for input, collecting garbage. They
     disagree where their verdicts do, and where both changed and their intervals do not meet.
     """
+    if not set(STEP_TIMES) <= decisions.keys():
+        # Batches of inference, or of two sizes, are judged by other metrics.
+        return ""
     quick, usual = (decisions[name] for name in STEP_TIMES)
     if VerdictOutcome.INCONCLUSIVE in (quick.outcome, usual.outcome):
         return ""

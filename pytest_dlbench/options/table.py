@@ -74,8 +74,9 @@ OPTIONS = (
         parse=two_sides,
         default="",
         metavar="OLD,NEW",
-        help="Run two environments in pairs and compare the new one with the old one, such as"
-        " pytorch==2.12.0,pytorch==2.13.0 or old.txt,new.txt.",
+        help="Run two sides in pairs and compare the new one with the old one: environments, such as"
+        " pytorch==2.12.0,pytorch==2.13.0 or old.txt,new.txt, revisions of your code (rev:main,rev:HEAD), settings"
+        " (set:batch_size=32,set:batch_size=64), environment variables (env:NAME=VALUE), or several joined by +.",
     ),
     Option(
         name="false_alarms",

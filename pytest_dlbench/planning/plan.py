@@ -83,12 +83,16 @@ class RunSettings:
         label: str = "training",
         steps: int | None = None,
         purpose: Purpose = "training",
+        changes: tuple[Change, ...] = (),
     ) -> RunSpec:
         """How one cell is run; raises ModelError if it cannot be trained or applied.
 
-        Prepares the data; if their files are missing, the spec has no place to run.
+        ``changes`` of the recipe are those of a side of a comparison, whose framework's name has them. Prepares the
+        data; if their files are missing, the spec has no place to run.
         """
-        outline = self.outline(framework, model, data, device, recipe=recipe, label=label, purpose=purpose)
+        outline = self.outline(
+            framework, model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
+        )
         refusal = outline.refusal or _without_device(framework, device)
         place = Absent(lack=Lack.UNSUPPORTED, reason=refusal) if refusal else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
@@ -127,16 +131,17 @@ class RunSettings:
         recipe: Recipe | None = None,
         label: str = "training",
         purpose: Purpose = "training",
+        changes: tuple[Change, ...] = (),
     ) -> Outline:
         """What one cell trains, without preparing, finding or building anything."""
         dataset = synthetic_for(model) if isinstance(data, SyntheticData) else data
         if reason := misfit(model, dataset, purpose):
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
-        asked, refusal = self._changed(recipe or model.recipe, dataset, framework.name)
-        refusal = refusal or unsupported(framework, network, asked)
+        asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
+        refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
         return Outline(
-            case=self._case(label, framework.name, model.name, data.name, device.name),
+            case=self._case(label, framework, (model.name, data.name, device.name), changes),
             framework=framework,
             network=network,
             dataset=dataset,
@@ -147,36 +152,43 @@ class RunSettings:
             purpose=purpose,
         )
 
-    def _changed(self, recipe: Recipe, dataset: Dataset, framework: str) -> tuple[Recipe, str]:
-        """A recipe with the changes of this session, and why it cannot be used, if it cannot."""
+    def _changed(
+        self, recipe: Recipe, dataset: Dataset, framework: Framework, of_side: tuple[Change, ...]
+    ) -> tuple[Recipe, str]:
+        """A recipe with the changes of this session and of a side, and why it cannot be used, if it cannot."""
+        changes = {change.name: change for change in (*self.changes, *of_side)}.values()
         try:
-            recipe = sweep.chosen(recipe, self.changes, framework, dataset.shape)
-            recipe = sweep.changed(recipe, self.changes)
+            recipe = sweep.chosen(recipe, changes, framework.specification, dataset.shape)
+            recipe = sweep.changed(recipe, changes)
             recipe_steps_of(recipe, dataset)
         except ModelError as error:
-            if not self.changes:
+            if not changes:
                 # The suite's own mistake rather than a point of a sweep.
                 raise
             return recipe, str(error)
         return recipe, ""
 
-    def _case(self, label: str, framework: str, model: str, dataset: str, device: str) -> Case:
+    def _case(self, label: str, framework: Framework, cell: tuple[str, str, str], of_side: tuple[Change, ...]) -> Case:
         # Threads belong to a case, but their default number is not in its name. Settings always are, even if they equal
-        # the recipe's: the name must keep its meaning when the recipe is edited.
-        settings = tuple(change.id for change in self.changes)
+        # the recipe's: the name must keep its meaning when the recipe is edited. Those of a side are in its name.
+        model, dataset, device = cell
+        replaced = {change.name for change in of_side}
+        settings = tuple(change.id for change in self.changes if change.name not in replaced)
         threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
-        name = "-".join((label, framework, model, dataset, device, self.scale, *settings, *threads))
+        name = "-".join((label, framework.name, *cell, self.scale, *settings, *threads))
         if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
             raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
             id=name,
-            framework=framework,
+            framework=framework.name,
             model=model,
             dataset=dataset,
             device=device,
             scale=self.scale,
             threads=self.threads,
-            settings={change.name: change.value for change in self.changes},
+            settings={change.name: change.value for change in (*self.changes, *of_side)},
+            revision=framework.checkout.revision if framework.checkout else None,
+            variables=dict(framework.more_variables),
         )
 
     def context(self, spec: RunSpec) -> Context:
@@ -200,6 +212,14 @@ def _without_device(framework: Framework, device: Device) -> str:
     if device.may_exist or framework.takes_processor_as_gpu:
         return ""
     return f"no {device.name} on this machine"
+
+
+def _unchanged(framework: Framework) -> str:
+    """Why a revision of the user's code would change nothing in a case; empty if it may, or if there is none."""
+    checkout = framework.checkout
+    if checkout is None or any(folder.is_relative_to(checkout.root) for folder in framework.folders):
+        return ""
+    return f"all revisions are the same for {framework.specification}: its builder is not in {checkout.repository}"
 
 
 def synthetic_for(model: Model) -> Dataset:

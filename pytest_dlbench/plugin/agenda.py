@@ -9,7 +9,7 @@ import pytest
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning.registry import Registry
-from pytest_dlbench.planning.sides import Sides
+from pytest_dlbench.planning.sides import AskedSides
 from pytest_dlbench.plugin import parametrize
 from pytest_dlbench.plugin.dry_run import outline_of
 from pytest_dlbench.records import Case
@@ -27,7 +27,7 @@ class Collected:
     """One case for each test that uses the fixture and will not be skipped, however many series of runs it makes."""
 
     def __init__(
-        self, options: Options, registry: Registry, sides: Sequence[Sides], session: "Callable[[], Session]"
+        self, options: Options, registry: Registry, sides: AskedSides, session: "Callable[[], Session]"
     ) -> None:
         self._options, self._registry, self._sides, self._session = options, registry, sides, session
         self._items: list[pytest.Item] = []

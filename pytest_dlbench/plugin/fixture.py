@@ -1,6 +1,6 @@
 """What the ``dlbench`` fixture provides to a test."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import cast
@@ -15,7 +15,7 @@ from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.registry import Registry
-from pytest_dlbench.planning.sides import Sides
+from pytest_dlbench.planning.sides import AskedSides, Side
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.records.reasons import Caution, NotRequired
 from pytest_dlbench.reporting import explain
@@ -112,7 +112,7 @@ class Dlbench:
         session: Session,
         settings: RunSettings,
         registry: Registry,
-        sides: Sequence[Sides],
+        sides: AskedSides,
         node: str,
         recipe: Recipe | None,
         tolerance: Mapping[str, float],
@@ -122,9 +122,9 @@ class Dlbench:
         skip: Callable[[str], None],
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
+        self._sides = sides
         self._recipe, self._tolerance = recipe, tolerance
         self._report, self._settle, self._note, self._skip = report, settle, note, skip
-        self._baselines = {pair.new.name: pair.old for pair in sides}
 
     def train(
         self,
@@ -146,7 +146,7 @@ class Dlbench:
         ``label`` begins the case's ID, and distinguishes two ways to train the same cell.
         """
 
-        def spec_of(side: Framework | str) -> RunSpec:
+        def spec_of(side: Side) -> RunSpec:
             return self._spec(side, model, dataset, device, recipe=recipe, label=label)
 
         return self._result(framework, spec_of)
@@ -167,17 +167,19 @@ class Dlbench:
         not used: any data set whose inputs fit will do.
         """
 
-        def spec_of(side: Framework | str) -> RunSpec:
+        def spec_of(side: Side) -> RunSpec:
             return self._spec(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
 
         return self._result(framework, spec_of)
 
-    def _result(self, framework: Framework | str, spec_of: Callable[[Framework | str], RunSpec]) -> Result:
-        """Run and judge a case, in pairs if the session has a baseline framework for it."""
-        spec = spec_of(framework)
-        if baseline := self._baselines.get(spec.framework.name):
-            record, result = ab.train(self._session, spec_of(baseline), spec, self._node, self._tolerance)
+    def _result(self, framework: Framework | str, spec_of: Callable[[Side], RunSpec]) -> Result:
+        """Run and judge a case, in pairs if the session has two sides of its framework."""
+        found = self._framework(framework)
+        if sides := self._sides.of(found):
+            baseline, candidate = spec_of(sides.old), spec_of(sides.new)
+            record, result = ab.train(self._session, baseline, candidate, self._node, self._tolerance)
         else:
+            spec = spec_of(Side(framework=found))
             record, result = benchmark.train(self._session, spec, self._node, self._tolerance)
         self._report(record, result)
         self._settle(record, result)
@@ -205,7 +207,8 @@ class Dlbench:
         the options. With several ``evaluations``, the run fails unless their results are identical to the bit. Runs
         with ``is_timed=False`` may share the CPUs with each other, for example under ``pytest -n 2``.
         """
-        spec = self._spec(framework, model, dataset, device, recipe=recipe, label=label, steps=steps)
+        side = Side(framework=self._framework(framework))
+        spec = self._spec(side, model, dataset, device, recipe=recipe, label=label, steps=steps)
         seed = spec.seed if seed is None else seed
         seeded = replace(spec, seed=seed, evaluations=evaluations, is_timed=is_timed)
         (run,) = make_runs(self._session, seeded, 1)
@@ -235,7 +238,7 @@ class Dlbench:
         if the run does not finish, evaluates differently the second time, or builds shapes other than those inferred.
         """
         spec = self._spec(
-            framework,
+            Side(framework=self._framework(framework)),
             model,
             dataset,
             device,
@@ -252,9 +255,12 @@ class Dlbench:
             raise DlbenchError(explain.text(unfinished(run)))
         return certificate
 
+    def _framework(self, framework: Framework | str) -> Framework:
+        return cast("Framework", self._registry.find("framework", framework, self._node))
+
     def _spec(
         self,
-        framework: Framework | str,
+        side: Side,
         model: Model | str,
         dataset: Dataset | SyntheticData | str,
         device: Device | str,
@@ -269,7 +275,7 @@ class Dlbench:
             return self._registry.find(axis, value, self._node)
 
         return (settings or self._settings).spec(
-            cast("Framework", find("framework", framework)),
+            side.framework,
             cast("Model", find("model", model)),
             cast("Dataset | SyntheticData", find("dataset", dataset)),
             cast("Device", find("device", device)),
@@ -277,4 +283,5 @@ class Dlbench:
             label=label,
             steps=steps,
             purpose=purpose,
+            changes=side.changes,
         )

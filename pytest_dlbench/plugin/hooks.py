@@ -1,6 +1,6 @@
 """The hooks of the process that runs tests, and the fixtures."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
-from pytest_dlbench.planning.sides import Sides, sides_of
+from pytest_dlbench.planning.sides import AskedSides, sides_of
 from pytest_dlbench.plugin import gpus, markers, parametrize
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
@@ -37,7 +37,7 @@ REPORTER = "dlbench-reporter"
 OPTIONS = pytest.StashKey[Options]()
 SESSION: pytest.StashKey["Session"] = pytest.StashKey()
 REGISTRY = pytest.StashKey[Registry]()
-SIDES = pytest.StashKey[Sequence[Sides]]()
+SIDES = pytest.StashKey[AskedSides]()
 RESULT = pytest.StashKey[CaseResult]()
 # The results with which a test went on.
 SETTLED = pytest.StashKey[list[CaseResult]]()
@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
         asked = options.read(config.getoption, written.get, config.rootpath, metrics=registry.metrics)
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
-        config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry)
+        config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry, config.rootpath)
     except OptionError as error:
         raise pytest.UsageError(foreign.block(str(error))) from error
     _exit_if(gpus.missing(asked, registry))

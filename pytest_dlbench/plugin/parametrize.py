@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,7 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.matrix import AXES, Value, cells
 from pytest_dlbench.planning.registry import Registry, is_pattern
-from pytest_dlbench.planning.sides import Sides
+from pytest_dlbench.planning.sides import AskedSides
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import SkippedCell
 from pytest_dlbench.reporting import skips
@@ -75,9 +75,7 @@ def target_of(item: pytest.Item, default: float | None) -> float | None:
     return float(target)
 
 
-def parametrize(
-    metafunc: pytest.Metafunc, registry: Registry, asked: Options, sides: Sequence[Sides] = ()
-) -> list[SkippedCell]:
+def parametrize(metafunc: pytest.Metafunc, registry: Registry, asked: Options, sides: AskedSides) -> list[SkippedCell]:
     """Parametrize a test with its cells, overriding the fixtures' own parameters; returns the skipped cells.
 
     With ``sides``, the frameworks are their candidates.
@@ -88,10 +86,11 @@ def parametrize(
         return []
     values = {axis: _values(metafunc, axis, registry, asked) for axis in axes}
     if sides and "framework" in values:
-        values["framework"] = [pair.new for pair in sides]
+        values["framework"] = sides.candidates(cast("Sequence[Framework]", values["framework"]))
     named = {registry.find("framework", name, "").name for name in asked.frameworks if not is_pattern(name)}
-    unnamed = [framework for framework in values.get("framework", ()) if framework.name not in named]
-    absent = {} if sides else _absent(unnamed, asked)
+    frameworks = cast("Sequence[Framework]", values.get("framework", ()))
+    unnamed = [framework for framework in frameworks if framework.specification not in named]
+    absent = {} if sides.named else _absent(unnamed, asked)
     if not asked.datasets:
         datasets = [data for data in values.get("dataset", ()) if isinstance(data, Dataset)]
         absent |= {data.name: reason for data in datasets if (reason := missing(data))}
@@ -114,7 +113,7 @@ def purpose_of(node: pytest.Item) -> Purpose:
     return "inference" if node.get_closest_marker("inference") else "training"
 
 
-def is_paired(item: pytest.Item, sides: Sequence[Sides]) -> bool:
+def is_paired(item: pytest.Item, sides: AskedSides) -> bool:
     """Whether a test runs its case in pairs, judging by its parameters."""
     if not sides or "dlbench" not in getattr(item, "fixturenames", ()) or item.get_closest_marker("equivalence"):
         return False
@@ -123,7 +122,7 @@ def is_paired(item: pytest.Item, sides: Sequence[Sides]) -> bool:
         # The body of the test names the framework.
         return True
     framework = given.params["framework"]
-    return getattr(framework, "name", framework) in {pair.new.name for pair in sides}
+    return sides.has(getattr(framework, "name", framework))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +196,11 @@ def _node_ids(config: pytest.Config) -> Sequence[str]:
     return config.args if all(argument.endswith("]") for argument in config.args) else ()
 
 
-def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
+def _absent(frameworks: Sequence[Framework], asked: Options) -> dict[str, str]:
     """Why frameworks that the command line does not name are skipped: unsupported, not installed, no program."""
     places = Places(store=EnvironmentStore(pythons=asked.pythons))
     reasons = {}
     for framework in frameworks:
-        assert isinstance(framework, Framework)
         if framework.unsupported:
             reasons[framework.name] = framework.unsupported
         elif problem := lacking(framework.name, framework.programs):
@@ -214,8 +212,8 @@ def _absent(frameworks: Sequence[Value], asked: Options) -> dict[str, str]:
 
 def not_installed(framework: Framework) -> str:
     """A sentence with the command that installs a framework."""
-    build, install = f"dlbench env build {framework.name}", f"pip install {' '.join(framework.needs)}"
-    return f"{framework.name} is not installed: {build if framework.environments else install}"
+    build, install = f"dlbench env build {framework.specification}", f"pip install {' '.join(framework.needs)}"
+    return f"{framework.specification} is not installed: {build if framework.environments else install}"
 
 
 def _named_once(axis: str, values: Sequence[Value]) -> Sequence[Value]:

@@ -254,14 +254,21 @@ class Reporter:
         return terminal.machine(settings.machine, self._options.threads, settings.scale)
 
     def _lines(self) -> list[str]:
-        from pytest_dlbench.reporting import ranking, side_by_side, skips, tables, terminal  # noqa: PLC0415 - as above
+        from pytest_dlbench.reporting import (  # noqa: PLC0415 - as above
+            explain,
+            ranking,
+            side_by_side,
+            skips,
+            tables,
+            terminal,
+        )
 
         if self._interrupt and not self._results:
             return [terminal.interrupted(0, self._agenda.collected), *terminal.journals(self._written())]
         options = self._options
         layout = Layout(columns=options.columns, group_by=options.group_by, sort=options.sort, metrics=self._metrics)
         rows = [tables.row(result, reported) for result, reported in zip(self._results, self._reported, strict=True)]
-        lines = [self._heading(), "", *tables.tables(rows, layout)]
+        lines = [self._heading(), *explain.revisions(self._results), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results, self._metrics) if len(options.threads) > 1 else []
         lines += ranking.lines(rows)
         lines += terminal.notes(self._results, self._metrics)

@@ -5,7 +5,7 @@ Times are in seconds of the monotonic clock that worker and sampler share, sizes
 
 from pytest_dlbench.records.baselines import Baseline, BaselineSession
 from pytest_dlbench.records.calibrations import Calibration, Fault
-from pytest_dlbench.records.cases import Case, Context, Machine, SkippedCell
+from pytest_dlbench.records.cases import Case, Context, Machine, Revision, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
@@ -54,6 +54,7 @@ __all__ = [
     "OperatorTime",
     "Pairing",
     "Record",
+    "Revision",
     "Run",
     "RunOutcome",
     "SkippedCell",

@@ -20,10 +20,25 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A revision of the user's code, as ``name`` it was asked for.
+
+    ``commit`` is the whole id, ``subject`` the first line of its message. ``uncommitted`` are the files with changes
+    that ran as well, which only the name "worktree" can have.
+    """
+
+    name: str
+    commit: str
+    subject: str
+    uncommitted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One cell of the matrix at one scale.
 
-    ``settings`` are recipe settings from the command line; they are part of the id.
+    ``settings`` are recipe settings from the command line; they are part of the id. ``revision`` is that of the user's
+    code, and ``variables`` are the environment variables, if a side of a comparison named them.
     """
 
     id: str
@@ -34,6 +49,8 @@ class Case:
     scale: str
     threads: int
     settings: Mapping[str, int | float | bool | str | None] = field(default_factory=dict)
+    revision: Revision | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -384,6 +384,12 @@ class MedianRegressed(Tagged, frozen=True, kw_only=True):
     """The median step regressed, which pairs report, and the metric that decides did not."""
 
 
+class LeftOut(Tagged, frozen=True, kw_only=True):
+    """Changes of the user's files that are not committed, and so in neither of the two revisions."""
+
+    files: tuple[str, ...]
+
+
 class UnevenCompilation(Tagged, frozen=True, kw_only=True):
     """Some runs compiled what the others found compiled."""
 
@@ -455,6 +461,7 @@ Caution = (
     | Neighbours
     | StepsExcluded
     | MedianRegressed
+    | LeftOut
     | UnevenCompilation
     | NeverSteady
     | PageFaults

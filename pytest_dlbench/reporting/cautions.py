@@ -8,6 +8,8 @@ from pytest_dlbench.records import CaseResult
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import figures, foreign
 
+# A folder that git should ignore may have thousands.
+MOST_FILES = 5
 AA_TEST = "A/A test: both sides had the same versions of everything, so any change is a false alarm"
 
 
@@ -72,6 +74,13 @@ def _median_regressed(_: of.MedianRegressed, __: Metrics) -> Iterator[str]:
         " input, collecting garbage) or by other processes; this fails no test without a tolerance of its own for"
         " step_time_median"
     )
+
+
+@_sentences.register
+def _left_out(caution: of.LeftOut, _: Metrics) -> Iterator[str]:
+    shown, more = caution.files[:MOST_FILES], len(caution.files) - MOST_FILES
+    files = f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
+    yield f"changes that are not committed are in neither revision: {files}; the side 'worktree' has them"
 
 
 @_sentences.register

@@ -12,7 +12,17 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.sanity import too_good
-from pytest_dlbench.records import CaseOutcome, CaseResult, OperatorTime, Pairing, RunOutcome, Verdict, VerdictOutcome
+from pytest_dlbench.records import (
+    Case,
+    CaseOutcome,
+    CaseResult,
+    OperatorTime,
+    Pairing,
+    Revision,
+    RunOutcome,
+    Verdict,
+    VerdictOutcome,
+)
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import cautions, commands, figures, foreign
 
@@ -307,7 +317,7 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     if pairing.confirmed:
         passes += f", and {pairing.confirmed} fresh ones to confirm what those flagged"
     kind = "A/A test, " if pairing.is_aa else ""
-    heading = f"{kind}compared with {pairing.old.framework} in {passes}{_spread(pairing)}:"
+    heading = f"{kind}compared with {_side(pairing.old)} in {passes}{_spread(pairing)}:"
     lines = (
         *_verdicts(result.verdicts, subject.metrics),
         *_alongside(reason, result.verdicts),
@@ -318,6 +328,27 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
     differences = tuple(map(difference, reason.versions)) or ("nothing",)
     yield Paragraph(text="what differs between baseline and candidate:", items=differences)
     yield Paragraph(text="to run it again", command=commands.again(reason.again))
+
+
+def _side(case: Case) -> str:
+    """The framework of a side, with its revision of the user's code."""
+    return f"{case.framework} ({revision(case.revision)})" if case.revision else case.framework
+
+
+def revision(found: Revision) -> str:
+    """A revision as it was asked for, with its commit and what is not committed."""
+    changed = ", with changes that are not committed" if found.uncommitted else ""
+    return f"{found.name} is {found.commit[:12]}: {found.subject}{changed}"
+
+
+def revisions(results: Iterable[CaseResult]) -> tuple[str, ...]:
+    """The revisions that were compared, a line each, and each only once."""
+    sides = ((side, case) for one in results if one.pairing for side, case in _sides(one.case, one.pairing))
+    return tuple(dict.fromkeys(f"{side}: {revision(case.revision)}" for side, case in sides if case.revision))
+
+
+def _sides(case: Case, pairing: Pairing) -> tuple[tuple[str, Case], ...]:
+    return (("baseline", pairing.old), ("candidate", case))
 
 
 def _spread(pairing: Pairing) -> str:

@@ -8,6 +8,8 @@ from pytest_dlbench.reporting import cautions, explain, foreign
 def properties(result: CaseResult, metrics: Metrics = METRICS) -> list[tuple[str, object]]:
     """Names and values: the case, the outcome and its reasons, every figure, and every verdict."""
     found: list[tuple[str, object]] = [("dlbench_case", result.case.id), ("dlbench_outcome", result.outcome.value)]
+    sides = {"dlbench_revision": result.case, "dlbench_baseline_revision": result.pairing and result.pairing.old}
+    found += [(name, explain.revision(side.revision)) for name, side in sides.items() if side and side.revision]
     found += [("dlbench_aa", True if cautions.is_aa(result) else None)]
     found += [("dlbench_reason", explain.kinds(result) or None)]
     # Its test passes without --dlbench-compare, so that no failure says why it was not compared.

@@ -15,6 +15,8 @@ def summary(
 ) -> str:
     """The job summary. ``heading`` says where and how the session measured."""
     lines = [f"## dlbench: {last_line.counts(results)}", "", foreign.markdown(heading), ""]
+    if named := explain.revisions(results):
+        lines += [*(f"- {foreign.markdown(line)}" for line in named), ""]
     lines += _findings(results, metrics)
     lines += _warnings(results, metrics)
     lines += _table(results, metrics)

@@ -1,7 +1,7 @@
 """The requests that the driver sends to the worker of one run, and the checks of its answers."""
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import metadata
@@ -13,11 +13,13 @@ from typing import Any
 
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.devices import visible_gpus
+from pytest_dlbench.environments.frameworks import Checkout
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
     Alternation,
+    Case,
     ComputeDevice,
     CurvePoint,
     Evaluation,
@@ -142,6 +144,7 @@ class Dialogue:
             builder=spec.framework.builder,
             device=case.device,
             threads=case.threads,
+            **_repository(spec.framework),
         )
         surroundings = {
             "environment": environment,
@@ -151,6 +154,7 @@ class Dialogue:
             "driver-python": platform.python_version(),
             "GLIBC_TUNABLES": launch.ALLOCATORS[spec.allocator],
             **(launch.PASSIVE if spec.alternates else {}),
+            **_of_side(case),
         }
         # In addition to the worker's packages, these may affect the figures.
         self.measured |= {
@@ -173,6 +177,8 @@ class Dialogue:
             python=hello.versions["python"],
             installed=hello.distributions,
         )
+        if hello.elsewhere and (checkout := spec.framework.checkout):
+            raise NotDoneError(RunOutcome.WRONG_VERSION, _other_files(checkout, hello.elsewhere))
         if problems := [*wrong(found), *contradicted(hello.versions, hello.sources)]:
             raise NotDoneError(RunOutcome.WRONG_VERSION, _wrong(spec.framework, spec.place, problems))
         if problem := self._hooks.packages_reported(found):
@@ -413,6 +419,30 @@ def _had_processor(stepped: messages.Stepped) -> float:
 
 def _computing(stepped: messages.Stepped) -> float:
     return stepped.cpu_seconds / _had_processor(stepped)
+
+
+def _repository(framework: Framework) -> Mapping[str, str]:
+    """The user's own files, from which a worker must import nothing if it runs a revision of them."""
+    checkout = framework.checkout
+    return {"repository": str(checkout.repository)} if checkout and checkout.root != checkout.repository else {}
+
+
+def _other_files(checkout: Checkout, modules: Sequence[str]) -> str:
+    """The message about modules that are not those of the revision."""
+    return (
+        f"{', '.join(modules)}: imported from {checkout.repository}, as it is, and not from the revision"
+        f" {checkout.revision.name}\n  workers find a revision's modules in its root, in src, and in the folders of the"
+        " framework's builder: name their folder there, Framework(folders=…)"
+    )
+
+
+def _of_side(case: Case) -> Mapping[str, str]:
+    """The revision of the user's code and the variables of a side, by the names that they have among versions."""
+    found = {f"variable {name}": value for name, value in case.variables.items()}
+    if revision := case.revision:
+        changed = f" with changes in {', '.join(revision.uncommitted)}" if revision.uncommitted else ""
+        found["revision"] = f"{revision.commit[:12]} ({revision.subject}){changed}"
+    return found
 
 
 def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:

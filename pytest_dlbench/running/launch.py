@@ -54,6 +54,15 @@ PASSIVE = {
     # 2 to this power: the processor cycles that OpenBLAS' threads spin for.
     "OPENBLAS_THREAD_TIMEOUT": "4",
 }
+# Variables that the driver sets for every worker, so that nothing else can.
+OWN = (
+    "GLIBC_TUNABLES",
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "PYTHONIOENCODING",
+    "PYTHONHASHSEED",
+)
 
 # Makes float32 mean float32 in every framework: by default some let cuBLAS and cuDNN round factors to 10 bits of
 # mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory.
@@ -75,7 +84,7 @@ def environment(
     allocator: str = TUNED,
     is_passive: bool = False,
 ) -> Mapping[str, str]:
-    """All variables that the worker sees. Its place's own override all but the allocation policy and Python's."""
+    """All variables that the worker sees. Those of its place, then of its side, override all but OWN."""
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **(PASSIVE if is_passive else {})}
@@ -88,9 +97,10 @@ def environment(
         "XDG_CONFIG_HOME": str(place.caches / "config"),
         "TORCHINDUCTOR_CACHE_DIR": str(place.caches / "inductor"),
     }
+    checked_out = framework.checkout.imported_from if framework.checkout else ()
     own = {
         "GLIBC_TUNABLES": ALLOCATORS[allocator],
-        "PYTHONPATH": os.pathsep.join(str(folder) for folder in (WORKER_FOLDER, *framework.folders)),
+        "PYTHONPATH": os.pathsep.join(map(str, (WORKER_FOLDER, *checked_out, *framework.folders))),
         # Several Pythons import from one folder, even at the same time.
         "PYTHONDONTWRITEBYTECODE": "1",
         # Without it the last lines before an abort never reach the log.
@@ -99,4 +109,4 @@ def environment(
         "PYTHONIOENCODING": "utf-8:replace",
         "PYTHONHASHSEED": "0",
     }
-    return {**inherited, **threading, **hidden, **home, **place.variables, **own}
+    return {**inherited, **threading, **hidden, **home, **place.variables, **dict(framework.more_variables), **own}

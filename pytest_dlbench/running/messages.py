@@ -15,7 +15,8 @@ class Hello:
     """The framework is imported. ``threads`` is the number in force, None if the framework does not report it.
 
     ``versions`` are those that the builder reports, ``distributions`` those that are installed, by canonical name.
-    ``sources`` are, for a reported name, the installed distributions that it comes from.
+    ``sources`` are, for a reported name, the installed distributions that it comes from. ``elsewhere`` are modules that
+    come from the user's own files, although those of a revision were requested.
     """
 
     seconds: float
@@ -24,6 +25,7 @@ class Hello:
     threads: int | None
     distributions: dict[str, str]
     sources: dict[str, dict[str, str]]
+    elsewhere: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.match(r"\d+\.\d+", self.versions.get("python", "")):

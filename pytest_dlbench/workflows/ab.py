@@ -6,7 +6,7 @@ from dataclasses import replace
 from pytest_dlbench import judging
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import design_of, disagreements
+from pytest_dlbench.judging.pairs import design_of, disagreements, per_example
 from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
@@ -14,7 +14,7 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.records.reasons import Diverged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import RunSpec, recipe_json
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.profile import profiled
 from pytest_dlbench.workflows.recording import (
@@ -65,11 +65,13 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     record = record_of(session, pairs.candidate, pairs.runs[CANDIDATE])
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
-    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, again))
+    recipes = recipe_json(pairs.baseline.recipe), recipe_json(pairs.candidate.recipe)
+    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, recipes, again))
     cautions = (
         *([pairs.sequential] if pairs.sequential and pairs.sequential.cause in ("memory", "spinning") else []),
         *disagreements(found.verdicts, terms.metrics),
         *reasons.cautions_of_pairs(found, terms),
+        *reasons.left_out(pairs.baseline.framework, pairs.candidate.framework),
     )
     return record, replace(
         result,
@@ -84,6 +86,8 @@ def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: M
     asked = of_purpose(tolerance, candidate.purpose, metrics)
     calibrated, reference = calibrated_spreads(session, baseline, candidate), reference_runs(session, baseline)
     requested = judging.asked_for(asked, metrics)
+    if baseline.recipe.batch_size != candidate.recipe.batch_size:
+        asked, requested = per_example(asked), per_example(requested)
     defaults = frozenset(asked) - frozenset(requested)
     steps = step_spread(session, baseline, candidate)
     terms = terms_of(asked, session.policy.max_pairs, reference, metrics, calibrated, defaults=defaults, steps=steps)

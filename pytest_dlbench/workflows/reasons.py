@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from pytest_dlbench import judging
 from pytest_dlbench.environments import Framework
@@ -21,6 +22,7 @@ from pytest_dlbench.records.reasons import (
     Diverged,
     InPairs,
     Invalid,
+    LeftOut,
     MedianRegressed,
     MoveReference,
     Paired,
@@ -80,18 +82,32 @@ def in_pairs(
     )
 
 
-def paired(found: Found, terms: Terms, runs: Mapping[str, Sequence[Run]], again: Repeat) -> Paired:
+def paired(
+    found: Found,
+    terms: Terms,
+    runs: Mapping[str, Sequence[Run]],
+    recipes: tuple[Mapping[str, Any], Mapping[str, Any]],
+    again: Repeat,
+) -> Paired:
     """Which phases changed, how the two sides differ, what is reported but not judged, and what would decide more."""
     baseline, candidate = runs[BASELINE], runs[CANDIDATE]
     phases = [PhaseChange(phase=one.phase, baseline=one.old, candidate=one.new) for one in growths(baseline, candidate)]
     return Paired(
         phases=tuple(phases),
-        versions=judging.changes(baseline[0].versions, candidate[0].versions),
+        versions=(*judging.changes(baseline[0].versions, candidate[0].versions), *judging.changes(*recipes)),
         stall=stall(found.decisions),
         undecided=undecided(found, terms),
         time_to_target=_time_to_target(baseline, candidate),
         again=again,
     )
+
+
+def left_out(*sides: Framework) -> tuple[LeftOut, ...]:
+    """The changes that no side has, although the user may expect them to be measured."""
+    checkouts = [side.checkout for side in sides]
+    files = next((checkout.left_out for checkout in checkouts if checkout), ())
+    is_in_none = all(checkout and checkout.left_out for checkout in checkouts)
+    return (LeftOut(files=files),) if is_in_none else ()
 
 
 def _time_to_target(*sides: Sequence[Run]) -> TimeToTarget | None:

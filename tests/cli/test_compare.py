@@ -1,6 +1,8 @@
 """``dlbench compare``, as a user calls it."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import CaseOutcome, RunOutcome
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.storing.recorded import read
-from tests.doubles import records, sessions
+from tests.doubles import records, repositories, sessions
 
 # Two sessions of three runs each cannot resolve 5 %.
 WIDE = ("--tolerance", "step_time:10%")
@@ -151,3 +153,46 @@ def test_files_exported_for_pytest_benchmark_can_be_compared(tmp_path, capsys):
     assert main(["compare", *map(str, paths), "--json"]) == 3
     (row,) = json.loads(capsys.readouterr().out)["benchmarks"]
     assert row["ratios"]["median"] == pytest.approx(2)
+
+
+# Revisions
+
+
+def test_revisions_are_run_by_pytest_with_its_exit_status(tmp_path):
+    (tmp_path / "bench").mkdir()
+    test = """
+def test_ours(pytestconfig):
+    assert pytestconfig.getoption("dlbench_ab") == "rev:HEAD,worktree"
+    assert pytestconfig.getoption("dlbench_compare") == "true"
+    assert pytestconfig.getoption("dlbench_tolerance") == ["step_time:3%"]
+
+def test_ours_that_fails():
+    assert False
+
+def test_other():
+    pass
+"""
+    (tmp_path / "bench" / "test_it.py").write_text(test)
+    repositories.create(tmp_path)
+    repositories.commit(tmp_path, "Add it", {})
+    program = "from pytest_dlbench.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "compare", "rev:HEAD", "worktree", "--tolerance"]
+    for expression, status, counts in (("ours and not fails", 0, "1 passed"), ("ours", 1, "1 failed, 1 passed")):
+        done = subprocess.run(
+            [*command, "step_time:3%", "-k", expression], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        assert counts in done.stdout
+        assert "running: pytest bench -k" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rev:a", "rev:b", "--json"], "--dlbench-json PATH writes it"),
+        ([".", ".", "-k", "ours"], "recordings have none"),
+    ],
+)
+def test_options_of_the_other_kind_are_a_usage_error(arguments, message, capsys):
+    assert main(["compare", *arguments]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

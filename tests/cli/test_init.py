@@ -12,6 +12,7 @@ import yaml
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.options import OPTIONS
+from tests.doubles.repositories import commit, create, git
 
 SUITE = {"bench/conftest.py", "bench/test_training.py", ".dlbench/.gitignore"}
 WORKFLOWS = {
@@ -85,6 +86,101 @@ def test_an_existing_gitlab_file_is_kept_with_what_to_add(repository, capsys):
     assert main(["init", "--gitlab"]) == 1
     assert Path(".gitlab-ci.yml").read_text() == "stages: [test]\n"
     assert "add to .gitlab-ci.yml: include: [{local: .gitlab/benchmarks.yml}]" in capsys.readouterr().out
+
+
+REVISIONS = {
+    "--github": {".github/workflows/revisions.yml"},
+    "--gitlab": {".gitlab/revisions.yml", ".gitlab-ci.yml"},
+}
+
+
+@pytest.mark.parametrize("service", REVISIONS)
+def test_a_workflow_for_revisions_is_written_without_a_suite(repository, service):
+    assert main(["init", service, "--revisions"]) == 0
+    assert written(repository) == REVISIONS[service] | {".dlbench/.gitignore"}
+
+
+def test_a_workflow_for_revisions_needs_a_service(repository, capsys):
+    assert main(["init", "--revisions"]) == 2
+    assert "name its service, --github or --gitlab" in capsys.readouterr().err
+    assert written(repository) == set()
+
+
+# A suite with a builder of its own, in which the pull request makes steps slower.
+OWN = """
+from pathlib import Path
+import pytest
+from pytest_dlbench.environments import Framework
+from tests.doubles.versioned import MODEL
+
+def pytest_dlbench_frameworks():
+    return [Framework(name="ours", builder="our_builder", folders=(Path({builders!r}), Path(__file__).parent))]
+
+def pytest_dlbench_models():
+    return [MODEL]
+
+@pytest.fixture(params=["ours"])
+def framework(request):
+    return request.param
+
+@pytest.fixture(params=["versioned-softmax"])
+def model(request):
+    return request.param
+
+@pytest.fixture(params=["digits"])
+def dataset(request):
+    return request.param
+
+@pytest.fixture(params=["cpu"])
+def device(request):
+    return request.param
+"""
+TRAINING = """
+def test_training(dlbench, framework, model, dataset, device):
+    dlbench.train(framework, model, dataset, device)
+"""
+
+
+@pytest.fixture
+def pull_request(tmp_path, monkeypatch):
+    """What a service checks out: GitHub the merge of a pull request into its base, without older commits."""
+    folder, builders = create(tmp_path / "ours"), Path(__file__).parents[1] / "doubles" / "builders"
+    double = "from {} import SUPPORTS, Trainer, configure, threads, versions\n"
+    files = {
+        "bench/conftest.py": OWN.format(builders=str(builders)),
+        "bench/test_training.py": TRAINING,
+        "bench/our_builder.py": double.format("clocked"),
+        "pytest.ini": "[pytest]\ndlbench_scale = smoke\ndlbench_tolerance = step_time:40%,peak_rss:20%\n",
+    }
+    commit(folder, "Older", {})
+    base = commit(folder, "Add a suite", files)
+    git(folder, "switch", "--quiet", "-c", "feature")
+    commit(folder, "Slow down", {"bench/our_builder.py": double.format("slowed")})
+    git(folder, "switch", "--quiet", "main")
+    git(folder, "merge", "--quiet", "--no-ff", "-m", "Merge it", "feature")
+    git(tmp_path, "clone", "--quiet", "--depth=2", f"file://{folder}", "clone")
+    monkeypatch.chdir(tmp_path / "clone")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CI_MERGE_REQUEST_DIFF_BASE_SHA", base)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("service", REVISIONS)
+def test_the_workflow_for_revisions_fails_a_pull_request_that_is_slower(pull_request, service):
+    main(["init", service, "--revisions"])
+    (path,) = (Path(name) for name in REVISIONS[service] if "revisions" in name)
+    content = yaml.safe_load(path.read_text())
+    (job,) = content.get("jobs", content).values()
+    install, compare = job.get("script") or [step["run"] for step in job["steps"] if "run" in step]
+    assert install.startswith("pip install ")
+    done = subprocess.run(["bash", "-ec", compare], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "regressed: training-ours@HEAD-versioned-softmax-digits-cpu-smoke" in done.stdout
+    assert "Add a suite" in (pull_request / "summary.md").read_text()
+    assert {path.name for path in Path("result").iterdir()} == {"report.html", "session.json", "junit.xml"}
 
 
 @pytest.mark.parametrize("service", WORKFLOWS)

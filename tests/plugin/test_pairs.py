@@ -201,3 +201,18 @@ def test_sides_whose_medians_contradict_the_pairs_are_explained_everywhere(suite
     for name in ("junit.xml", "found.json", "page.html"):
         assert "ratio 1.165 between the medians of the two sides" in (suite.path / name).read_text()
     assert "step\\_time: ratio 1.165 between the medians" in (suite.path / "summary.md").read_text()
+
+
+def test_inference_is_compared_in_pairs(suite):
+    test = """
+import pytest
+
+@pytest.mark.inference
+def test_inference(dlbench, framework, model, dataset, device):
+    dlbench.infer(framework, model, dataset, device)
+"""
+    suite.write(builder="numpy_softmax", more={"same": "numpy_softmax"}, test=test)
+    result = suite.run("--dlbench-ab=numpy,same", "--dlbench-tolerance=latency:300%", "--dlbench-max-runs=3", *WIDE)
+    assert result.ret == 0, result.stdout.str()
+    reported, _ = result_of(suite)
+    assert "latency" in {verdict["metric"] for verdict in reported["verdicts"]}

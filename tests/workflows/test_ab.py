@@ -325,7 +325,7 @@ def test_runs_that_missed_the_target_count_in_the_time_to_accuracy():
 
     baseline, candidate = side((10, 0.95), (12, 0.95)), side((11, 0.95), (20, 0.5))
     runs = {"baseline": baseline, "candidate": candidate}
-    found = reasons.paired(judged(1.0), TERMS, runs, records.again()).time_to_target
+    found = reasons.paired(judged(1.0), TERMS, runs, ({}, {}), records.again()).time_to_target
     assert (found.target, found.baseline, found.candidate, found.horizon) == (0.9, 11.0, 15.5, 20.0)
     assert found.lower < found.longer == 4.5 < found.upper
     assert (found.missed, found.runs) == ((0, 1), (2, 2))

@@ -68,7 +68,21 @@ def hello(session, request):
         "threads": threads,
         "distributions": {name: version for name, (version, _) in found.items()},
         "sources": distributions.sources(versions, found),
+        "elsewhere": imported_from(request["repository"]) if "repository" in request else [],
     }
+
+
+def imported_from(folder):
+    """The modules that come from a folder, apart from this package and from environments in it."""
+    inside, installed = (os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix))
+    found = []
+    for name, module in sorted(sys.modules.items()):
+        # Not by getattr, which may load a lazy module.
+        path = getattr(module, "__dict__", {}).get("__file__")
+        path = os.path.realpath(path) if isinstance(path, str) else ""
+        if path.startswith(inside) and not path.startswith(installed) and name.partition(".")[0] != "dlworker":
+            found.append(name)
+    return found
 
 
 def build(session, request):
