@@ -146,10 +146,9 @@ def test_a_layer_norm_without_epsilon_is_refused(epsilon):
         LayerNorm(epsilon=epsilon)
 
 
-@pytest.mark.parametrize("tanh", [False, True])
-def test_a_gelu_is_exact_or_by_tanh(tanh):
-    inferred = GELU(tanh=tanh).infer((7, 6))
-    assert (inferred.output, inferred.geometry) == ((7, 6), {"tanh": tanh})
+@pytest.mark.parametrize(("layer", "kind"), [(GELU(), "gelu"), (GELU(tanh=True), "gelu_tanh")])
+def test_the_exact_gelu_and_that_by_tanh_are_two_kinds_of_layers(layer, kind):
+    assert (layer.kind, layer.infer((7, 6)).output) == (kind, (7, 6))
 
 
 @pytest.mark.parametrize("decay", [-0.1, inf, nan])

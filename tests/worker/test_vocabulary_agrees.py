@@ -71,8 +71,8 @@ from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAI
 
 # What a builder supports only on other backends or in newer releases, and why: it refuses before it builds anything.
 LACKS: Mapping[str, Mapping[str, str]] = {
-    "pytorch-1.0": {"adamw": "new in 1.3", "attention": "new in 2.0", "gelu": "new in 1.12"},
-    "pytorch-1.11": {"attention": "new in 2.0", "gelu": "new in 1.12"},
+    "pytorch-1.0": {"adamw": "new in 1.3", "attention": "new in 2.0", "gelu": "new in 1.4", "gelu_tanh": "new in 1.12"},
+    "tinygrad": {"gelu": "its erf is accurate to 1.5e-7"},
     "keras2-cntk": {"lstm": "its output is the cell", "start": "a GRU gives wrong results"},
 }
 STEPS, EXAMPLES, CLASSES, WORDS, BATCH = 6, 48, 4, 20, 16
@@ -143,7 +143,7 @@ DECODER = reader(
     "decoder",
     Embedding(WORDS, 6, limit=1.0),
     Positions(limit=1.0),
-    Add((LayerNorm(epsilon=1e-2), Dense(18), Attention(2, causal=True), Dense(6)), ()),
+    Add((LayerNorm(epsilon=1e-3), Dense(18), Attention(2, causal=True), Dense(6)), ()),
     Add((LayerNorm(), Dense(8), GELU(tanh=True), Dense(6)), ()),
     LayerNorm(),
     TiedDense(WORDS),

@@ -46,14 +46,18 @@ class GELU:
     ``x·(1 + tanh(√(2/π)·(x + 0.044715·x³))) / 2``, which differs by up to 5e-4.
     """
 
-    kind: ClassVar[str] = "gelu"
     prefix: ClassVar[str] = "gelu"
     _: KW_ONLY
     tanh: bool = False
 
+    @property
+    def kind(self) -> str:
+        """A separate kind for the approximation, because not every framework has both with full precision."""
+        return "gelu_tanh" if self.tanh else "gelu"
+
     def infer(self, shape: Shape) -> Inferred:
         """The same shape."""
-        return Inferred(output=shape, geometry={"tanh": self.tanh})
+        return Inferred(output=shape, geometry={})
 
 
 @dataclass(frozen=True, slots=True)

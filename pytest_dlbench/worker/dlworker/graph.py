@@ -38,7 +38,7 @@ def run(nodes, x, call):
 
 
 # Layers that keep the order of features and depend on it at most through their own weights.
-_IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "gelu", "relu", "sigmoid", "tanh"})
+_IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh"})
 
 
 def flattened(layers):
