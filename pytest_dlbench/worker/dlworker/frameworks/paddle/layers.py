@@ -7,6 +7,7 @@ import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own
 from paddle import nn
 
 from dlworker.graph import is_chain, run, wired
+from dlworker.protocol import RequestError
 
 
 class BatchNorm(nn.Layer):
@@ -292,6 +293,13 @@ def dense(layer, kind=nn.Linear):
     return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
 
 
+def layer_norm(layer):
+    if layer["epsilon"] > 1e-3:
+        reason = "the epsilon of Paddle's layer norm is at most 0.001, got %r" % layer["epsilon"]
+        raise RequestError("unsupported", reason)
+    return nn.LayerNorm(layer["input"][-1], layer["epsilon"])
+
+
 def local_response_norm(layer):
     return nn.LocalResponseNorm(layer["size"], alpha=layer["alpha"], beta=layer["beta"], k=layer["k"])
 
@@ -309,7 +317,7 @@ LAYERS = {
     "relu": lambda layer: nn.ReLU(),
     "gelu": lambda layer: nn.GELU(),
     "gelu_tanh": lambda layer: nn.GELU(approximate=True),
-    "layer_norm": lambda layer: nn.LayerNorm(layer["input"][-1], layer["epsilon"]),
+    "layer_norm": layer_norm,
     "attention": Attention,
     "positions": Positions,
     "tied_dense": lambda layer: TiedDense(),
