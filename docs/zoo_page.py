@@ -9,7 +9,8 @@ from pytest_dlbench.model.shapes import show
 PAGE = Path(__file__).parent / "reference" / "zoo.md"
 HEAD = """# The zoo
 
-The models of five studies, each written once in the [neutral vocabulary](vocabulary.md), in `pytest_dlbench/zoo/`.
+The models of five studies, and two Transformers, each written once in the [neutral vocabulary](vocabulary.md), in
+`pytest_dlbench/zoo/`.
 Parameters are trainable ones; multiply-adds are for one example, forward. `tests/zoo/test_zoo.py` compares both with
 the layers of the sources. Batch, length and optimiser are the source's own, which scale `full` trains: epochs, or steps
 if the source counts those. Data sets are those that fit a model without changes; `synthetic` fits all. `dlbench models
@@ -21,6 +22,26 @@ NAME` shows a model layer by layer.
 {table}
 
 This table is written by `python docs/zoo_page.py`; `tests/test_documentation.py` compares it with the code.
+
+## Transformers
+
+No study had one. `transformer-encoder` is BERT-Tiny (Turc et al. 2019; post-norm, exact GELU) as a classifier of the
+first token, `gpt` is GPT-2 (Radford et al. 2019; pre-norm, GELU by tanh, tied embeddings) with 4 blocks of 128 features
+and 4 heads. Both have trained positions and train with AdamW, a warm-up in the first tenth and half a cosine after it,
+on text that comes with Python: `pytest bench -m "training and transformer" --dlbench-models all`. Their multiply-adds
+count both products of attention in full. Each framework computes attention by its own function, if it has one:
+
+| framework | attention on a CPU | fused |
+|---|---|---|
+| `pytorch`, `pytorch-compile`, `keras-torch` | `F.scaled_dot_product_attention` | yes |
+| `jax`, `keras-jax` | `jax.nn.dot_product_attention` by XLA; `jax` in float64 two products | no |
+| `keras-tensorflow` | `keras.ops.dot_product_attention` | no |
+| `paddle` | `F.scaled_dot_product_attention` | no |
+| `mlx` | `mx.fast.scaled_dot_product_attention` | only on a GPU, when only applied |
+| `tinygrad` | `Tensor.scaled_dot_product_attention` | no |
+| `tensorflow`, `tensorflow-xla`, `mxnet`, `mxnet-imperative` | two products and a softmax | no |
+
+All others, and PyTorch before 2.0, are `unsupported`.
 
 ## Golden losses
 
@@ -63,7 +84,7 @@ def _cells(model: dlb.Model) -> list[str]:
     trained = (f"{recipe.batch_size:,}", _length(recipe), type(recipe.optimizer).__name__)
     return [
         f"`{model.name}`",
-        ", ".join(model.sources),
+        ", ".join(model.sources) or "–",
         shape,
         f"{network.parameter_count:,}",
         f"{network.multiply_adds:,}",

@@ -25,12 +25,15 @@ from pytest_dlbench.errors import StorageError as StorageError
 from pytest_dlbench.judging import METRICS as METRICS
 from pytest_dlbench.judging import Metric as Metric
 from pytest_dlbench.judging.equivalence import is_equal as is_equal
+from pytest_dlbench.model import GELU as GELU
 from pytest_dlbench.model import GRU as GRU
 from pytest_dlbench.model import LSTM as LSTM
 from pytest_dlbench.model import SGD as SGD
 from pytest_dlbench.model import Adadelta as Adadelta
 from pytest_dlbench.model import Adam as Adam
+from pytest_dlbench.model import AdamW as AdamW
 from pytest_dlbench.model import Add as Add
+from pytest_dlbench.model import Attention as Attention
 from pytest_dlbench.model import AvgPool as AvgPool
 from pytest_dlbench.model import BatchNorm as BatchNorm
 from pytest_dlbench.model import Branch as Branch
@@ -43,11 +46,13 @@ from pytest_dlbench.model import Dense as Dense
 from pytest_dlbench.model import Dropout as Dropout
 from pytest_dlbench.model import Embedding as Embedding
 from pytest_dlbench.model import Features as Features
+from pytest_dlbench.model import FirstStep as FirstStep
 from pytest_dlbench.model import Flatten as Flatten
 from pytest_dlbench.model import GlobalAvgPool as GlobalAvgPool
 from pytest_dlbench.model import Head as Head
 from pytest_dlbench.model import InverseTime as InverseTime
 from pytest_dlbench.model import Layer as Layer
+from pytest_dlbench.model import LayerNorm as LayerNorm
 from pytest_dlbench.model import LocalResponseNorm as LocalResponseNorm
 from pytest_dlbench.model import LogSoftmax as LogSoftmax
 from pytest_dlbench.model import MaxPool as MaxPool
@@ -56,6 +61,7 @@ from pytest_dlbench.model import Network as Network
 from pytest_dlbench.model import Optimizer as Optimizer
 from pytest_dlbench.model import PadChannels as PadChannels
 from pytest_dlbench.model import Parameter as Parameter
+from pytest_dlbench.model import Positions as Positions
 from pytest_dlbench.model import Purpose as Purpose
 from pytest_dlbench.model import Recipe as Recipe
 from pytest_dlbench.model import ReLU as ReLU
@@ -68,6 +74,8 @@ from pytest_dlbench.model import SigmoidCrossEntropy as SigmoidCrossEntropy
 from pytest_dlbench.model import SoftmaxCrossEntropy as SoftmaxCrossEntropy
 from pytest_dlbench.model import StepDecay as StepDecay
 from pytest_dlbench.model import Tanh as Tanh
+from pytest_dlbench.model import TiedDense as TiedDense
+from pytest_dlbench.model import WarmUpCosine as WarmUpCosine
 from pytest_dlbench.model import infer as infer
 from pytest_dlbench.planning.matrix import misfit as misfit
 from pytest_dlbench.plugin.fixture import Dlbench as Dlbench

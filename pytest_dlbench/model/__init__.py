@@ -2,9 +2,11 @@
 
 from pytest_dlbench.model.heads import Features, Head, SequenceCrossEntropy, SigmoidCrossEntropy, SoftmaxCrossEntropy
 from pytest_dlbench.model.layers import (
+    GELU,
     GRU,
     LSTM,
     Add,
+    Attention,
     AvgPool,
     BatchNorm,
     Branch,
@@ -15,32 +17,39 @@ from pytest_dlbench.model.layers import (
     Dense,
     Dropout,
     Embedding,
+    FirstStep,
     Flatten,
     GlobalAvgPool,
     Layer,
+    LayerNorm,
     LocalResponseNorm,
     LogSoftmax,
     MaxPool,
     PadChannels,
     Parameter,
+    Positions,
     ReLU,
     Sigmoid,
     Tanh,
+    TiedDense,
 )
 from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.network import Network, infer
-from pytest_dlbench.model.optimizers import SGD, Adadelta, Adam, Optimizer, RMSprop
+from pytest_dlbench.model.optimizers import SGD, Adadelta, Adam, AdamW, Optimizer, RMSprop
 from pytest_dlbench.model.recipe import Purpose, Recipe
-from pytest_dlbench.model.schedules import Cosine, InverseTime, Schedule, StepDecay
+from pytest_dlbench.model.schedules import Cosine, InverseTime, Schedule, StepDecay, WarmUpCosine
 from pytest_dlbench.model.shapes import Shape
 
 __all__ = [
+    "GELU",
     "GRU",
     "LSTM",
     "SGD",
     "Adadelta",
     "Adam",
+    "AdamW",
     "Add",
+    "Attention",
     "AvgPool",
     "BatchNorm",
     "Branch",
@@ -53,11 +62,13 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Features",
+    "FirstStep",
     "Flatten",
     "GlobalAvgPool",
     "Head",
     "InverseTime",
     "Layer",
+    "LayerNorm",
     "LocalResponseNorm",
     "LogSoftmax",
     "MaxPool",
@@ -66,6 +77,7 @@ __all__ = [
     "Optimizer",
     "PadChannels",
     "Parameter",
+    "Positions",
     "Purpose",
     "RMSprop",
     "ReLU",
@@ -78,5 +90,7 @@ __all__ = [
     "SoftmaxCrossEntropy",
     "StepDecay",
     "Tanh",
+    "TiedDense",
+    "WarmUpCosine",
     "infer",
 ]

@@ -10,7 +10,7 @@ from pytest_dlbench.model.layers import Add, Branch, Concat, Conditioned, Dropou
 from pytest_dlbench.model.recipe import Recipe
 from pytest_dlbench.model.shapes import Shape
 
-Family = Literal["cnn", "fcn", "rnn", "detection"]
+Family = Literal["cnn", "fcn", "rnn", "transformer", "detection"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

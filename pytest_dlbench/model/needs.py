@@ -10,7 +10,7 @@ def needs(network: Network, recipe: Recipe) -> frozenset[str]:
     The features are "schedule", "clip_norm", "pipeline", "start" and "lengths".
     """
     kinds = {placed.layer.kind for placed in network.layers}
-    of_layers = {feature for placed in network.layers for feature in placed.more}
+    of_layers = {feature for placed in network.layers for feature in ("lengths", "start") if feature in placed.more}
     of_recipe = {feature for feature in ("schedule", "clip_norm") if getattr(recipe, feature)}
     of_recipe |= {recipe.precision} & MIXED | {recipe.input} & {"pipeline"}
     return frozenset(kinds | of_layers | of_recipe | {network.model.head.loss, recipe.optimizer.kind})

@@ -11,7 +11,10 @@ from typing import Any, cast
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.heads import SequenceCrossEntropy
 from pytest_dlbench.model.layers import (
+    GRU,
+    LSTM,
     Add,
+    Attention,
     Branch,
     Chained,
     Concat,
@@ -21,6 +24,7 @@ from pytest_dlbench.model.layers import (
     Inferred,
     Layer,
     Parameter,
+    TiedDense,
 )
 from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.shapes import Shape, show
@@ -34,7 +38,8 @@ class Placed:
     """A layer at its position in a network. ``inputs`` are names of earlier layers, or INPUT.
 
     ``more`` is what a builder must know about the position: ``lengths`` names the embedding that determines the
-    lengths of sequences, ``start`` the layer whose last state is the initial state of a recurrent layer.
+    lengths of sequences, ``start`` the layer whose last state is the initial state of a recurrent layer, ``embedding``
+    the layer whose weights a tied layer uses.
     """
 
     name: str
@@ -163,13 +168,30 @@ class _Placing:
     def _chained(self, layer: Chained, value: _Value, start: str | None = None) -> _Value:
         inferred = self._inferred(layer, value.shape)
         more = {"start": start} if start else {}
-        is_recurrent = "sequence" in inferred.geometry
-        if is_recurrent and value.lengths:
+        if isinstance(layer, LSTM | GRU | Attention) and value.lengths:
             more["lengths"] = value.lengths
+        if isinstance(layer, TiedDense):
+            more["embedding"] = self._tied(layer, value.shape)
         name = self._place(layer, (value,), inferred, more)
         if isinstance(layer, Embedding) and layer.padding is not None:
             return _Value(name, inferred.output, name)
         return _Value(name, inferred.output, value.lengths)
+
+    def _tied(self, layer: TiedDense, shape: Shape) -> str:
+        """The name of the only embedding, whose weights must have the shape that the layer needs."""
+        shapes = {
+            placed.name: placed.inferred.parameters[0].shape
+            for placed in self.placed
+            if isinstance(placed.layer, Embedding)
+        }
+        wanted = (layer.vocabulary, shape[-1])
+        if list(shapes.values()) != [wanted]:
+            found = ", ".join(map(show, shapes.values())) or "none"
+            raise ModelError(
+                f"model {self._model.name!r}: {layer} after {show(shape)} needs one embedding before it, of"
+                f" {show(wanted)}, got {found}"
+            )
+        return next(iter(shapes))
 
     def _merge(self, layer: Add | Concat, value: _Value) -> _Value:
         ends = tuple(self.chain(branch, value) for branch in layer.branches)

@@ -62,6 +62,32 @@ class Adam:
 
 
 @dataclass(frozen=True, slots=True)
+class AdamW:
+    """``p -= learning_rate·(m̂ / (√v̂ + epsilon) + weight_decay·p)`` (Loshchilov & Hutter 2019, algorithm 2).
+
+    ``m̂`` and ``v̂`` are those of ``Adam``; the decay bypasses them. As in PyTorch and optax, the learning rate
+    multiplies the decay, too. Only arrays of two or more axes decay: the weights, also of embeddings and positions;
+    biases, scales and shifts do not.
+    """
+
+    kind: ClassVar[str] = "adamw"
+    slots: ClassVar[int] = 2
+    learning_rate: float = 1e-3
+    _: KW_ONLY
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+
+    def __post_init__(self) -> None:
+        require_share(self.beta1, "AdamW beta1")
+        require_share(self.beta2, "AdamW beta2")
+        _require_above_zero(self, self.learning_rate, self.epsilon)
+        if not 0 <= self.weight_decay < inf:
+            raise ModelError(f"AdamW needs no negative weight decay, got {self}")
+
+
+@dataclass(frozen=True, slots=True)
 class Adadelta:
     """``p -= learning_rate·d`` with ``d = √(u + epsilon) / √(v + epsilon)·g`` (Zeiler 2012, algorithm 1).
 
@@ -99,7 +125,7 @@ class RMSprop:
         _require_above_zero(self, self.learning_rate, self.epsilon)
 
 
-Optimizer = SGD | Adam | Adadelta | RMSprop
+Optimizer = SGD | Adam | AdamW | Adadelta | RMSprop
 
 
 def _require_above_zero(optimizer: object, *settings: float) -> None:

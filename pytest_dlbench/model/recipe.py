@@ -76,5 +76,7 @@ class Recipe:
         rate = self.optimizer.learning_rate
         if self.schedule is None:
             return (rate,) * steps
-        moments = (Moment(step=step, epoch=step / steps_per_epoch, share=step / steps) for step in range(steps))
+        moments = (
+            Moment(step=step, epoch=step / steps_per_epoch, share=step / steps, steps=steps) for step in range(steps)
+        )
         return tuple(rate * self.schedule.at(moment) for moment in moments)

@@ -18,6 +18,7 @@ class Moment:
     step: int
     epoch: float
     share: float
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,33 @@ class Cosine:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmUpCosine:
+    """Rises in equal steps to 1 in the first ``warm_up`` of training, then falls as half a cosine to ``last``.
+
+    ``warm_up`` is a share of all steps, so that short trainings warm up and decay, too. The first step has a rate above
+    0, the last one of the warm-up has the whole rate.
+    """
+
+    kind: ClassVar[str] = "warm_up_cosine"
+    warm_up: float
+    last: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.warm_up < 1 or not 0 <= self.last < 1:
+            raise ModelError(
+                f"WarmUpCosine needs a warm-up above 0 and below 1 and a last factor of at least 0 and below 1, got"
+                f" {self}"
+            )
+
+    def at(self, moment: Moment) -> float:
+        """The factor at a step."""
+        if moment.share < self.warm_up:
+            return min(1.0, (moment.step + 1) / (self.warm_up * moment.steps))
+        progress = (moment.share - self.warm_up) / (1 - self.warm_up)
+        return self.last + (1 - self.last) * (1 + cos(pi * progress)) / 2
+
+
+@dataclass(frozen=True, slots=True)
 class InverseTime:
     """``(1 + gamma·step)^-power``: Caffe's "inv" policy; with power 1, the decay of Keras 2."""
 
@@ -77,4 +105,4 @@ class InverseTime:
         return float((1 + self.gamma * moment.step) ** -self.power)
 
 
-Schedule = StepDecay | Cosine | InverseTime
+Schedule = StepDecay | Cosine | WarmUpCosine | InverseTime

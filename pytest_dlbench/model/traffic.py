@@ -3,7 +3,7 @@
 from math import prod
 from typing import Final
 
-from pytest_dlbench.model.layers import GRU, LSTM, Embedding
+from pytest_dlbench.model.layers import GRU, LSTM, Embedding, TiedDense
 from pytest_dlbench.model.network import Network, Placed
 from pytest_dlbench.model.optimizers import SGD, Optimizer
 from pytest_dlbench.model.recipe import Recipe
@@ -30,7 +30,8 @@ def step_bytes(network: Network, recipe: Recipe) -> int:
     changes and workspace add to it; what stays in a cache reduces it.
     """
     slots, size = recipe.optimizer.slots, NUMBER_BYTES[recipe.precision]
-    weights = sum(_updated(placed, recipe.optimizer) for placed in network.layers)
+    is_tied = any(isinstance(placed.layer, TiedDense) for placed in network.layers)
+    weights = sum(_updated(placed, recipe.optimizer, is_tied) for placed in network.layers)
     made = recipe.batch_size * sum(_made(placed) for placed in network.layers)
     inputs = recipe.batch_size * prod(network.model.input_shape)
     return (
@@ -40,9 +41,9 @@ def step_bytes(network: Network, recipe: Recipe) -> int:
     )
 
 
-def _updated(placed: Placed, optimizer: Optimizer) -> int:
-    """The trained numbers of a layer that every update touches."""
-    is_dense = optimizer.slots > 0 or (isinstance(optimizer, SGD) and optimizer.weight_decay > 0)
+def _updated(placed: Placed, optimizer: Optimizer, is_tied: bool) -> int:
+    """The trained numbers of a layer that every update touches: all of an embedding that is the output layer, too."""
+    is_dense = is_tied or optimizer.slots > 0 or (isinstance(optimizer, SGD) and optimizer.weight_decay > 0)
     if isinstance(placed.layer, Embedding) and not is_dense:
         return 0
     return sum(prod(parameter.shape) for parameter in placed.inferred.parameters)

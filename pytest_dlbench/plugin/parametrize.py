@@ -37,6 +37,7 @@ FIXED_MARKS = {
     "cnn": "a convolutional network",
     "fcn": "a fully connected network",
     "rnn": "a recurrent network",
+    "transformer": "a Transformer",
     "detection": "an object detector",
     "inference": "only applies a model",
     "slow": "takes minutes",

@@ -7,9 +7,11 @@ import pytest
 from pytest_dlbench.environments import FRAMEWORKS, Framework
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import (
+    GELU,
     SGD,
     Adadelta,
     Adam,
+    AdamW,
     Conv2D,
     RMSprop,
     SequenceCrossEntropy,
@@ -21,26 +23,28 @@ from pytest_dlbench.model.recipe import MIXED
 
 DOUBLES = Path(__file__).parents[1] / "doubles" / "builders"
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
-# A Conditioned is made of recurrent layers; the kind of a Conv2D depends on its groups.
+# A Conditioned is made of recurrent layers; the kind of a Conv2D depends on its groups, that of a GELU on its form.
 LAYERS = [getattr(layers, name) for name in layers.__all__]
 KINDS = {layer.kind for layer in LAYERS if isinstance(getattr(layer, "kind", None), str)} - {"conditioned"}
-KINDS |= {Conv2D(1, 1).kind, Conv2D(2, 1, groups=2).kind}
+KINDS |= {Conv2D(1, 1).kind, Conv2D(2, 1, groups=2).kind, GELU().kind, GELU(tanh=True).kind}
 LOSSES = {head.loss for head in (SoftmaxCrossEntropy, SequenceCrossEntropy, SigmoidCrossEntropy)}
-OPTIMIZERS = {optimizer.kind for optimizer in (SGD, Adam, Adadelta, RMSprop)}
+OPTIMIZERS = {optimizer.kind for optimizer in (SGD, Adam, AdamW, Adadelta, RMSprop)}
 FEATURES = {"clip_norm", "lengths", "pipeline", "schedule", "start"}
 VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED
 # What a framework of that folder has not, and why. All others have the whole vocabulary.
 SEQUENCES = {"cut", "embedding", "gru", "lengths", "lstm", "sequence_cross_entropy", "start"}
+# Frameworks without current releases have no Transformer.
+TRANSFORMER = {"adamw", "attention", "first_step", "gelu", "gelu_tanh", "layer_norm", "positions", "tied_dense"}
 LACKS = {
-    "caffe2": MIXED | SEQUENCES,  # a recurrent layer of rnn_cell is a step net inside an operator
-    "chainer": {"bfloat16"},  # NumPy computes, which has none
-    "cntk": MIXED,
+    "caffe2": MIXED | SEQUENCES | TRANSFORMER,  # a recurrent layer of rnn_cell is a step net inside an operator
+    "chainer": {"bfloat16"} | TRANSFORMER,  # NumPy computes, which has none
+    "cntk": MIXED | TRANSFORMER,
     "jax": {"float16"},  # neither JAX nor optax scales a loss
-    "keras2": MIXED,
-    "lasagne": MIXED,
+    "keras2": MIXED | TRANSFORMER,
+    "lasagne": MIXED | TRANSFORMER,
     "mxnet": {"float16"},  # not on a CPU
-    "tensorflow1": MIXED,
-    "theano": MIXED,
+    "tensorflow1": MIXED | TRANSFORMER,
+    "theano": MIXED | TRANSFORMER,
 }
 
 

@@ -5,7 +5,18 @@ from math import cos, inf, nan, pi
 import pytest
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model import SGD, Adadelta, Adam, Cosine, InverseTime, Recipe, RMSprop, StepDecay
+from pytest_dlbench.model import (
+    SGD,
+    Adadelta,
+    Adam,
+    AdamW,
+    Cosine,
+    InverseTime,
+    Recipe,
+    RMSprop,
+    StepDecay,
+    WarmUpCosine,
+)
 
 
 def rates(schedule, steps=8, per_epoch=2, rate=0.4):
@@ -37,6 +48,24 @@ def test_a_cosine_falls_from_the_rate_towards_its_last_factor():
     assert rates(Cosine(0.5)) == pytest.approx([0.4 * (0.5 + 0.25 * (1 + cos(pi * step / 8))) for step in range(8)])
 
 
+def test_a_rate_warms_up_in_equal_steps_and_then_falls_as_a_cosine():
+    found = rates(WarmUpCosine(0.5, 0.5))
+    assert found[:5] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4])
+    assert found[4:] == pytest.approx([0.4 * (0.5 + 0.25 * (1 + cos(pi * step / 4))) for step in range(4)])
+
+
+def test_a_warm_up_of_less_than_a_step_starts_with_the_whole_rate():
+    found = rates(WarmUpCosine(0.1))
+    assert found[0] == 0.4
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize(("warm_up", "last"), [(0.0, 0.0), (1.0, 0.0), (nan, 0.0), (0.1, 1.0), (0.1, -0.1)])
+def test_a_warm_up_without_steps_or_of_all_steps_is_refused(warm_up, last):
+    with pytest.raises(ModelError, match="WarmUpCosine needs a warm-up above 0 and below 1"):
+        WarmUpCosine(warm_up, last)
+
+
 def test_inverse_time_is_caffes_inv_policy():
     found = rates(InverseTime(1e-4, 0.75), rate=0.01)
     assert found[5] == pytest.approx(0.01 * (1 + 1e-4 * 5) ** -0.75)
@@ -66,7 +95,7 @@ def test_an_invalid_clip_norm_is_refused(norm):
         Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1), clip_norm=norm)
 
 
-@pytest.mark.parametrize("optimizer", [Adam, Adadelta, RMSprop])
+@pytest.mark.parametrize("optimizer", [Adam, AdamW, Adadelta, RMSprop])
 @pytest.mark.parametrize("setting", ["learning_rate", "epsilon"])
 def test_a_rate_or_an_epsilon_of_0_is_refused(optimizer, setting):
     with pytest.raises(ModelError, match=f"learning rate and epsilon must be above 0, got {optimizer.__name__}"):
@@ -74,7 +103,8 @@ def test_a_rate_or_an_epsilon_of_0_is_refused(optimizer, setting):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "share"), [(Adam, "beta1"), (Adam, "beta2"), (Adadelta, "rho"), (RMSprop, "rho")]
+    ("optimizer", "share"),
+    [(Adam, "beta1"), (Adam, "beta2"), (AdamW, "beta1"), (AdamW, "beta2"), (Adadelta, "rho"), (RMSprop, "rho")],
 )
 def test_a_decay_of_1_is_refused(optimizer, share):
     with pytest.raises(ModelError, match=f"{optimizer.__name__} {share} must be at least 0 and below 1, got 1.0"):

@@ -19,12 +19,15 @@ from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import (
+    GELU,
     GRU,
     LSTM,
     SGD,
     Adadelta,
     Adam,
+    AdamW,
     Add,
+    Attention,
     AvgPool,
     BatchNorm,
     Concat,
@@ -35,16 +38,19 @@ from pytest_dlbench.model import (
     Dense,
     Dropout,
     Embedding,
+    FirstStep,
     Flatten,
     GlobalAvgPool,
     Head,
     InverseTime,
     Layer,
+    LayerNorm,
     LocalResponseNorm,
     LogSoftmax,
     MaxPool,
     Model,
     PadChannels,
+    Positions,
     Recipe,
     ReLU,
     RMSprop,
@@ -53,6 +59,8 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
     StepDecay,
     Tanh,
+    TiedDense,
+    WarmUpCosine,
     infer,
 )
 from pytest_dlbench.model.needs import needs
@@ -61,8 +69,10 @@ from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAINED
 
-# What a builder supports only on other backends, and why: it refuses before it builds anything.
+# What a builder supports only on other backends or in newer releases, and why: it refuses before it builds anything.
 LACKS: Mapping[str, Mapping[str, str]] = {
+    "pytorch-1.0": {"adamw": "new in 1.3", "attention": "new in 2.0", "gelu": "new in 1.4", "gelu_tanh": "new in 1.12"},
+    "tinygrad": {"gelu": "its erf is accurate to 1.5e-7"},
     "keras2-cntk": {"lstm": "its output is the cell", "start": "a GRU gives wrong results"},
 }
 STEPS, EXAMPLES, CLASSES, WORDS, BATCH = 6, 48, 4, 20, 16
@@ -128,7 +138,43 @@ LOG_SOFTMAX = model("log-softmax", Flatten(), Dense(CLASSES), LogSoftmax())
 BIGRAMS = reader(
     "bigrams", Embedding(WORDS, 5, limit=1.0), Dense(WORDS), head=SequenceCrossEntropy(classes=WORDS, ignored=0)
 )
+# Pre-norm, as in GPT-2, with causal attention and tied weights.
+DECODER = reader(
+    "decoder",
+    Embedding(WORDS, 6, limit=1.0),
+    Positions(limit=1.0),
+    Add((LayerNorm(epsilon=1e-3), Dense(18), Attention(2, causal=True), Dense(6)), ()),
+    Add((LayerNorm(), Dense(8), GELU(tanh=True), Dense(6)), ()),
+    LayerNorm(),
+    TiedDense(WORDS),
+    head=SequenceCrossEntropy(classes=WORDS),
+)
+# Post-norm, as in BERT, of sequences that end before their padding.
+ENCODER = reader(
+    "encoder",
+    Embedding(WORDS, 6, padding=0, limit=1.0),
+    Positions(limit=1.0),
+    Add((Dense(18), Attention(3), Dense(6)), ()),
+    LayerNorm(),
+    Add((Dense(8), GELU(), Dense(6)), ()),
+    LayerNorm(),
+    FirstStep(),
+    Dense(CLASSES),
+)
+MASKED_DECODER = reader(
+    "decoder-of-lengths",
+    Embedding(WORDS, 6, padding=0, limit=1.0),
+    Dense(18),
+    Attention(2, causal=True),
+    TiedDense(WORDS),
+    head=SequenceCrossEntropy(classes=WORDS, ignored=0),
+)
 MODELS = (
+    DECODER,
+    ENCODER,
+    MASKED_DECODER,
+    # A flattened image, whose order differs between layouts.
+    model("layer-norm", Flatten(), LayerNorm(), Dense(CLASSES)),
     classifier("residual", Add((Conv2D(2, 3, padding=1), BatchNorm(), ReLU(), Conv2D(2, 1)), ()), ReLU()),
     BRANCHED,
     classifier("response-norm", Conv2D(7, 3), LocalResponseNorm(3, alpha=0.5), ReLU(), LocalResponseNorm(k=2.0)),
@@ -149,11 +195,14 @@ MODELS = (
 # Large epsilons, so that it matters where they are added.
 RECIPES = {
     "adam": replace(PLAIN, optimizer=Adam(0.01, beta1=0.8, beta2=0.99, epsilon=1e-2)),
+    # A decay that is a tenth of a step of Adam.
+    "adamw": replace(PLAIN, optimizer=AdamW(0.01, beta1=0.8, beta2=0.99, epsilon=1e-2, weight_decay=0.5)),
     "adadelta": replace(PLAIN, optimizer=Adadelta(0.9, rho=0.8, epsilon=1e-3)),
     "rmsprop": replace(PLAIN, optimizer=RMSprop(0.01, rho=0.8, epsilon=1e-2)),
     "clipped": replace(PLAIN, optimizer=SGD(0.5, momentum=0.5), clip_norm=0.3),
     "steps": replace(PLAIN, schedule=StepDecay(0.1, (1.0 / 3.0, 0.5))),
     "cosine": replace(PLAIN, optimizer=Adam(0.01), schedule=Cosine(0.1)),
+    "warm-up": replace(PLAIN, optimizer=AdamW(0.01), schedule=WarmUpCosine(0.4, 0.1)),
     "inverse time": replace(PLAIN, optimizer=SGD(0.1, momentum=0.9, nesterov=True), schedule=InverseTime(0.5, 0.75)),
 }
 # The case that differs only in its input: with a schedule, for flags, and for tokens.
@@ -164,6 +213,7 @@ _IN_MEMORY: Mapping[str, tuple[Model, Recipe]] = {
     **{tried.name: (tried, PLAIN) for tried in MODELS},
     **{name: (LOG_SOFTMAX, recipe) for name, recipe in RECIPES.items()},
     **{f"language model, {name}": (LANGUAGE, RECIPES[name]) for name in ("adam", "clipped")},
+    "decoder, adamw": (DECODER, RECIPES["adamw"]),
 }
 CASES: Mapping[str, tuple[Model, Recipe]] = {
     **_IN_MEMORY,

@@ -54,6 +54,16 @@ TOTALS = {
     "thesis-googlenet": (6_998_552, 1_582_671_872),
     "thesis-resnet-50": (25_557_032, 3_857_973_248),
     "thesis-vgg16": (138_357_544, 15_470_264_320),
+    # Two blocks of 12·128² weights and 13·128 biases, scales and shifts; BERT's pooling; two products of each block.
+    "transformer-encoder": (
+        (30_000 + 150) * 128 + 2 * 128 + 2 * (12 * 128**2 + 13 * 128) + 129 * 128 + 129 * 2,
+        2 * (150 * 12 * 128**2 + 2 * 150**2 * 128) + 128 * 128 + 128 * 2,
+    ),
+    # The embedding counts once, its product as the output layer too.
+    "gpt": (
+        (10_000 + 32) * 128 + 4 * (12 * 128**2 + 13 * 128) + 2 * 128,
+        4 * (32 * 12 * 128**2 + 2 * 32**2 * 128) + 32 * 128 * 10_000,
+    ),
 }
 OURS = {"thesis-alexnet-cifar10", "thesis-googlenet-cifar10", "thesis-resnet-50-cifar10", "thesis-vgg16-cifar10"}
 
@@ -168,9 +178,14 @@ def test_a_model_is_registered_under_its_own_name(name):
     assert MODELS[name].name == name
 
 
-@every_model
-def test_a_model_is_marked_with_the_source_it_is_named_after(name):
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.sources])
+def test_a_model_of_a_study_is_marked_with_the_study_it_is_named_after(name):
     assert name.split("-")[0] in MODELS[name].marks
+
+
+def test_only_transformers_are_from_no_study():
+    assert {name for name, model in MODELS.items() if not model.sources} == {"transformer-encoder", "gpt"}
+    assert all(model.sources or "transformer" in model.marks for model in MODELS.values())
 
 
 @every_model
@@ -192,6 +207,8 @@ def test_a_model_fits_the_synthetic_data_of_its_own_shape(name):
         ("tartu-cifar10-cnn", "digits32"),
         ("gatech-lenet", "digits28"),
         ("hkbu-fcn-r", "digits28"),
+        ("transformer-encoder", "pydoc-topics150"),
+        ("gpt", "pydoc32"),
     ],
 )
 def test_a_model_fits_the_digits_that_replace_its_own_data(name, data):

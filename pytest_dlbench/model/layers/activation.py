@@ -1,6 +1,6 @@
 """Activation functions, without parameters."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from pytest_dlbench.model.layers.layer import Inferred
@@ -36,6 +36,28 @@ class Sigmoid(_Activation):
 
     kind: ClassVar[str] = "sigmoid"
     prefix: ClassVar[str] = "sigmoid"
+
+
+@dataclass(frozen=True, slots=True)
+class GELU:
+    """``x·Φ(x)``, where Φ is the distribution function of the normal distribution (Hendrycks & Gimpel 2016).
+
+    Exact, ``x·(1 + erf(x / √2)) / 2``, as in BERT; with ``tanh`` the approximation of GPT-2,
+    ``x·(1 + tanh(√(2/π)·(x + 0.044715·x³))) / 2``, which differs by up to 5e-4.
+    """
+
+    prefix: ClassVar[str] = "gelu"
+    _: KW_ONLY
+    tanh: bool = False
+
+    @property
+    def kind(self) -> str:
+        """A separate kind for the approximation, because not every framework has both with full precision."""
+        return "gelu_tanh" if self.tanh else "gelu"
+
+    def infer(self, shape: Shape) -> Inferred:
+        """The same shape."""
+        return Inferred(output=shape, geometry={})
 
 
 @dataclass(frozen=True, slots=True)

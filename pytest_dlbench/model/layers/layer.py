@@ -75,6 +75,14 @@ def require_image(shape: Shape, what: str) -> tuple[int, int, int]:
     return channels, height, width
 
 
+def require_sequence(shape: Shape, what: str) -> tuple[int, int]:
+    """The steps and features of a sequence; raises DoesNotFit for any other shape."""
+    if len(shape) != 2:
+        raise DoesNotFit(f"{what} needs a sequence (steps×features), got {show(shape)}")
+    steps, features = shape
+    return steps, features
+
+
 def require_share(rate: float, what: str) -> None:
     """Raise ModelError for a share that is not in [0, 1)."""
     if not 0 <= rate < 1:

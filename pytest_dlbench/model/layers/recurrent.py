@@ -5,7 +5,7 @@ from math import inf
 from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.layers.layer import DoesNotFit, Inferred, Parameter, require_positive
+from pytest_dlbench.model.layers.layer import DoesNotFit, Inferred, Parameter, require_positive, require_sequence
 from pytest_dlbench.model.layers.merging import Branch
 from pytest_dlbench.model.shapes import Shape, show
 
@@ -57,9 +57,7 @@ class _Recurrent:
 
     def infer(self, shape: Shape) -> Inferred:
         """``units`` numbers, or ``units`` at each step."""
-        if len(shape) != 2:
-            raise DoesNotFit(f"{type(self).__name__} needs a sequence (steps×features), got {show(shape)}")
-        steps, features = shape
+        steps, features = require_sequence(shape, type(self).__name__)
         return Inferred(
             output=(steps, self.units) if self.sequence else (self.units,),
             parameters=self._parameters(features),

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import (
+    DoesNotFit,
     Inferred,
     Parameter,
     require_image,
     require_positive,
     require_share,
 )
-from pytest_dlbench.model.shapes import Shape
+from pytest_dlbench.model.shapes import Shape, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +85,28 @@ class BatchNorm:
         parameters = (Parameter(role="scale", shape=shape[:1]), Parameter(role="shift", shape=shape[:1]))
         geometry = {"epsilon": self.epsilon, "decay": self.decay}
         return Inferred(output=shape, parameters=parameters, geometry=geometry)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNorm:
+    """Normalisation over the features of each vector or step, with a trained scale and shift.
+
+    ``scale·(x - mean) / √(variance + epsilon) + shift`` with the biased variance (Ba et al. 2016); the same in training
+    and evaluation.
+    """
+
+    kind: ClassVar[str] = "layer_norm"
+    prefix: ClassVar[str] = "ln"
+    _: KW_ONLY
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < inf:
+            raise ModelError(f"LayerNorm epsilon must be above 0 and finite, got {self.epsilon!r}")
+
+    def infer(self, shape: Shape) -> Inferred:
+        """The same shape; one scale and one shift for each feature."""
+        if len(shape) > 2:
+            raise DoesNotFit(f"LayerNorm needs a vector or a sequence, got {show(shape)}; put Flatten() before it")
+        parameters = (Parameter(role="scale", shape=shape[-1:]), Parameter(role="shift", shape=shape[-1:]))
+        return Inferred(output=shape, parameters=parameters, geometry={"epsilon": self.epsilon})

@@ -5,7 +5,7 @@ INPUT = "input"
 
 def is_chain(layers):
     """Whether every layer reads only the one before it."""
-    return not any("inputs" in layer or "start" in layer or "lengths" in layer for layer in layers)
+    return not any(key in layer for layer in layers for key in ("inputs", "start", "lengths", "embedding"))
 
 
 def wired(layers):
@@ -38,7 +38,7 @@ def run(nodes, x, call):
 
 
 # Layers that keep the order of features and depend on it at most through their own weights.
-_IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "relu", "sigmoid", "tanh"})
+_IN_PLACE = frozenset({"batch_norm", "dropout", "flatten", "gelu", "gelu_tanh", "relu", "sigmoid", "tanh"})
 
 
 def flattened(layers):

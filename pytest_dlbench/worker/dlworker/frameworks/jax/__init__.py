@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from dlworker.frameworks.jax.layers import KINDS, apply
+from dlworker.frameworks.jax.layers import KINDS, apply, operator_of
 from dlworker.frameworks.jax.losses import LOSSES, mean_loss
 from dlworker.frameworks.jax.optimizers import OPTIMIZERS, optimizer
 from dlworker.frameworks.jax.precision import MIXED
@@ -91,7 +91,7 @@ class Trainer:
         return None if counts is None else counts.get("peak_bytes_in_use")
 
     def describe(self):
-        lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
+        lines = ["%-10s %s" % (layer["name"], operator_of(layer, self.dtype)) for layer in self.layers]
         return "\n".join(lines) + "\n" + str(jax.tree.map(jnp.shape, self.weights))
 
     def load(self, inputs, labels, order, rates=None):

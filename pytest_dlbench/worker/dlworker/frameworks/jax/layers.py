@@ -62,6 +62,12 @@ def pad_channels(layer, parameters, x, key, training):
     return jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, layer["added"])))
 
 
+def layer_norm(layer, parameters, x, key, training):
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    normalised = (x - mean) * lax.rsqrt(variance + layer["epsilon"])
+    return normalised * parameters["scale"] + parameters["shift"]
+
+
 LAYERS = {
     "conv2d": conv2d,
     "grouped_conv2d": conv2d,
@@ -76,6 +82,11 @@ LAYERS = {
     "dropout": dropout,
     "flatten": lambda layer, parameters, x, key, training: x.reshape(len(x), -1),
     "relu": lambda layer, parameters, x, key, training: jax.nn.relu(x),
+    "gelu": in_float32(lambda layer, parameters, x, key, training: jax.nn.gelu(x, approximate=False)),
+    "gelu_tanh": in_float32(lambda layer, parameters, x, key, training: jax.nn.gelu(x, approximate=True)),
+    "layer_norm": in_float32(layer_norm),
+    "positions": lambda layer, parameters, x, key, training: x + parameters["weight"],
+    "first_step": lambda layer, parameters, x, key, training: x[:, 0],
     "tanh": lambda layer, parameters, x, key, training: jnp.tanh(x),
     "sigmoid": lambda layer, parameters, x, key, training: jax.nn.sigmoid(x),
 }
@@ -119,8 +130,41 @@ def gru_cell(units, parameters, state, projected):
 MERGES = {"add": lambda values: sum(values[1:], values[0]), "concat": lambda values: jnp.concatenate(values, axis=-1)}
 # Layers with a state: (layer, parameters, state, x, training) -> x and the new state.
 STATEFUL = {"batch_norm": batch_norm}
+
+
+def attention(layer, parameters, x, lengths):
+    """Heads of queries, keys and values that are next to each other, by JAX's function, which XLA does not fuse.
+
+    In float64 by the same products: JAX's function computes its softmax in float32.
+    """
+    batch, steps, width = x.shape
+    query, key, value = jnp.moveaxis(x.reshape(batch, steps, 3, layer["heads"], -1), 2, 0)
+    mask = None if lengths is None else (jnp.arange(steps) < lengths[:, None])[:, None, None]
+    if x.dtype == jnp.float64:
+        heads = _attention_in_double(query, key, value, mask, layer["causal"])
+    else:
+        heads = jax.nn.dot_product_attention(query, key, value, mask=mask, is_causal=layer["causal"])
+    return heads.reshape(batch, steps, width // 3)
+
+
+def _attention_in_double(query, key, value, mask, is_causal):
+    scores = jnp.einsum("btnh,bsnh->bnts", query, key) / query.shape[-1] ** 0.5
+    if is_causal:
+        scores = jnp.where(jnp.tri(scores.shape[-1], dtype=bool), scores, -jnp.inf)
+    if mask is not None:
+        scores = jnp.where(mask, scores, -jnp.inf)
+    return jnp.einsum("bnts,bsnh->btnh", jax.nn.softmax(scores), value)
+
+
+def tied_dense(layer, parameters, x, lengths):
+    return x @ parameters["weight"].T
+
+
+# Layers that need more of the network than their input: (layer, parameters, x, lengths) -> x. The parameters of a tied
+# layer are those of its embedding.
+WIRED = {"attention": attention, "tied_dense": tied_dense}
 CELLS = {"lstm": (lstm_cell, 2), "gru": (gru_cell, 1)}
-KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS}
+KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS, *WIRED}
 
 
 def recurrent(layer, parameters, x, lengths, start):
@@ -144,6 +188,14 @@ def recurrent(layer, parameters, x, lengths, start):
     return (jnp.moveaxis(outputs, 0, 1) if layer["sequence"] else state[0]), state
 
 
+def operator_of(layer, dtype):
+    """The kind of a layer; for attention, with what computes it."""
+    if layer["kind"] != "attention":
+        return layer["kind"]
+    operator = "two products" if dtype == "float64" else "jax.nn.dot_product_attention (xla)"
+    return "attention, heads=%d, causal=%s, %s, not fused" % (layer["heads"], layer["causal"], operator)
+
+
 def flattens_natively(layers):
     """Whether images are flattened in memory order (row, column, channel) and weights are reordered to match.
 
@@ -162,12 +214,14 @@ def apply(layers, parameters, states, inputs, key, training, dtype=None):
 
     def call(layer, values):
         name, kind = layer["name"], layer["kind"]
-        own, x = multiplied(kind, parameters.get(name, {}), dtype), values[0]
+        own, x = multiplied(kind, parameters.get(layer.get("embedding", name), {}), dtype), values[0]
         if kind in MERGES:
             return MERGES[kind](values)
         if kind in STATEFUL:
             x, new_states[name] = STATEFUL[kind](layer, own, states[name], x, training)
             return x
+        if kind in WIRED:
+            return rounded(WIRED[kind](layer, own, x, lengths.get(layer.get("lengths"))), dtype)
         if kind in CELLS:
             x, ends[name] = recurrent(layer, own, x, lengths.get(layer.get("lengths")), ends.get(layer.get("start")))
             return x

@@ -1,5 +1,6 @@
 """Updates as optax transforms of a recipe's settings, without the learning rate, which the step multiplies in."""
 
+import jax
 import optax
 
 
@@ -14,6 +15,13 @@ def adam(settings):
     return [optax.scale_by_adam(b1=settings["beta1"], b2=settings["beta2"], eps=settings["epsilon"])]
 
 
+def adamw(settings):
+    def decays(weights):
+        return jax.tree.map(lambda array: array.ndim > 1, weights)
+
+    return adam(settings) + [optax.add_decayed_weights(settings["weight_decay"], mask=decays)]
+
+
 def adadelta(settings):
     return [optax.scale_by_adadelta(rho=settings["rho"], eps=settings["epsilon"])]
 
@@ -22,7 +30,7 @@ def rmsprop(settings):
     return [optax.scale_by_rms(decay=settings["rho"], eps=settings["epsilon"], eps_in_sqrt=False)]
 
 
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adadelta": adadelta, "rmsprop": rmsprop}
 
 
 def optimizer(recipe):

@@ -25,10 +25,10 @@ def rounded(x, dtype):
 
 
 def multiplied(kind, parameters, dtype):
-    """Arrays with more than one axis in ``dtype``; rows of an embedding are rounded only after the lookup.
+    """Arrays with more than one axis in ``dtype``; rows of an embedding and positions are rounded only after use.
 
     So the gradients of a row are summed in float32.
     """
-    if kind == "embedding":
+    if kind in ("embedding", "positions"):
         return parameters
     return {role: rounded(array, dtype) if array.ndim > 1 else array for role, array in parameters.items()}

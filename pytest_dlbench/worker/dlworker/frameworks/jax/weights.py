@@ -15,7 +15,7 @@ def to_native(layers, weights):
         own = {name.split(".")[1]: array for name, array in weights.items() if name.split(".")[0] == layer["name"]}
         if layer["kind"] in ("conv2d", "grouped_conv2d"):
             own["weight"] = own["weight"].transpose(2, 3, 1, 0)
-        elif image and layer["kind"] in ("dense", "batch_norm"):
+        elif image and layer["kind"] in ("dense", "batch_norm", "layer_norm"):
             # Flattened images are in row, column, channel order here; the canonical order has the channel first.
             own = {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
         if layer["kind"] == "dense":
@@ -66,6 +66,8 @@ OWN = {
     "dense": _own_dense,
     "embedding": lambda layer, key: {"weight": embed(key, (layer["vocabulary"], layer["output"][-1]))},
     "batch_norm": lambda layer, key: {"scale": jnp.ones(layer["input"][0]), "shift": jnp.zeros(layer["input"][0])},
+    "layer_norm": lambda layer, key: {"scale": jnp.ones(layer["input"][-1]), "shift": jnp.zeros(layer["input"][-1])},
+    "positions": lambda layer, key: {"weight": 0.02 * jax.random.normal(key, layer["input"])},
     "lstm": _own_recurrent,
     "gru": _own_recurrent,
 }

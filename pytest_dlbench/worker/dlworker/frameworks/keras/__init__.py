@@ -53,6 +53,8 @@ class Parts:
             options = {"name": "%s_%s" % (name, activation["name"]), "activation": activation["kind"]}
         if name in self._starts:
             options["return_state"] = True
+        if "embedding" in layer:
+            options["embedding"] = self.weighted[layer["embedding"]]
         made = (canonical_flatten if name in self._canonical else LAYERS[layer["kind"]])(layer, options)
         self.weighted[name] = made[-1]
         return made
@@ -84,6 +86,9 @@ def _branched(layers, parts, inputs):
         name, x = layer["name"], values if len(values) > 1 else values[0]
         if layer["kind"] == "embedding" and layer["padding"] is not None:
             masks[name] = ops.not_equal(x, layer["padding"])
+        if layer["kind"] == "attention":
+            (attention,) = parts.of(layer)
+            return attention(x, allowed=masks.get(layer.get("lengths")))
         if layer["kind"] not in ("lstm", "gru"):
             return _applied(parts.of(layer), x)
         (rnn,) = parts.of(layer)
@@ -107,9 +112,13 @@ def _native_shape(shape):
 
 # Where a Keras layer keeps an array, by kind and canonical role. A GRU keeps both biases in one array.
 ARRAYS = {"weight": "kernel", "bias": "bias"}
+NORMALISED = {"scale": "gamma", "shift": "beta"}
 ARRAYS_OF = {
-    "batch_norm": {"scale": "gamma", "shift": "beta"},
+    "batch_norm": NORMALISED,
+    "layer_norm": NORMALISED,
     "embedding": {"weight": "embeddings"},
+    "positions": {"weight": "positions"},
+    "tied_dense": {},
     "gru": {"weight": "kernel", "recurrent": "recurrent_kernel", "bias": "bias", "recurrent_bias": "bias"},
     "lstm": {"weight": "kernel", "recurrent": "recurrent_kernel", "bias": "bias"},
 }

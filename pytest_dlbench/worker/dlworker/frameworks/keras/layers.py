@@ -80,6 +80,68 @@ class Embedding(keras.layers.Embedding):
         return ops.take(ops.reshape(self.embeddings, (self.input_dim, self.output_dim)), inputs, axis=0)
 
 
+class Attention(keras.layers.Layer):
+    """Heads of queries, keys and values that are next to each other, by ops.dot_product_attention of the backend."""
+
+    def __init__(self, heads, causal, **kwargs):
+        super().__init__(**kwargs)
+        self.heads, self.causal = heads, causal
+
+    def call(self, inputs, allowed=None):
+        _, steps, width = inputs.shape
+        size = width // 3 // self.heads
+        query, key, value = ops.unstack(ops.reshape(inputs, (-1, steps, 3, self.heads, size)), 3, axis=2)
+        mask = None if allowed is None else allowed[:, None, None]
+        # On TensorFlow it would round a plain number to float32.
+        scale = np.float64(size**-0.5) if keras.config.floatx() == "float64" else size**-0.5
+        heads = ops.dot_product_attention(query, key, value, mask=mask, scale=scale, is_causal=self.causal)
+        return ops.reshape(heads, (-1, steps, width // 3))
+
+
+class Positions(keras.layers.Layer):
+    """Adds a trained vector to each step."""
+
+    def build(self, shape):
+        self.positions = self.add_weight(shape=shape[1:], initializer="uniform", name="positions")
+
+    def call(self, inputs):
+        return inputs + self.positions
+
+
+class TiedDense(keras.layers.Layer):
+    """A product with the weights of an embedding, which are no weights of this layer."""
+
+    def __init__(self, embedding, **kwargs):
+        super().__init__(**kwargs)
+        # A function, because Keras would look for weights in a layer.
+        self.embeddings = lambda: embedding.embeddings
+
+    def call(self, inputs):
+        return ops.matmul(inputs, ops.transpose(self.embeddings()))
+
+
+class FirstStep(keras.layers.Layer):
+    """The features of the first step."""
+
+    def call(self, inputs):
+        return inputs[:, 0]
+
+
+class GELU(keras.layers.Layer):
+    """Keras's own, except in float64, where TensorFlow rounds the constants to float32."""
+
+    def __init__(self, tanh, **kwargs):
+        super().__init__(**kwargs)
+        self.tanh = tanh
+
+    def call(self, inputs):
+        if keras.config.floatx() != "float64":
+            return keras.activations.gelu(inputs, approximate=self.tanh)
+        if self.tanh:
+            return inputs * (1 + ops.tanh((2 / np.pi) ** 0.5 * (inputs + 0.044715 * inputs**3))) / 2
+        return inputs * (1 + ops.erf(inputs / 2**0.5)) / 2
+
+
 class LSTM(keras.layers.LSTM):
     """Keras's own, but it stops the mask, which would exclude the answers after a sequence's end from the loss."""
 
@@ -163,8 +225,13 @@ def recurrent(layer, options):
     return [kind(layer["units"], return_sequences=layer["sequence"], **options)]
 
 
+def layer_norm(layer, options):
+    return [keras.layers.LayerNormalization(epsilon=layer["epsilon"], **options)]
+
+
 LAYERS = {
     "add": lambda layer, options: [keras.layers.Add(**options)],
+    "attention": lambda layer, options: [Attention(layer["heads"], layer["causal"], **options)],
     "avg_pool": avg_pool,
     "batch_norm": batch_norm,
     "concat": concat,
@@ -173,17 +240,23 @@ LAYERS = {
     "dense": dense,
     "dropout": lambda layer, options: [keras.layers.Dropout(layer["rate"], **options)],
     "embedding": lambda layer, options: [Embedding(layer["vocabulary"], layer["output"][-1], **options)],
+    "first_step": lambda layer, options: [FirstStep(**options)],
     "flatten": flatten,
+    "gelu": lambda layer, options: [GELU(tanh=False, **options)],
+    "gelu_tanh": lambda layer, options: [GELU(tanh=True, **options)],
     "grouped_conv2d": conv2d,
     "gru": recurrent,
+    "layer_norm": layer_norm,
     "local_response_norm": local_response_norm,
     "log_softmax": lambda layer, options: [keras.layers.Activation("log_softmax", **options)],
     "lstm": recurrent,
     "max_pool": max_pool,
     "pad_channels": pad_channels,
+    "positions": lambda layer, options: [Positions(**options)],
     "relu": lambda layer, options: [keras.layers.Activation("relu", **options)],
     "sigmoid": lambda layer, options: [keras.layers.Activation("sigmoid", **options)],
     "tanh": lambda layer, options: [keras.layers.Activation("tanh", **options)],
+    "tied_dense": lambda layer, options: [TiedDense(**options)],
 }
 
 

@@ -114,6 +114,13 @@ def _adam(recipe, options):
     return adam(epsilon=settings["epsilon"], **betas, **options)
 
 
+def _adamw(recipe, options):
+    made = _adam(recipe, dict(options, weight_decay=_exact(recipe["optimizer"]["weight_decay"])))
+    # By name: a GRU's biases have two axes in Keras. On TensorFlow the name starts with that of the layer.
+    made.exclude_from_weight_decay(var_names=[r"\b(bias|beta|gamma)\b"])
+    return made
+
+
 def _adadelta(recipe, options):
     settings = recipe["optimizer"]
     return keras.optimizers.Adadelta(rho=settings["rho"], epsilon=settings["epsilon"], **options)
@@ -124,7 +131,7 @@ def _rmsprop(recipe, options):
     return rmsprop(rho=settings["rho"], epsilon=settings["epsilon"], **options)
 
 
-OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adadelta": _adadelta, "rmsprop": _rmsprop}
+OPTIMIZERS = {"sgd": _sgd, "adam": _adam, "adamw": _adamw, "adadelta": _adadelta, "rmsprop": _rmsprop}
 
 
 def optimizer(recipe):

@@ -28,6 +28,54 @@ class BatchNorm(nn.BatchNorm):
         return super().__call__(x.astype(mx.float32)).astype(x.dtype)
 
 
+class LayerNorm(nn.LayerNorm):
+    """MLX's own, with a scale and a shift in float32."""
+
+    def __call__(self, x):
+        return super().__call__(x.astype(mx.float32)).astype(x.dtype)
+
+
+class Attention(nn.Module):
+    """Heads of queries, keys and values that are next to each other, by MLX's function.
+
+    It is fused on GPUs when only applied, and otherwise computes two products.
+    """
+
+    def __init__(self, layer):
+        super().__init__()
+        self.heads, self.causal = layer["heads"], layer["causal"]
+
+    def __call__(self, x, lengths=None):
+        batch, steps, width = x.shape
+        query, key, value = x.reshape(batch, steps, 3, self.heads, -1).transpose(2, 0, 3, 1, 4)
+        mask = "causal" if self.causal else None
+        if lengths is not None:
+            mask = self._mask(lengths, steps)
+        scale = query.shape[-1] ** -0.5
+        heads = mx.fast.scaled_dot_product_attention(query, key, value, scale=scale, mask=mask)
+        return heads.transpose(0, 2, 1, 3).reshape(batch, steps, width // 3)
+
+    def _mask(self, lengths, steps):
+        """True where a step may attend to another."""
+        places = mx.arange(steps)
+        mask = (places < lengths[:, None])[:, None, None]
+        return mask & (places <= places[:, None]) if self.causal else mask
+
+    def _extra_repr(self):
+        return "heads=%d, causal=%s, mx.fast.scaled_dot_product_attention" % (self.heads, self.causal)
+
+
+class Positions(nn.Module):
+    """Adds a trained vector to each step. The gradients of a vector are summed in float32."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.weight = mx.random.normal(layer["input"], scale=0.02)
+
+    def __call__(self, x):
+        return (x + self.weight).astype(x.dtype)
+
+
 class LogSoftmax(nn.LogSoftmax):
     """MLX's own in float32: MLX sums the exponentials in the type of the input."""
 
@@ -153,6 +201,10 @@ class Graph(nn.Module):
                 start = states.get(layer.get("start"), ())
                 values[0], states[name] = module(values[0], lengths.get(layer.get("lengths")), start)
                 return values[0]
+            if kind == "attention":
+                return module(values[0], lengths.get(layer.get("lengths")))
+            if kind == "tied_dense":
+                return module(values[0], self.find(layer["embedding"]).weight)
             return module(*values)
 
         return self.run(x, call)
@@ -203,6 +255,14 @@ LAYERS = {
     "flatten": lambda layer: partial(mx.flatten, start_axis=1),
     "dropout": lambda layer: nn.Dropout(layer["rate"]),
     "relu": lambda layer: nn.ReLU(),
+    "gelu": lambda layer: nn.GELU(),
+    "gelu_tanh": lambda layer: nn.GELU(approx="tanh"),
+    "layer_norm": lambda layer: LayerNorm(layer["input"][-1], eps=layer["epsilon"]),
+    "attention": Attention,
+    "positions": Positions,
+    # The embedding's own weights have 32 bits.
+    "tied_dense": lambda layer: lambda x, weight: x @ weight.astype(x.dtype).T,
+    "first_step": lambda layer: lambda x: x[:, 0],
     "tanh": lambda layer: nn.Tanh(),
     "sigmoid": lambda layer: nn.Sigmoid(),
     "log_softmax": lambda layer: LogSoftmax(),

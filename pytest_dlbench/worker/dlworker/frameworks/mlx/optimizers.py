@@ -12,6 +12,14 @@ def clip(gradients, length):
     return tree_map(lambda gradient: gradient * factor, gradients)
 
 
+class AdamW(optimizers.AdamW):
+    """MLX's own, which decays all arrays, here only for those of two or more axes."""
+
+    def apply_single(self, gradient, parameter, state):
+        own = super() if parameter.ndim > 1 else super(optimizers.AdamW, self)
+        return own.apply_single(gradient, parameter, state)
+
+
 def sgd(settings):
     return optimizers.SGD(
         learning_rate=settings["learning_rate"],
@@ -26,6 +34,12 @@ def adam(settings):
     return optimizers.Adam(settings["learning_rate"], betas, settings["epsilon"], bias_correction=True)
 
 
+def adamw(settings):
+    betas = [settings["beta1"], settings["beta2"]]
+    decay = {"weight_decay": settings["weight_decay"], "bias_correction": True}
+    return AdamW(settings["learning_rate"], betas, settings["epsilon"], **decay)
+
+
 def adadelta(settings):
     return optimizers.AdaDelta(settings["learning_rate"], settings["rho"], settings["epsilon"])
 
@@ -34,4 +48,4 @@ def rmsprop(settings):
     return optimizers.RMSprop(settings["learning_rate"], settings["rho"], settings["epsilon"])
 
 
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adadelta": adadelta, "rmsprop": rmsprop}

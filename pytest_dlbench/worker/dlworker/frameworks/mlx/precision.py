@@ -4,6 +4,8 @@ import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_map, tree_reduce
 
+from dlworker.frameworks.mlx.layers import Positions
+
 MIXED = {"bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
@@ -18,8 +20,8 @@ def in_16_bits(model, dtype, inputs):
 
 
 def _is_rounded(module, key, value):
-    # These two layers round their own outputs.
-    single = isinstance(module, (nn.BatchNorm, nn.Embedding))
+    # These layers round their own outputs.
+    single = isinstance(module, (nn.BatchNorm, nn.LayerNorm, nn.Embedding, Positions))
     return nn.Module.trainable_parameter_filter(module, key, value) and not single
 
 

@@ -2,8 +2,10 @@
 
 # Where MLX keeps an array, by kind and canonical role.
 ARRAYS = {"weight": "weight", "bias": "bias"}
+NORMALISED = {"scale": "weight", "shift": "bias"}
 ARRAYS_OF = {
-    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "batch_norm": NORMALISED,
+    "layer_norm": NORMALISED,
     "lstm": {"weight": "Wx", "recurrent": "Wh", "bias": "bias"},
     "gru": {"weight": "Wx", "recurrent": "Wh", "bias": "b", "recurrent_bias": "bh"},
 }
@@ -11,7 +13,7 @@ ARRAYS_OF = {
 
 def to_native(layer, role, array, image):
     """A canonical array in MLX's layout."""
-    if image and (layer["kind"], role) in (("dense", "weight"), ("batch_norm", "scale"), ("batch_norm", "shift")):
+    if image and (layer["kind"] in ("batch_norm", "layer_norm") or (layer["kind"], role) == ("dense", "weight")):
         # Flattened images are in row, column, channel order here; the canonical order has the channel first.
         array = array.reshape(*image, -1).transpose(1, 2, 0, 3).reshape(array.shape)
     if array.ndim == 4:

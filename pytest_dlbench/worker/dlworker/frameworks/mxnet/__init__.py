@@ -90,6 +90,8 @@ class Trainer:
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
         for layer in self.layers:
+            if layer["kind"] == "tied_dense":
+                continue
             block = self.blocks[layer["name"]]
             for role, attribute in PARAMETERS_OF.get(type(block), PARAMETERS).items():
                 parameter = getattr(block, attribute, None)

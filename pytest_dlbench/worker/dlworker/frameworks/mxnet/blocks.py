@@ -78,6 +78,76 @@ class LocalResponseNorm(gluon.HybridBlock):
         return "LocalResponseNorm(%d)" % self.layer["size"]
 
 
+# The exponential of its negative is zero in every precision.
+LARGE = 1e30
+
+
+class Attention(gluon.HybridBlock):
+    """Heads of queries, keys and values that are next to each other: two products and a softmax."""
+
+    def __init__(self, layer, dtype, **kwargs):
+        super().__init__(**kwargs)
+        self.layer, self.dtype = layer, dtype
+
+    def hybrid_forward(self, F, x, lengths=None):  # noqa: N803
+        (steps, width), heads = self.layer["input"], self.layer["heads"]
+        parts = F.transpose(F.reshape(x, (0, 0, 3, heads, -1)), (2, 0, 3, 1, 4))
+        query, key, value = F.split(parts, num_outputs=3, axis=0, squeeze_axis=True)
+        query, key, value = (F.reshape(part, (-3, 0, 0)) for part in (query, key, value))
+        scores = F.batch_dot(query, key, transpose_b=True) / (width // 3 // heads) ** 0.5
+        scores = self._masked(F, F.reshape(scores, (-4, -1, heads, 0, 0)), steps, lengths)
+        attended = F.batch_dot(F.reshape(F.softmax(scores, axis=-1), (-3, 0, 0)), value)
+        attended = F.transpose(F.reshape(attended, (-4, -1, heads, 0, 0)), (0, 2, 1, 3))
+        return F.reshape(attended, (0, 0, -3))
+
+    def _masked(self, F, scores, steps, lengths):  # noqa: N803
+        """The scores, very small where a step may not attend to another, so that their exponential is zero."""
+        places = F.arange(steps, dtype=self.dtype)
+        row = F.reshape(places, (1, 1, 1, steps))
+        if self.layer["causal"]:
+            later = F.broadcast_greater(row, F.reshape(places, (1, 1, steps, 1)))
+            scores = F.broadcast_sub(scores, LARGE * later)
+        if lengths is not None:
+            ends = F.reshape(F.cast(lengths, self.dtype), (-1, 1, 1, 1))
+            scores = F.broadcast_sub(scores, LARGE * F.broadcast_greater_equal(row, ends))
+        return scores
+
+    def __repr__(self):
+        return "Attention(heads=%d, causal=%s, two products, not fused)" % (self.layer["heads"], self.layer["causal"])
+
+
+class Positions(gluon.HybridBlock):
+    """Adds a trained vector to each step."""
+
+    def __init__(self, layer, **kwargs):
+        super().__init__(**kwargs)
+        self.weight = self.params.get("weight", shape=tuple(layer["input"]), init=mx.init.Normal(0.02))
+
+    def hybrid_forward(self, F, x, weight):  # noqa: N803
+        return F.broadcast_add(x, F.expand_dims(weight, axis=0))
+
+
+class FirstStep(gluon.HybridBlock):
+    """The features of the first step."""
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        return F.squeeze(F.slice_axis(x, axis=1, begin=0, end=1), axis=1)
+
+
+class GELUInDouble(gluon.HybridBlock):
+    """nn.GELU with a constant that is not rounded to float32."""
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        return x * (1 + F.erf(x / 2**0.5)) / 2
+
+
+class GELUTanh(gluon.HybridBlock):
+    """The approximation by tanh, which MXNet lacks."""
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        return x * (1 + F.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))) / 2
+
+
 class Graph(gluon.HybridBlock):
     """A network whose layers do not form a chain; its children have the names of the layers."""
 
@@ -99,6 +169,8 @@ class Graph(gluon.HybridBlock):
                 start = _start(F, block, values[0], states.get(layer.get("start")), self.dtype)
                 made, states[name] = recurrent(F, layer, block, values[0], lengths.get(layer.get("lengths")), start)
                 return made
+            if layer["kind"] == "attention" and "lengths" in layer:
+                return block(values[0], lengths[layer["lengths"]])
             return block(*values)
 
         return run(self.nodes, x, call)

@@ -6,11 +6,16 @@ from mxnet.gluon import nn, rnn
 
 from dlworker.frameworks.mxnet import precision as mixed
 from dlworker.frameworks.mxnet.blocks import (
+    Attention,
     CountedAvgPool2D,
+    FirstStep,
+    GELUInDouble,
+    GELUTanh,
     Graph,
     LocalResponseNorm,
     Operator,
     PadChannels,
+    Positions,
     uneven_padding,
 )
 from dlworker.graph import is_chain
@@ -71,6 +76,16 @@ def lstm(layer, gives_whole_state):
     return fused
 
 
+def layer_norm(layer):
+    return [nn.LayerNorm(epsilon=layer["epsilon"], in_channels=layer["input"][-1])]
+
+
+def tied_dense(layer, embedding):
+    """A dense layer with the parameters of an embedding, which have the same layout."""
+    units, features = layer["output"][-1], layer["input"][-1]
+    return [nn.Dense(units, flatten=False, use_bias=False, in_units=features, params=embedding.params)]
+
+
 LAYERS = {
     "add": lambda layer: [Operator("add_n")],
     "avg_pool": avg_pool,
@@ -81,12 +96,16 @@ LAYERS = {
     "dense": dense,
     "dropout": lambda layer: [nn.Dropout(layer["rate"])],
     "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
+    "first_step": lambda layer: [FirstStep()],
     "flatten": lambda layer: [nn.Flatten()],
+    "gelu_tanh": lambda layer: [GELUTanh()],
     "grouped_conv2d": conv2d,
+    "layer_norm": layer_norm,
     "local_response_norm": lambda layer: [LocalResponseNorm(layer)],
     "log_softmax": lambda layer: [Operator("log_softmax", axis=-1)],
     "max_pool": max_pool,
     "pad_channels": lambda layer: [PadChannels(layer["added"])] if layer["added"] else [Operator("identity")],
+    "positions": lambda layer: [Positions(layer)],
     "relu": lambda layer: [nn.Activation("relu")],
     "sigmoid": lambda layer: [nn.Activation("sigmoid")],
     "tanh": lambda layer: [nn.Activation("tanh")],
@@ -109,17 +128,26 @@ def _padding(layer, value):
 
 # These also take whether another layer starts in their whole final state.
 RECURRENT = {"lstm": lstm, "gru": gru}
-KINDS = {*LAYERS, *RECURRENT}
+# These take the block of their embedding, or the type of their input.
+TIED = {"tied_dense": tied_dense}
+TYPED = {
+    "attention": lambda layer, dtype: [Attention(layer, dtype)],
+    "gelu": lambda layer, dtype: [GELUInDouble() if dtype == "float64" else nn.GELU()],
+}
+KINDS = {*LAYERS, *RECURRENT, *TIED, *TYPED}
 
 
 def build(network, precision):
     """The neutral network as a HybridSequential or a Graph, and the block of each layer by name."""
     layers, known = network["layers"], dict(LAYERS, **IN_BFLOAT16) if precision == "bfloat16" else LAYERS
+    known = dict(known, **{kind: partial(make, dtype=_own_type(precision)) for kind, make in TYPED.items()})
     starts = {layer["start"] for layer in layers if "start" in layer}
     built = {}
     for layer in layers:
         if layer["kind"] in RECURRENT:
             built[layer["name"]] = [RECURRENT[layer["kind"]](layer, layer["name"] in starts)]
+        elif layer["kind"] in TIED:
+            built[layer["name"]] = TIED[layer["kind"]](layer, built[layer["embedding"]][-1])
         else:
             built[layer["name"]] = known[layer["kind"]](layer)
     own = {name: blocks[-1] for name, blocks in built.items()}
@@ -134,6 +162,10 @@ def build(network, precision):
             net.register_child(block, "%s_pad" % name)
         net.register_child(blocks[-1], name)
     return net, own
+
+
+def _own_type(precision):
+    return "float64" if precision == "float64" else "float32"
 
 
 def _together(blocks):

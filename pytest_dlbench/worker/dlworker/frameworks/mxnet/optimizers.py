@@ -73,6 +73,27 @@ class WrittenAdam(mx.optimizer.Optimizer):
         weight -= self.lr / (1 - self.beta1**step) * mean / root
 
 
+class Decoupled:
+    """Decays weights before the update of another optimiser; MXNet's Adam decays the gradient."""
+
+    def __init__(self, weight_decay, **kwargs):
+        super().__init__(**kwargs)
+        self.decoupled = weight_decay
+
+    def update(self, index, weight, grad, state):
+        if len(weight.shape) > 1:
+            weight *= 1 - self.lr * self.decoupled
+        super().update(index, weight, grad, state)
+
+
+class CorrectedAdamW(Decoupled, CorrectedAdam):
+    """AdamW for float32."""
+
+
+class WrittenAdamW(Decoupled, WrittenAdam):
+    """AdamW for float64."""
+
+
 class Adadelta(mx.optimizer.Optimizer):
     """AdaDelta with a learning rate, which MXNet's lacks."""
 
@@ -127,9 +148,14 @@ def adam(recipe, settings):
     return WrittenAdam(**settings) if recipe["precision"] == "float64" else CorrectedAdam(**settings)
 
 
+def adamw(recipe, settings):
+    return WrittenAdamW(**settings) if recipe["precision"] == "float64" else CorrectedAdamW(**settings)
+
+
 OPTIMIZERS = {
     "sgd": sgd,
     "adam": adam,
+    "adamw": adamw,
     "adadelta": lambda recipe, settings: Adadelta(**settings),
     "rmsprop": lambda recipe, settings: RMSprop(**settings),
 }

@@ -38,8 +38,10 @@ def versions():
 # Where Paddle keeps an array, by kind and canonical role.
 ARRAYS = {"weight": "weight", "bias": "bias"}
 RECURRENT = {"weight": "rnn.weight_ih_l0", "recurrent": "rnn.weight_hh_l0", "bias": "rnn.bias_ih_l0"}
+NORMALISED = {"scale": "weight", "shift": "bias"}
 ARRAYS_OF = {
-    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "batch_norm": NORMALISED,
+    "layer_norm": NORMALISED,
     "lstm": RECURRENT,
     "gru": dict(RECURRENT, recurrent_bias="rnn.bias_hh_l0"),
 }

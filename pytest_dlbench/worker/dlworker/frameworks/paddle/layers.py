@@ -7,6 +7,7 @@ import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own
 from paddle import nn
 
 from dlworker.graph import is_chain, run, wired
+from dlworker.protocol import RequestError
 
 
 class BatchNorm(nn.Layer):
@@ -100,6 +101,59 @@ class Cut(nn.Layer):
         return tokens[:, self.first : self.last]
 
 
+class Attention(nn.Layer):
+    """Heads of queries, keys and values that are next to each other, by Paddle's function.
+
+    It has fused kernels for 16 bits on GPUs only, and otherwise computes two products.
+    """
+
+    def __init__(self, layer):
+        super().__init__()
+        self.heads, self.causal = layer["heads"], layer["causal"]
+
+    def forward(self, x, lengths=None):
+        batch, steps, width = x.shape
+        query, key, value = x.reshape([batch, steps, 3, self.heads, width // 3 // self.heads]).unbind(2)
+        mask = None if lengths is None else self._mask(lengths, steps)
+        is_causal = self.causal and mask is None
+        heads = F.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
+        return heads.reshape([batch, steps, width // 3])
+
+    def _mask(self, lengths, steps):
+        """True where a step may attend to another; if the function is causal, it ignores a mask."""
+        places = paddle.arange(steps, dtype=lengths.dtype)
+        mask = (places < lengths.unsqueeze(1)).reshape([-1, 1, 1, steps])
+        return mask & (places <= places.unsqueeze(1)) if self.causal else mask
+
+    def extra_repr(self):
+        return "heads=%d, causal=%s, F.scaled_dot_product_attention" % (self.heads, self.causal)
+
+
+class Positions(nn.Layer):
+    """Adds a trained vector to each step."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.weight = self.create_parameter(layer["input"], default_initializer=nn.initializer.Normal(std=0.02))
+
+    def forward(self, x):
+        return x + self.weight
+
+
+class TiedDense(nn.Layer):
+    """A product with the weights of an embedding, which are no parameters of this layer."""
+
+    def forward(self, x, weight):
+        return paddle.matmul(x, weight, transpose_y=True)
+
+
+class FirstStep(nn.Layer):
+    """The features of the first step."""
+
+    def forward(self, x):
+        return x[:, 0]
+
+
 class Recurrent(nn.Layer):
     """nn.LSTM or nn.GRU, batch first; returns all outputs or the last one, and the final state as a tuple.
 
@@ -143,6 +197,10 @@ class Graph(nn.Layer):
                 known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
                 values[0], states[name] = getattr(self, name)(values[0], *known)
                 return values[0]
+            if kind == "attention":
+                return getattr(self, name)(values[0], lengths.get(layer.get("lengths")))
+            if kind == "tied_dense":
+                return getattr(self, name)(values[0], getattr(self, layer["embedding"]).weight)
             return getattr(self, name)(*values)
 
         return run(self.nodes, x, call)
@@ -235,6 +293,13 @@ def dense(layer, kind=nn.Linear):
     return kind(layer["input"][-1], layer["output"][-1], bias_attr=None if layer["bias"] else False)
 
 
+def layer_norm(layer):
+    if layer["epsilon"] > 1e-3:
+        reason = "the epsilon of Paddle's layer norm is at most 0.001, got %r" % layer["epsilon"]
+        raise RequestError("unsupported", reason)
+    return nn.LayerNorm(layer["input"][-1], layer["epsilon"])
+
+
 def local_response_norm(layer):
     return nn.LocalResponseNorm(layer["size"], alpha=layer["alpha"], beta=layer["beta"], k=layer["k"])
 
@@ -250,6 +315,13 @@ LAYERS = {
     "dropout": lambda layer: nn.Dropout(layer["rate"]),
     "flatten": lambda layer: nn.Flatten(),
     "relu": lambda layer: nn.ReLU(),
+    "gelu": lambda layer: nn.GELU(),
+    "gelu_tanh": lambda layer: nn.GELU(approximate=True),
+    "layer_norm": layer_norm,
+    "attention": Attention,
+    "positions": Positions,
+    "tied_dense": lambda layer: TiedDense(),
+    "first_step": lambda layer: FirstStep(),
     "tanh": lambda layer: nn.Tanh(),
     "sigmoid": lambda layer: nn.Sigmoid(),
     "log_softmax": lambda layer: nn.LogSoftmax(),

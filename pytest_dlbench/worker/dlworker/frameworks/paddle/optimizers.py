@@ -84,6 +84,19 @@ def adam(recipe, settings, parameters, clip):
     return paddle.optimizer.Adam(settings["learning_rate"], epsilon=settings["epsilon"], **betas, **usual)
 
 
+def adamw(recipe, settings, parameters, clip):
+    betas, usual = {name: settings[name] for name in ("beta1", "beta2")}, {"parameters": parameters, "grad_clip": clip}
+    decayed = {parameter.name for parameter in parameters if parameter.ndim > 1}
+    return paddle.optimizer.AdamW(
+        settings["learning_rate"],
+        epsilon=settings["epsilon"],
+        weight_decay=settings["weight_decay"],
+        apply_decay_param_fun=decayed.__contains__,
+        **betas,
+        **usual,
+    )
+
+
 def adadelta(recipe, settings, parameters, clip):
     if recipe["precision"] == "float64":
         return AdadeltaInDouble(parameters, settings, clip)
@@ -95,7 +108,7 @@ def rmsprop(recipe, settings, parameters, clip):
     return RMSprop(parameters, settings, clip)
 
 
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adadelta": adadelta, "rmsprop": rmsprop}
 
 
 def optimizer(parameters, recipe):

@@ -10,6 +10,7 @@ from dlworker.frameworks.pytorch.layers import LAYERS, build
 from dlworker.frameworks.pytorch.losses import LOSSES
 from dlworker.frameworks.pytorch.optimizers import OPTIMIZERS, clip
 from dlworker.frameworks.pytorch.precision import MIXED, mixed_precision, refuse_half_lstms
+from dlworker.frameworks.pytorch.releases import refuse_newer
 from dlworker.protocol import RequestError
 
 SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
@@ -35,8 +36,10 @@ def versions():
 # Where PyTorch keeps an array, by kind and canonical role.
 ARRAYS = {"weight": "weight", "bias": "bias"}
 RECURRENT = {"weight": "rnn.weight_ih_l0", "recurrent": "rnn.weight_hh_l0", "bias": "rnn.bias_ih_l0"}
+NORMALISED = {"scale": "weight", "shift": "bias"}
 ARRAYS_OF = {
-    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "batch_norm": NORMALISED,
+    "layer_norm": NORMALISED,
     "lstm": RECURRENT,
     "gru": dict(RECURRENT, recurrent_bias="rnn.bias_hh_l0"),
 }
@@ -56,6 +59,7 @@ class Trainer:
         self.mixed, self.scaler = mixed_precision(recipe["precision"], self.device.type)
         if recipe["precision"] == "float16" and self.device.type == "cpu":
             refuse_half_lstms(network["layers"])
+        refuse_newer(network, recipe)
         self.network = network
         self.model = build(network).to(device=self.device, dtype=self.dtype)
         if weights is not None:

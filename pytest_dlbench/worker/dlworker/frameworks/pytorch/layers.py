@@ -16,7 +16,7 @@ class View(nn.Module):
         return x.view(len(x), -1)
 
 
-# The only thing that this file needs and PyTorch 1.0 lacks.
+# The only thing besides those in releases.py that this file needs and PyTorch 1.0 lacks.
 Flatten = getattr(nn, "Flatten", View)
 
 
@@ -69,6 +69,64 @@ class Cut(nn.Module):
 
     def forward(self, tokens):
         return tokens[:, self.first : self.last]
+
+
+class Attention(nn.Module):
+    """Heads of queries, keys and values that are next to each other, by PyTorch's operator, which selects a kernel.
+
+    On a CPU that is a fused one.
+    """
+
+    def __init__(self, layer):
+        super().__init__()
+        self.heads, self.causal = layer["heads"], layer["causal"]
+
+    def forward(self, x, lengths=None):
+        batch, steps, width = x.shape
+        query, key, value = x.view(batch, steps, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        mask = None if lengths is None else self._mask(lengths, steps)
+        is_causal = self.causal and mask is None
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
+        return heads.transpose(1, 2).reshape(batch, steps, width // 3)
+
+    def _mask(self, lengths, steps):
+        """True where a step may attend to another; the operator takes a mask or is causal, but not both."""
+        places = torch.arange(steps, device=lengths.device)
+        mask = (places < lengths[:, None])[:, None, None]
+        return mask & (places <= places[:, None]) if self.causal else mask
+
+    def extra_repr(self):
+        return "heads=%d, causal=%s, F.scaled_dot_product_attention" % (self.heads, self.causal)
+
+
+class Positions(nn.Module):
+    """Adds a trained vector to each step."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(*layer["input"]))
+        # As in GPT-2 and BERT; PyTorch has no such layer.
+        nn.init.normal_(self.weight, std=0.02)
+
+    def forward(self, x):
+        return x + self.weight
+
+    def extra_repr(self):
+        return "%d, %d" % tuple(self.weight.shape)
+
+
+class TiedDense(nn.Module):
+    """A product with the weights of an embedding, which are no parameters of this module."""
+
+    def forward(self, x, weight):
+        return F.linear(x, weight)
+
+
+class FirstStep(nn.Module):
+    """The features of the first step."""
+
+    def forward(self, x):
+        return x[:, 0]
 
 
 class Recurrent(nn.Module):
@@ -130,6 +188,10 @@ class Graph(nn.Module):
                 start = states.get(layer.get("start"))
                 values[0], states[name] = module(values[0], lengths.get(layer.get("lengths")), start)
                 return values[0]
+            if layer["kind"] == "attention":
+                return module(values[0], lengths.get(layer.get("lengths")))
+            if layer["kind"] == "tied_dense":
+                return module(values[0], getattr(self, layer["embedding"]).weight)
             return module(*values)
 
         return run(self.nodes, x, call)
@@ -171,6 +233,13 @@ LAYERS = {
     "flatten": lambda layer: [Flatten()],
     "dropout": lambda layer: [nn.Dropout(layer["rate"])],
     "relu": lambda layer: [nn.ReLU()],
+    "gelu": lambda layer: [nn.GELU()],
+    "gelu_tanh": lambda layer: [nn.GELU(approximate="tanh")],
+    "layer_norm": lambda layer: [nn.LayerNorm(layer["input"][-1], eps=layer["epsilon"])],
+    "attention": lambda layer: [Attention(layer)],
+    "positions": lambda layer: [Positions(layer)],
+    "tied_dense": lambda layer: [TiedDense()],
+    "first_step": lambda layer: [FirstStep()],
     "tanh": lambda layer: [nn.Tanh()],
     "sigmoid": lambda layer: [nn.Sigmoid()],
     "log_softmax": lambda layer: [nn.LogSoftmax(-1)],

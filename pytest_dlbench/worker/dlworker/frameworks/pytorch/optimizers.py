@@ -2,6 +2,8 @@
 
 import torch
 
+from dlworker.frameworks.pytorch.releases import RELEASE
+
 
 def clip(parameters, length):
     """Clip the gradients by their global norm, unlike clip_grad_norm_ without adding 1e-6 to it."""
@@ -24,11 +26,20 @@ class AdamOfOld(torch.optim.Adam):
 
 def adam(parameters, settings):
     rate, betas, epsilon = settings["learning_rate"], (settings["beta1"], settings["beta2"]), settings["epsilon"]
-    if tuple(map(int, torch.__version__.split(".")[:2])) >= (1, 3):
+    if RELEASE >= (1, 3):
         return torch.optim.Adam(parameters, lr=rate, betas=betas, eps=epsilon)
     optimizer = AdamOfOld(parameters, lr=rate, betas=betas)
     optimizer.epsilon = epsilon
     return optimizer
+
+
+def adamw(parameters, settings):
+    rate, betas = settings["learning_rate"], (settings["beta1"], settings["beta2"])
+    groups = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings["weight_decay"]},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([group for group in groups if group["params"]], rate, betas, settings["epsilon"])
 
 
 def adadelta(parameters, settings):
@@ -51,4 +62,4 @@ def sgd(parameters, settings):
     )
 
 
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": adadelta, "rmsprop": rmsprop}
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adadelta": adadelta, "rmsprop": rmsprop}

@@ -62,6 +62,10 @@ class Network(tf.Module):
             if kind in RECURRENT:
                 x, states[name] = own(x, lengths.get(layer.get("lengths")), states.get(layer.get("start")))
                 return x
+            if kind == "attention":
+                return own(x, lengths.get(layer.get("lengths")))
+            if kind == "tied_dense":
+                return own(x, self.layers[self.places[layer["embedding"]]].weight)
             if kind == "embedding" and layer["padding"] is not None:
                 lengths[name] = tf.math.count_nonzero(x != layer["padding"], axis=1, dtype=tf.int32)
             x = own(x, training, [seed, number * len(self.layers) + place])
@@ -92,6 +96,12 @@ def kind_of(variable):
         return "cpu", ""
     details = tf.config.experimental.get_device_details(tf.config.get_visible_devices("GPU")[0])
     return "gpu", details.get("device_name", "")
+
+
+def _operator(layer):
+    if layer["kind"] != "attention":
+        return layer["kind"]
+    return "attention, heads=%d, causal=%s, two products, not fused" % (layer["heads"], layer["causal"])
 
 
 class Trainer:
@@ -137,7 +147,7 @@ class Trainer:
         return next(variable for variable in self.variables if variable.name.split(":")[0] == name).numpy()
 
     def describe(self):
-        lines = ["%-10s %s" % (layer["name"], layer["kind"]) for layer in self.layers]
+        lines = ["%-10s %s" % (layer["name"], _operator(layer)) for layer in self.layers]
         return "\n".join(lines + ["%s %s" % (variable.name, variable.shape) for variable in self.variables])
 
     def load(self, inputs, labels, order, rates=None):

@@ -6,6 +6,7 @@ layer computes in the type of its inputs, to which it casts its variables.
 """
 
 from functools import partial
+from math import pi
 
 import tensorflow as tf
 
@@ -103,6 +104,67 @@ class Embedding(tf.Module):
         return tf.nn.embedding_lookup(self.weight, tokens)
 
 
+class LayerNorm(tf.Module):
+    """Its variables, the moments and everything computed from them have at least 32 bits."""
+
+    def __init__(self, layer, arrays):
+        super().__init__(layer["name"])
+        self.scale, self.shift = variable(layer, arrays, "scale"), variable(layer, arrays, "shift")
+        self.epsilon = layer["epsilon"]
+
+    def __call__(self, x, training, seed):
+        wide = widened(x)
+        mean, variance = tf.nn.moments(wide, [-1], keepdims=True)
+        normalised = tf.nn.batch_normalization(wide, mean, variance, self.shift, self.scale, self.epsilon)
+        return tf.cast(normalised, x.dtype)
+
+
+class Positions(tf.Module):
+    def __init__(self, layer, arrays):
+        super().__init__(layer["name"])
+        self.weight = variable(layer, arrays, "weight")
+
+    def __call__(self, x, training, seed):
+        return tf.cast(widened(x) + self.weight, x.dtype)
+
+
+class Attention:
+    """Heads of queries, keys and values that are next to each other.
+
+    TensorFlow has no function for it: two products, with a softmax that has at least 32 bits.
+    """
+
+    def __init__(self, layer, arrays):
+        self.heads, self.causal = layer["heads"], layer["causal"]
+
+    def __call__(self, x, lengths):
+        batch, steps, width = x.shape
+        parts = tf.transpose(tf.reshape(x, [batch, steps, 3, self.heads, -1]), [2, 0, 3, 1, 4])
+        query, key, value = tf.unstack(parts)
+        scores = widened(tf.matmul(query, key, transpose_b=True)) / (width // 3 // self.heads) ** 0.5
+        if self.causal:
+            scores = tf.where(tf.linalg.band_part(tf.ones([steps, steps], tf.bool), -1, 0), scores, -float("inf"))
+        if lengths is not None:
+            scores = tf.where(tf.sequence_mask(lengths, steps)[:, None, None], scores, -float("inf"))
+        heads = tf.matmul(tf.cast(tf.nn.softmax(scores), x.dtype), value)
+        return tf.reshape(tf.transpose(heads, [0, 2, 1, 3]), [batch, steps, width // 3])
+
+
+def tied_dense(layer, arrays):
+    return lambda x, weight: tf.tensordot(x, tf.cast(weight, x.dtype), [[2], [1]])
+
+
+def _gelu(x):
+    # tf.nn.gelu rounds its constants to float32.
+    return x * (1 + tf.math.erf(x / 2**0.5)) / 2 if x.dtype == tf.float64 else tf.nn.gelu(x)
+
+
+def _gelu_tanh(x):
+    if x.dtype == tf.float64:
+        return x * (1 + tf.tanh((2 / pi) ** 0.5 * (x + 0.044715 * x**3))) / 2
+    return tf.nn.gelu(x, approximate=True)
+
+
 def max_pool(layer, arrays):
     pool, padding = partial(tf.nn.max_pool2d, ksize=layer["window"], strides=layer["stride"]), _padding(layer, "window")
     if isinstance(padding, str):
@@ -181,6 +243,13 @@ LAYERS = {
     "dropout": dropout,
     "flatten": lambda layer, arrays: _always(lambda x: tf.reshape(x, [x.shape[0], -1])),
     "relu": lambda layer, arrays: _always(tf.nn.relu),
+    "gelu": lambda layer, arrays: _always_widened(_gelu),
+    "gelu_tanh": lambda layer, arrays: _always_widened(_gelu_tanh),
+    "layer_norm": LayerNorm,
+    "attention": Attention,
+    "positions": Positions,
+    "tied_dense": tied_dense,
+    "first_step": lambda layer, arrays: _always(lambda x: x[:, 0]),
     "tanh": lambda layer, arrays: _always(tf.tanh),
     "sigmoid": lambda layer, arrays: _always(tf.sigmoid),
     "log_softmax": lambda layer, arrays: _always_widened(tf.nn.log_softmax),

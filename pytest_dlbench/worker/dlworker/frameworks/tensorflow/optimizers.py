@@ -85,6 +85,15 @@ class Adam(Optimizer):
         )
 
 
+class AdamW(Adam):
+    """Adam after a decay of the weights, for which TensorFlow has no operator."""
+
+    def update(self, variable, kept, gradient, rate):
+        if len(variable.shape) > 1:
+            variable.assign_sub(rate * self.setting("weight_decay") * variable)
+        super().update(variable, kept, gradient, rate)
+
+
 class Adadelta(Optimizer):
     slots = 2
 
@@ -111,7 +120,7 @@ class RMSprop(Optimizer):
         variable.assign_sub(rate * gradient / (tf.sqrt(squares) + self.setting("epsilon")))
 
 
-OPTIMIZERS = {"sgd": SGD, "adam": Adam, "adadelta": Adadelta, "rmsprop": RMSprop}
+OPTIMIZERS = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "adadelta": Adadelta, "rmsprop": RMSprop}
 
 
 class LossScaled(tf.Module):

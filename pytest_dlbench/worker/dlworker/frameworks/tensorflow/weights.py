@@ -22,7 +22,7 @@ def to_native(layers, weights):
             own["weight"] = own["weight"].transpose(2, 3, 1, 0)
         elif layer["kind"] == "lstm":
             own = {role: _input_cell_forget_output(array) for role, array in own.items()}
-        elif image and layer["kind"] in ("dense", "batch_norm"):
+        elif image and layer["kind"] in ("dense", "batch_norm", "layer_norm"):
             # Flattened images are in row, column, channel order here; the canonical order has the channel first.
             own = {role: _channels_last(array, image) if role != "bias" else array for role, array in own.items()}
         if layer["kind"] == "dense":
@@ -68,6 +68,14 @@ def _own_batch_norm(layer, seed):
     return {"scale": tf.ones(layer["input"][0]), "shift": tf.zeros(layer["input"][0])}
 
 
+def _own_layer_norm(layer, seed):
+    return {"scale": tf.ones(layer["input"][-1]), "shift": tf.zeros(layer["input"][-1])}
+
+
+def _own_positions(layer, seed):
+    return {"weight": tf.random.stateless_uniform(layer["input"], seed, -0.05, 0.05)}
+
+
 def _own_embedding(layer, seed):
     shape = [layer["vocabulary"], layer["output"][-1]]
     return {"weight": tf.random.stateless_uniform(shape, seed, -0.05, 0.05)}
@@ -105,6 +113,8 @@ OWN = {
     "grouped_conv2d": _own_weighted,
     "dense": _own_weighted,
     "batch_norm": _own_batch_norm,
+    "layer_norm": _own_layer_norm,
+    "positions": _own_positions,
     "embedding": _own_embedding,
     "lstm": _own_lstm,
     "gru": _own_gru,

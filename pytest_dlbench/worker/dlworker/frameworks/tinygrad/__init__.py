@@ -19,7 +19,7 @@ from tinygrad.runtime.autogen import opencl
 from dlworker.frameworks.tinygrad.layers import KINDS, built, logits_of
 from dlworker.frameworks.tinygrad.losses import LOSSES
 from dlworker.frameworks.tinygrad.optimizers import OPTIMIZERS, clip
-from dlworker.frameworks.tinygrad.precision import MIXED, refuse_without_bfloat16, scaled_step
+from dlworker.frameworks.tinygrad.precision import MIXED, refuse_rough_erf, refuse_without_bfloat16, scaled_step
 from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
@@ -82,8 +82,10 @@ def _kind_and_name():
 # Where tinygrad keeps an array, by kind and canonical role.
 ARRAYS = {"weight": "weight", "bias": "bias"}
 RECURRENT = {"weight": "cell.weight_ih", "recurrent": "cell.weight_hh", "bias": "cell.bias_ih"}
+NORMALISED = {"scale": "weight", "shift": "bias"}
 ARRAYS_OF = {
-    "batch_norm": {"scale": "weight", "shift": "bias"},
+    "batch_norm": NORMALISED,
+    "layer_norm": NORMALISED,
     "lstm": RECURRENT,
     "gru": dict(RECURRENT, recurrent_bias="cell.bias_hh"),
 }
@@ -109,6 +111,8 @@ class Trainer:
             refuse_without_bfloat16()
         self.precision = DEFAULT_FLOAT.value = "float32" if mixed else recipe["precision"]
         self.dtype = mixed or to_dtype(self.precision)
+        if recipe["precision"] == "float64":
+            refuse_rough_erf(network["layers"])
         self.scale = LossScale() if mixed == dtypes.float16 else None
         Tensor.manual_seed(seed)
         self.network = network

@@ -28,6 +28,41 @@ class BatchNorm(nn.BatchNorm):
         return widened(super().__call__)(x)
 
 
+class LayerNorm(nn.LayerNorm):
+    def __call__(self, x):
+        return widened(super().__call__)(x)
+
+
+class Attention:
+    """Heads of queries, keys and values that are next to each other, by tinygrad's own: two products, not fused."""
+
+    def __init__(self, layer):
+        self.heads, self.causal = layer["heads"], layer["causal"]
+
+    def __call__(self, x, lengths=None):
+        batch, steps, width = x.shape
+        query, key, value = x.reshape(batch, steps, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        mask = None if lengths is None else self._mask(lengths, steps)
+        heads = query.scaled_dot_product_attention(key, value, mask, is_causal=self.causal and mask is None)
+        return heads.transpose(1, 2).reshape(batch, steps, width // 3)
+
+    def _mask(self, lengths, steps):
+        """True where a step may attend to another; tinygrad takes a mask or is causal, but not both."""
+        places = Tensor.arange(steps)
+        mask = (places < lengths.unsqueeze(1)).reshape(-1, 1, 1, steps)
+        return mask & (places <= places.unsqueeze(1)) if self.causal else mask
+
+
+class Positions:
+    """Adds a trained vector to each step. The gradients of a vector are summed in float32."""
+
+    def __init__(self, layer):
+        self.weight = Tensor.normal(*layer["input"], std=0.02)
+
+    def __call__(self, x):
+        return (x + self.weight).cast(x.dtype)
+
+
 class Embedding(nn.Embedding):
     """tinygrad's own, with rows rounded after the lookup."""
 
@@ -154,6 +189,13 @@ LAYERS = {
     "flatten": lambda layer: lambda x: x.flatten(1),
     "dropout": lambda layer: lambda x: x.dropout(layer["rate"]),
     "relu": lambda layer: Tensor.relu,
+    "gelu": lambda layer: widened(partial(Tensor.gelu, approximate="none")),
+    "gelu_tanh": lambda layer: widened(Tensor.gelu),
+    "layer_norm": lambda layer: LayerNorm(layer["input"][-1], eps=layer["epsilon"]),
+    "attention": Attention,
+    "positions": Positions,
+    "tied_dense": lambda layer: lambda x, weight: x @ rounded(weight, x).transpose(),
+    "first_step": lambda layer: lambda x: x[:, 0],
     "tanh": lambda layer: Tensor.tanh,
     "sigmoid": lambda layer: Tensor.sigmoid,
     "log_softmax": lambda layer: widened(Tensor.log_softmax),
@@ -192,6 +234,10 @@ def logits_of(layers, model, x):
             known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
             values[0], states[name] = model[name](values[0], *known)
             return values[0]
+        if kind == "attention":
+            return model[name](values[0], lengths.get(layer.get("lengths")))
+        if kind == "tied_dense":
+            return model[name](values[0], model[layer["embedding"]].weight)
         return model[name](*values)
 
     return run(wired(layers), x, call)

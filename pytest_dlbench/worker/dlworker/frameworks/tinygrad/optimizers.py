@@ -45,6 +45,22 @@ class Adadelta(nn.optim.Optimizer):
         return moves, self.squares + self.steps
 
 
+class AdamW(nn.optim.LAMB):
+    """Adam with a decay only of arrays of two or more axes; tinygrad's own AdamW decays all."""
+
+    def __init__(self, parameters, settings):
+        betas = {"b1": settings["beta1"], "b2": settings["beta2"]}
+        super().__init__(parameters, settings["learning_rate"], eps=settings["epsilon"], adam=True, **betas)
+        self.decay = settings["weight_decay"]
+
+    def _step(self, params, grads):
+        moves, slots = super()._step(params, grads)
+        for place, parameter in enumerate(params):
+            if parameter.ndim > 1:
+                moves[place] = moves[place] + self.lr * self.decay * parameter.detach()
+        return moves, slots
+
+
 def _slots(optimizer, precision):
     return [Tensor.zeros(parameter.shape, dtype=precision).contiguous() for parameter in optimizer.params]
 
@@ -66,10 +82,17 @@ def sgd(parameters, settings, precision):
 
 def adam(parameters, settings, precision):
     b1, b2, epsilon = settings["beta1"], settings["beta2"], settings["epsilon"]
-    optimizer = nn.optim.Adam(parameters, lr=settings["learning_rate"], b1=b1, b2=b2, eps=epsilon)
+    return _in(precision, nn.optim.Adam(parameters, lr=settings["learning_rate"], b1=b1, b2=b2, eps=epsilon))
+
+
+def adamw(parameters, settings, precision):
+    return _in(precision, AdamW(parameters, settings))
+
+
+def _in(precision, optimizer):
     optimizer.m, optimizer.v = ([slot.cast(precision) for slot in slots] for slots in (optimizer.m, optimizer.v))
     optimizer.b1_t, optimizer.b2_t = optimizer.b1_t.cast(precision), optimizer.b2_t.cast(precision)
     return optimizer
 
 
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adadelta": Adadelta, "rmsprop": RMSprop}
+OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adadelta": Adadelta, "rmsprop": RMSprop}

@@ -21,6 +21,12 @@ def widened(compute):
     return lambda x: compute(x.cast(least_upper_dtype(x.dtype, dtypes.float32))).cast(x.dtype)
 
 
+def refuse_rough_erf(layers):
+    """Raise RequestError for the exact GELU in float64: tinygrad's erf is a polynomial for float32."""
+    if any(layer["kind"] == "gelu" for layer in layers):
+        raise RequestError("unsupported", "gelu in float64: tinygrad's erf is accurate to 1.5e-7")
+
+
 def refuse_without_bfloat16():
     """Raise RequestError if clang, which compiles the CPU kernels, is too old for C's bfloat16 type."""
     # As tinygrad itself calls the compiler.
