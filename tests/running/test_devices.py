@@ -6,14 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 
 import pytest
 
 from pytest_dlbench.running import devices, lock_folder
 from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait, busy
-from pytest_dlbench.sampling.nvml import open_gpus
-from tests.doubles.nvml import GPU, FakeNvml
+from tests.doubles.nvml import A100
 from tests.running.processes import IN_VAIN
 
 # Prints the GPU or the cores that it has locked, until its input ends; "waits" comes first if it has to wait.
@@ -188,21 +186,19 @@ def test_without_a_library_there_is_one_gpu_without_a_name(monkeypatch):
     assert devices.gpus() == ("",)
 
 
+GPUS = "from pytest_dlbench.running import devices\nanswer = devices.gpus()"
+
+
 @pytest.mark.parametrize("value", ["", "-1", "NoDevFiles"])
-def test_hidden_gpus_are_not_used(monkeypatch, value):
-    monkeypatch.setattr(devices, "open_gpus", partial(open_gpus, nvml=FakeNvml()))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert devices.gpus() == ()
+def test_hidden_gpus_are_not_used(nvml, value):
+    nvml.write(A100)
+    assert nvml.answer(GPUS, CUDA_VISIBLE_DEVICES=value) == []
 
 
-@pytest.mark.parametrize(
-    ("value", "uuids"), [("1", ("GPU-b",)), ("GPU-b,0", ("GPU-b", "GPU-a")), ("1,-1,0", ("GPU-b",))]
-)
-def test_the_visible_gpus_are_used_in_their_order(monkeypatch, value, uuids):
-    fake = FakeNvml([{**GPU, "uuid": "GPU-a"}, {**GPU, "uuid": "GPU-b"}])
-    monkeypatch.setattr(devices, "open_gpus", partial(open_gpus, nvml=fake))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert devices.gpus() == uuids
+@pytest.mark.parametrize(("value", "uuids"), [("1", ["GPU-b"]), ("GPU-b,0", ["GPU-b", "GPU-a"]), ("1,-1,0", ["GPU-b"])])
+def test_the_visible_gpus_are_used_in_their_order(nvml, value, uuids):
+    nvml.write({**A100, "uuid": "GPU-a"}, {**A100, "uuid": "GPU-b"})
+    assert nvml.answer(GPUS, CUDA_VISIBLE_DEVICES=value) == uuids
 
 
 def test_one_case_is_measured_at_a_time_on_the_cpu_and_one_per_gpu():
