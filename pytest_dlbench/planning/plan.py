@@ -18,6 +18,7 @@ from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.matrix import SCALES, misfit
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
+from pytest_dlbench.running.devices import problem
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.run_spec import RunSpec
 
@@ -109,6 +110,7 @@ class RunSettings:
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
+            gpu_numbers=device.numbers,
         )
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:
@@ -197,9 +199,9 @@ class RunSettings:
 
 def _without_device(framework: Framework, device: Device) -> str:
     """Why a case cannot run on a device, known before the framework is imported; empty if it might."""
-    if device.may_exist or framework.takes_processor_as_gpu:
+    if device.name == "cpu" or framework.takes_processor_as_gpu:
         return ""
-    return f"no {device.name} on this machine"
+    return problem(device.numbers) if device.may_exist else f"no {device.name} on this machine"
 
 
 def synthetic_for(model: Model) -> Dataset:

@@ -122,6 +122,17 @@ class NvmlGpu:
         self._is_slice = self.uuid.startswith("MIG-")
         self._list_processes = _process_list(nvml, handle)
 
+    @property
+    def total_bytes(self) -> int | None:
+        """The memory that is installed, or that a slice has."""
+        memory = self._ask("memory", self._nvml.nvmlDeviceGetMemoryInfo)
+        return None if memory is None else int(memory.total)
+
+    @property
+    def driver(self) -> str:
+        """The version of NVIDIA's driver."""
+        return str(self._nvml.nvmlSystemGetDriverVersion())
+
     def read(self) -> GpuReading:
         """Read all figures now; a query that fails is tried again next time."""
         nvml = self._nvml
