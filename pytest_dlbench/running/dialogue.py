@@ -43,6 +43,8 @@ LEAST_CHECK_SECONDS, CHECK_SHARE = 1.0, 0.25
 CHECKS = 3
 # Single steps whose updates are checked: as many as fit into these seconds. Two show that every second one is skipped.
 LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
+# On GPUs, steps are timed together for about this long. Waiting for one takes tens of microseconds.
+CHUNK_SECONDS = 0.1
 # Requests that continue a phase.
 PHASES = {"train_on": "train"}
 
@@ -181,8 +183,9 @@ class Dialogue:
                 inputs, labels = str(data.part("train_inputs")), str(data.part("train_labels"))
                 # Sent only where a slowdown is planted.
                 planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
+                chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
                 trained = self._ask(
-                    "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted
+                    "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted, **chunked
                 )
             self._add(trained, spec)
             self._check_trained(spec, trained, first, last)
@@ -208,6 +211,7 @@ class Dialogue:
                 tokens=tokens,
                 device_peak_bytes=trained.device_peak_bytes,
                 input_seconds=trained.input_seconds,
+                chunks=trained.chunks,
             )
             return
         self.measured["training"] = replace(
@@ -220,6 +224,7 @@ class Dialogue:
             # A peak since the worker's start: the latest value covers all steps.
             device_peak_bytes=trained.device_peak_bytes,
             input_seconds=known.input_seconds + trained.input_seconds,
+            chunks=known.chunks + trained.chunks,
         )
 
     @staticmethod

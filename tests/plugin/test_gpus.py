@@ -38,6 +38,7 @@ def test_a_case_on_a_gpu_has_its_lease_and_what_the_gpu_reports(session, nvml):
     assert run.versions["cuda_visible_devices"] in ("GPU-a", "GPU-b")
     assert run.versions["cuda_device_order"] == "PCI_BUS_ID"
     (gpu,) = run.usage["train"].gpus
+    assert sum(run.training.chunks) == len(run.training.step_seconds)
     assert (gpu.uuid, gpu.utilisation) == (run.versions["cuda_visible_devices"], 0.9)
 
 
