@@ -186,6 +186,13 @@ class TestFigures:
         idle = pynvml.nvmlClocksThrottleReasonGpuIdle
         (usage,) = phase(gpu(reasons=getattr(pynvml, name) | idle))
         assert usage["slowed_by"] == [SLOWED[name]]
+        assert usage["slowed_shares"] == {SLOWED[name]: 1.0}
+
+    def test_the_share_of_the_readings_with_a_throttle_reason_is_kept(self, phase):
+        hot = pynvml.nvmlClocksThrottleReasonHwThermalSlowdown
+        (usage,) = phase(gpu(reasons={0: hot, 2: 0}))
+        assert usage["slowed_by"] == ["hot (hardware)"]
+        assert usage["slowed_shares"] == pytest.approx({"hot (hardware)": 1 / THREE_READINGS})
 
     def test_several_gpus_have_separate_figures(self, phase):
         one, other = phase(gpu(mhz=1000), gpu(uuid="GPU-b", mhz=2000))
