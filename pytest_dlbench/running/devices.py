@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import TypeVar
 
+from pytest_dlbench.environments.cuda import Cuda
 from pytest_dlbench.environments.devices import DEVICES, visible_gpus
 from pytest_dlbench.records import Machine
 from pytest_dlbench.running import pinning
@@ -75,6 +76,20 @@ def problem(numbers: Sequence[int] = ()) -> str:
     if len({gpu.kind for number, gpu in enumerate(found) if not numbers or number in numbers}) > 1:
         return f"the GPUs are of several kinds, which cannot be compared: {listed}. Choose with --dlbench-devices=gpu:0"
     return ""
+
+
+def refusal(cuda: Cuda, numbers: Sequence[int] = ()) -> str:
+    """Why a build for CUDA cannot run on the GPUs with these numbers; empty if it can, or if that is not known."""
+    names = visible_gpus()
+    try:
+        found = _installed(names) if names != () else None
+    except NoGpuError:
+        found = None
+    if found is None:
+        return ""
+    chosen = [gpu for number, gpu in enumerate(found.gpus) if not numbers or number in numbers]
+    reasons = (cuda.refusal(gpu.model, gpu.capability, found.driver) for gpu in chosen)
+    return next(filter(None, reasons), "")
 
 
 @lru_cache

@@ -13,6 +13,8 @@ class InstalledGpu:
     uuid: str
     model: str
     memory_gib: int
+    capability: tuple[int, int] | None = None
+    """The compute capability, which decides what code it runs; None if the driver does not report it."""
 
     @property
     def kind(self) -> str:
@@ -31,7 +33,10 @@ class Installed:
 def installed(names: Sequence[str] | None = None) -> Installed:
     """The named GPUs, all for None; raises NoGpuError."""
     gpus = open_gpus(names)
-    found = (InstalledGpu(uuid=gpu.uuid, model=gpu.name, memory_gib=_memory_gib(gpu.total_bytes)) for gpu in gpus)
+    found = (
+        InstalledGpu(uuid=gpu.uuid, model=gpu.name, memory_gib=_memory_gib(gpu.total_bytes), capability=gpu.capability)
+        for gpu in gpus
+    )
     return Installed(gpus=tuple(found), driver=gpus[0].driver)
 
 

@@ -129,6 +129,12 @@ class NvmlGpu:
         return None if memory is None else int(memory.total)
 
     @property
+    def capability(self) -> tuple[int, int] | None:
+        """The compute capability, such as (8, 0)."""
+        found: tuple[int, int] | None = self._ask("compute capability", self._nvml.nvmlDeviceGetCudaComputeCapability)
+        return found
+
+    @property
     def driver(self) -> str:
         """The version of NVIDIA's driver."""
         return str(self._nvml.nvmlSystemGetDriverVersion())

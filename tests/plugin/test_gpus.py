@@ -65,3 +65,17 @@ def test_a_gpu_that_does_not_exist_is_refused(session, nvml):
     result, _ = session("--dlbench-devices=gpu:0,3", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*there is no gpu:3 among those that this session may use: gpu:0 is NVIDIA A100*"])
+
+
+@pytest.mark.parametrize(
+    ("framework", "reason"),
+    [
+        ("pytorch", "CUDA 13 needs NVIDIA's driver 580.65.06 or newer, this machine has 550.54.14"),
+        ("pytorch-1.0", "CUDA 9.0 needs a GPU with a compute capability of 3.5 to 7.5, * has 8.0"),
+    ],
+)
+def test_a_build_that_the_machine_cannot_run_is_refused_and_not_built(session, nvml, framework, reason):
+    nvml.write(A100)
+    result, _ = session(f"--dlbench-frameworks={framework}", "--dlbench-devices=gpu", "--dlbench-build", "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines([f"*{framework}: {reason}*"])
