@@ -65,6 +65,7 @@ def test_every_metric_has_a_row():
     [
         ("more than 0.5 CPUs", "invalid", "FOREIGN_CPUS"),
         ("above 25 % of the cores", "invalid", "STOLEN_SHARE"),
+        ("more than 10 % of the samples", "invalid", "THROTTLED"),
         ("Foreign load above 0.2 CPUs", "disturbances", "FOREIGN_CPUS"),
         ("above 105 %", "sanity", "MOST_OF_PEAK"),
         ("others used more than 0.5 CPUs", "contention", "FOREIGN_CPUS"),

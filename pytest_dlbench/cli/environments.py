@@ -23,7 +23,10 @@ from pytest_dlbench.reporting import foreign, listings
 ENVIRONMENTS = {
     environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.environments
 }
-
+# Gigabytes each: built only by name, or for a case on a GPU.
+GPU_ENVIRONMENTS = {
+    environment.name: environment for framework in FRAMEWORKS.values() for environment in framework.gpu_environments
+}
 
 MORE = """
 examples:
@@ -32,6 +35,7 @@ examples:
 exit status: 0 done, {failed}2 usage error or no such environment
 """
 BUILD = """dlbench env build tensorflow mxnet
+  dlbench env build pytorch-cuda
   dlbench env build pytorch==2.12.0
   dlbench env build --all --jobs 4 --python cntk=/opt/python3.6/bin/python"""
 
@@ -72,14 +76,15 @@ def _store(asked: argparse.Namespace) -> EnvironmentStore:
 
 
 def _named(name: str, where: str) -> Environment:
-    if name in ENVIRONMENTS:
-        return ENVIRONMENTS[name]
+    if environment := {**GPU_ENVIRONMENTS, **ENVIRONMENTS}.get(name):
+        return environment
     if is_specification(name):
         environments = specified(name, FRAMEWORKS, where).environments
     elif name in FRAMEWORKS:
         environments = FRAMEWORKS[name].environments
     else:
-        raise OptionError(unknown_name("environment or framework", name, where, {*ENVIRONMENTS, *FRAMEWORKS}))
+        known = {*ENVIRONMENTS, *GPU_ENVIRONMENTS, *FRAMEWORKS}
+        raise OptionError(unknown_name("environment or framework", name, where, known))
     if not environments:
         reason = FRAMEWORKS[name].unsupported if name in FRAMEWORKS else "an existing Python needs no building"
         raise OptionError(f"{where}: {name!r} has no environment: {reason}")
@@ -97,10 +102,10 @@ def _selected(asked: argparse.Namespace, where: str) -> list[Environment]:
 
 def _list(asked: argparse.Namespace) -> int:
     store = _store(asked)
-    rows = [
-        (environment, _frameworks_of(environment), _state(store, environment)) for environment in ENVIRONMENTS.values()
-    ]
-    declared = {environment.folder_name for environment in ENVIRONMENTS.values()}
+    built = [environment for environment in GPU_ENVIRONMENTS.values() if store.find(environment)]
+    listed = {**ENVIRONMENTS, **{environment.name: environment for environment in built}}
+    rows = [(environment, _frameworks_of(environment), _state(store, environment)) for environment in listed.values()]
+    declared = {environment.folder_name for environment in listed.values()}
     others = {name: built for name, built in store.all().items() if name not in declared}
     described = [_as_json(*row) for row in rows]
     answer(asked, {"environments": described, "others": sorted(others)}, listings.environments(rows, others))
@@ -122,7 +127,11 @@ def _as_json(environment: Environment, frameworks: Sequence[str], state: Built |
 
 
 def _frameworks_of(environment: Environment) -> list[str]:
-    usual = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments[:1]]
+    usual = [
+        framework.name
+        for framework in FRAMEWORKS.values()
+        if environment in (*framework.environments[:1], *framework.gpu_environments)
+    ]
     named = [framework.name for framework in FRAMEWORKS.values() if environment in framework.environments]
     # Some are only for versions that are asked for by name.
     return usual or [f"{name}=={environment.since} or later" for name in named]
@@ -182,7 +191,7 @@ def _remove(asked: argparse.Namespace) -> int:
 
 
 def _stale(store: EnvironmentStore) -> Iterable[str]:
-    declared = {environment.folder_name for environment in ENVIRONMENTS.values()}
+    declared = {environment.folder_name for known in (ENVIRONMENTS, GPU_ENVIRONMENTS) for environment in known.values()}
     return [name for name, built in store.all().items() if built is None or name not in declared]
 
 

@@ -1,5 +1,8 @@
 """The environments that frameworks are trained in: pins that were tested together, one environment per stack."""
 
+from dataclasses import replace
+
+from pytest_dlbench.environments.cuda import CUDA_9, CUDA_12, CUDA_13, Cuda, locked
 from pytest_dlbench.environments.environment import Environment
 from pytest_dlbench.environments.programs import CC, CLANG, CXX, NM
 
@@ -109,3 +112,22 @@ CNTK = Environment(
     programs=(CC, NM),
     notes="CNTK links against Open MPI 1.10, which no current system has; a single-process stub replaces it.",
 )
+
+
+def _on_gpu(environment: Environment, cuda: Cuda) -> Environment:
+    """The build of an environment for CUDA: the same frameworks, with every package pinned."""
+    return replace(
+        environment, name=f"{environment.name}-cuda", requirements=locked(environment.name), cuda=cuda, notes=""
+    )
+
+
+PYTORCH_CUDA = _on_gpu(PYTORCH, CUDA_13)
+# The wheel of that time is the build for CUDA.
+PYTORCH_1_0_CUDA = replace(PYTORCH_1_0, cuda=CUDA_9)
+JAX_CUDA = _on_gpu(JAX, CUDA_13)
+TENSORFLOW_CUDA = _on_gpu(TENSORFLOW, CUDA_12)
+KERAS_JAX_CUDA = _on_gpu(KERAS_JAX, CUDA_13)
+KERAS_TORCH_CUDA = _on_gpu(KERAS_TORCH, CUDA_13)
+# It takes CUDA's compiler at run time from there, and everything else from the driver.
+TINYGRAD_CUDA = _on_gpu(TINYGRAD, CUDA_13)
+MLX_CUDA = _on_gpu(MLX, CUDA_13)

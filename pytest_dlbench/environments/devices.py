@@ -30,9 +30,14 @@ def _may_be_gpu(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device, with the name that options, marks and ids use."""
+    """A device, with the name that marks and ids use.
+
+    ``numbers`` select some of the GPUs that a session may use, in PCI order or in that of CUDA_VISIBLE_DEVICES, from 0;
+    all if empty. They are in no id: any GPU of a kind has the same figures and baselines.
+    """
 
     name: str
+    numbers: tuple[int, ...] = ()
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -54,6 +59,15 @@ class Device:
     def is_hidden(self) -> bool:
         """Whether CUDA_VISIBLE_DEVICES hides all such devices from this session."""
         return self.name != "cpu" and visible_gpus() == ()
+
+
+def numbered(name: str) -> Device | None:
+    """The device of a name with numbers, such as ``gpu:0`` or ``gpu:0,1``; None for another name."""
+    device, _, numbers = name.partition(":")
+    found = numbers.split(",")
+    if device != "gpu" or not all(number.isdecimal() for number in found):
+        return None
+    return Device(name=device, numbers=tuple(dict.fromkeys(map(int, found))))
 
 
 DEVICES: dict[str, Device] = {device.name: device for device in (Device(name="cpu"), Device(name="gpu"))}

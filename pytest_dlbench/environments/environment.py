@@ -5,6 +5,7 @@ import json
 import platform
 from dataclasses import dataclass
 
+from pytest_dlbench.environments.cuda import Cuda
 from pytest_dlbench.environments.programs import Program
 
 # Incremented when the build process changes, so that environments built before are not reused.
@@ -30,6 +31,8 @@ class Environment:
     since: str = "0"
     programs: tuple[Program, ...] = ()
     notes: str = ""
+    cuda: Cuda | None = None
+    """What its build for CUDA needs of a machine; None for a build for processors."""
 
     @property
     def folder_name(self) -> str:

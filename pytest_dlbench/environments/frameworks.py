@@ -1,6 +1,6 @@
 """A framework as the driver sees it: names, paths and pins, nothing imported. known.py has the table of all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench.environments.environment import Environment
@@ -72,6 +72,9 @@ class Framework:
     variables: tuple[tuple[str, str], ...] = ()
     more_programs: tuple[Program, ...] = ()
     """Programs of the system that it needs in addition to those of its environment."""
+    gpu_needs: tuple[str, ...] = ()
+    """The same as ``needs``, for cases on a GPU; none if nothing else is needed there."""
+    gpu_environments: tuple[Environment, ...] = ()
     folders: tuple[Path, ...] = ()
     more_marks: tuple[str, ...] = ()
     python: Path | None = None
@@ -104,6 +107,12 @@ class Framework:
     def takes_processor_as_gpu(self) -> bool:
         """Whether its cases on a GPU may run on an OpenCL driver of the processor, as a test may ask for."""
         return PROCESSOR_AS_GPU in dict(self.variables)
+
+    def on(self, device: str) -> "Framework":
+        """The framework with what it needs on a device; the environment that somebody named is used on any."""
+        if device == "cpu" or self.is_explicit or self.takes_processor_as_gpu or not self.gpu_needs:
+            return self
+        return replace(self, needs=self.gpu_needs, environments=self.gpu_environments)
 
     @property
     def specification(self) -> str:

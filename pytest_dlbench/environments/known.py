@@ -7,6 +7,10 @@ from pytest_dlbench.environments.programs import CXX
 # The builder uses stateless_dropout, which 2.5 does not have; 2.7 was tested.
 _TENSORFLOW_2 = "tensorflow>=2.7 | tensorflow-cpu>=2.7"
 
+# Builds for CUDA bring NVIDIA's libraries as packages of their own; those for processors have the same name.
+_CUDNN = "nvidia-cudnn-cu13 | nvidia-cudnn-cu12 | nvidia-cudnn-cu11"
+_JAX_ON_GPU = "jax-cuda13-plugin | jax-cuda12-plugin"
+
 
 def _builder(module: str) -> str:
     return f"dlworker.frameworks.{module}"
@@ -19,6 +23,8 @@ _CURRENT = (
         package="torch",
         needs=("torch>=1.0.1",),
         environments=(declared.PYTORCH, declared.PYTORCH_1_11, declared.PYTORCH_1_0),
+        gpu_needs=("torch>=1.0.1", _CUDNN),
+        gpu_environments=(declared.PYTORCH_CUDA,),
     ),
     Framework(
         name="pytorch-compile",
@@ -26,6 +32,8 @@ _CURRENT = (
         package="torch",
         needs=("torch>=2.1",),
         environments=(declared.PYTORCH,),
+        gpu_needs=("torch>=2.1", _CUDNN),
+        gpu_environments=(declared.PYTORCH_CUDA,),
         more_programs=(CXX,),
         more_marks=("pytorch",),
     ),
@@ -35,6 +43,8 @@ _CURRENT = (
         package="jax",
         needs=("jax>=0.4.34", "optax"),
         environments=(declared.JAX,),
+        gpu_needs=("jax>=0.4.34", "optax", _JAX_ON_GPU),
+        gpu_environments=(declared.JAX_CUDA,),
     ),
     Framework(
         name="tensorflow",
@@ -42,6 +52,8 @@ _CURRENT = (
         package="tensorflow-cpu",
         needs=(_TENSORFLOW_2,),
         environments=(declared.TENSORFLOW,),
+        gpu_needs=("tensorflow>=2.7", _CUDNN),
+        gpu_environments=(declared.TENSORFLOW_CUDA,),
     ),
     Framework(
         name="tensorflow-xla",
@@ -49,6 +61,8 @@ _CURRENT = (
         package="tensorflow-cpu",
         needs=(_TENSORFLOW_2,),
         environments=(declared.TENSORFLOW,),
+        gpu_needs=("tensorflow>=2.7", _CUDNN),
+        gpu_environments=(declared.TENSORFLOW_CUDA,),
         more_marks=("tensorflow",),
     ),
     Framework(
@@ -57,6 +71,8 @@ _CURRENT = (
         package="keras",
         needs=("keras>=3", _TENSORFLOW_2),
         environments=(declared.TENSORFLOW,),
+        gpu_needs=("keras>=3", "tensorflow>=2.7", _CUDNN),
+        gpu_environments=(declared.TENSORFLOW_CUDA,),
         variables=(("KERAS_BACKEND", "tensorflow"),),
         more_marks=("keras",),
     ),
@@ -66,6 +82,8 @@ _CURRENT = (
         package="keras",
         needs=("keras>=3", "jax"),
         environments=(declared.KERAS_JAX,),
+        gpu_needs=("keras>=3", "jax", _JAX_ON_GPU),
+        gpu_environments=(declared.KERAS_JAX_CUDA,),
         variables=(("KERAS_BACKEND", "jax"),),
         more_marks=("keras",),
     ),
@@ -75,6 +93,8 @@ _CURRENT = (
         package="keras",
         needs=("keras>=3", "torch"),
         environments=(declared.KERAS_TORCH,),
+        gpu_needs=("keras>=3", "torch", _CUDNN),
+        gpu_environments=(declared.KERAS_TORCH_CUDA,),
         variables=(("KERAS_BACKEND", "torch"),),
         more_marks=("keras",),
     ),
@@ -84,6 +104,7 @@ _CURRENT = (
         package="paddlepaddle",
         needs=("paddlepaddle>=3 | paddlepaddle-gpu>=3",),
         environments=(declared.PADDLE,),
+        gpu_needs=("paddlepaddle-gpu>=3",),
     ),
     Framework(
         name="tinygrad",
@@ -91,8 +112,18 @@ _CURRENT = (
         package="tinygrad",
         needs=("tinygrad>=0.14",),
         environments=(declared.TINYGRAD,),
+        gpu_needs=("tinygrad>=0.14", "nvidia-cuda-nvrtc"),
+        gpu_environments=(declared.TINYGRAD_CUDA,),
     ),
-    Framework(name="mlx", builder=_builder("mlx"), package="mlx", needs=("mlx>=0.30",), environments=(declared.MLX,)),
+    Framework(
+        name="mlx",
+        builder=_builder("mlx"),
+        package="mlx",
+        needs=("mlx>=0.30",),
+        environments=(declared.MLX,),
+        gpu_needs=("mlx>=0.30", "mlx-cuda-13 | mlx-cuda-12"),
+        gpu_environments=(declared.MLX_CUDA,),
+    ),
 )
 
 _RETIRED = (
@@ -102,6 +133,8 @@ _RETIRED = (
         package="torch",
         needs=("torch<1.1",),
         environments=(declared.PYTORCH_1_0,),
+        gpu_needs=("torch<1.1",),
+        gpu_environments=(declared.PYTORCH_1_0_CUDA,),
         more_marks=("pytorch", "legacy"),
     ),
     Framework(
@@ -153,6 +186,7 @@ _RETIRED = (
         package="mxnet",
         needs=("mxnet>=1.9", "numpy<1.24"),
         environments=(declared.MXNET,),
+        gpu_needs=("mxnet-cu112>=1.9", "numpy<1.24"),
         more_marks=("legacy",),
     ),
     Framework(
@@ -161,6 +195,7 @@ _RETIRED = (
         package="mxnet",
         needs=("mxnet>=1.9", "numpy<1.24"),
         environments=(declared.MXNET,),
+        gpu_needs=("mxnet-cu112>=1.9", "numpy<1.24"),
         more_marks=("mxnet", "legacy"),
     ),
     Framework(

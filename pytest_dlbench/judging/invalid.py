@@ -16,6 +16,8 @@ FOREIGN_CPUS = 0.5
 STOLEN_SHARE = 0.25
 SWAPPED_IN_BYTES = 16 * 2**20
 SWAPPED_FAULTS = 100
+# A single hot sample of a long training leaves the 10 % quantile and the median of its steps as they are.
+THROTTLED = 0.1
 MIB = 2**20
 
 
@@ -53,8 +55,10 @@ def _reasons(phase: Usage, *, on_battery: bool) -> Iterator[str]:
 
 
 def _of_gpu(gpu: GpuUsage) -> Iterator[str]:
-    # Most GPUs run at their power limit during training, as designed.
-    if reasons := [reason for reason in gpu.slowed_by if reason != POWER_LIMIT]:
-        yield f"the GPU {gpu.name} was throttled: {', '.join(reasons)}"
+    # Most GPUs run at their power limit during training, as designed. Older files have no shares: then any counts.
+    causes = [reason for reason in gpu.slowed_by if reason != POWER_LIMIT]
+    shares = {reason: gpu.slowed_shares.get(reason, 1.0) for reason in causes}
+    if reasons := [f"{reason} for {share:.0%} of the time" for reason, share in shares.items() if share > THROTTLED]:
+        yield f"the GPU {gpu.name} was throttled: {', '.join(reasons if gpu.slowed_shares else causes)}"
     if gpu.foreign_processes:
         yield f"{gpu.foreign_processes} other processes used the GPU {gpu.name}"

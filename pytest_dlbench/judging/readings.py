@@ -6,7 +6,7 @@ from statistics import median, quantiles
 
 from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import steady_steps, warm_up
-from pytest_dlbench.records import Evaluation, Run, Training, Usage
+from pytest_dlbench.records import POWER_LIMIT, Evaluation, Run, Training, Usage
 
 LARGEST_LOSS = 700.0
 
@@ -182,6 +182,24 @@ def energy(run: Run) -> float | None:
     readings = phase(run).readings
     found = [readings[name] for name in ("package_joules", "dram_joules") if name in readings]
     return sum(found) if found else None
+
+
+def samples_per_joule(run: Run) -> float | None:
+    """Samples that were trained or inferred per joule of the GPUs."""
+    joules = of_gpus("energy_joules", sum)(run)
+    done = run.inference or trained(run)
+    return done.examples / joules if joules else None
+
+
+def throttled(run: Run) -> float | None:
+    """The largest share of the samples of a GPU in which one reason other than its power limit slowed it."""
+    gpus = phase(run).gpus
+    causes = [(gpu, reason) for gpu in gpus for reason in gpu.slowed_by if reason != POWER_LIMIT]
+    # None in files older than the shares.
+    shares = [gpu.slowed_shares.get(reason) for gpu, reason in causes]
+    if not gpus or None in shares or any("reasons for slowing" in gpu.absent for gpu in gpus):
+        return None
+    return max((share for share in shares if share is not None), default=0.0)
 
 
 def of_gpus(field: str, together: Callable[[Iterable[float]], float]) -> Callable[[Run], float | None]:

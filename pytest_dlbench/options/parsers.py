@@ -70,6 +70,19 @@ def names(value: str, where: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
+def devices(value: str, where: str) -> tuple[str, ...]:
+    """Comma-separated devices; the numbers of GPUs are one device, such as ``gpu:0,1``."""
+    found: dict[str, list[str]] = {}
+    last = ""
+    for name in names(value, where):
+        device, _, number = name.partition(":")
+        if name.isdecimal() and found.get(last):
+            device, number = last, name
+        numbers = found.setdefault(last := device, [])
+        numbers += [number] if number else []
+    return tuple(f"{device}:{','.join(numbers)}" if numbers else device for device, numbers in found.items())
+
+
 def positive_int(value: str, where: str) -> int:
     """A whole number, 1 or more."""
     # str.strip() removes characters that int() does not accept as whitespace.

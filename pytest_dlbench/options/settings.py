@@ -3,21 +3,24 @@
 Apart from ``read``: what measures is slow to load, and to read options takes none of it.
 """
 
+from collections.abc import Sequence
+
 from pytest_dlbench.environments.building import EnvironmentStore
+from pytest_dlbench.environments.devices import numbered
 from pytest_dlbench.environments.placing import Places
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.options.reading import Options
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.running.devices import machine
 from pytest_dlbench.running.progress import Progress
-from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 
 
 def run_settings(options: Options, progress: Progress, metrics: Metrics = METRICS) -> RunSettings:
     """How runs are made on this machine; ``progress`` is notified of environments that are built."""
     return RunSettings(
-        machine=this_machine(),
+        machine=machine(_gpu_numbers(options.devices)),
         runs=options.runs,
         keeps_invalid=CaseOutcome.INVALID in options.allow,
         scale=options.scale,
@@ -30,6 +33,12 @@ def run_settings(options: Options, progress: Progress, metrics: Metrics = METRIC
         metrics=metrics,
         places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
     )
+
+
+def _gpu_numbers(devices: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the GPUs that are asked for; none if all are."""
+    named = [device.numbers for name in devices if (device := numbered(name))]
+    return tuple(number for numbers in named for number in numbers)
 
 
 def gate_policy(options: Options) -> GatePolicy:

@@ -6,6 +6,7 @@ from pytest_dlbench.options.parsers import (
     accuracy,
     allocator,
     columns,
+    devices,
     duration,
     flag,
     groups,
@@ -149,7 +150,13 @@ OPTIONS = (
         help="Train these models: names, patterns such as 'hkbu-*', or all; by default those that the tests name.",
     ),
     Option(name="datasets", parse=names, default="", metavar="NAMES", help="Train only on these data sets."),
-    Option(name="devices", parse=names, default="", metavar="NAMES", help="Train only on these devices."),
+    Option(
+        name="devices",
+        parse=devices,
+        default="",
+        metavar="NAMES",
+        help="Train only on these devices: cpu, gpu, or some of the GPUs by number, such as gpu:0 or gpu:0,1.",
+    ),
     Option(
         name="build",
         parse=flag,

@@ -18,6 +18,7 @@ from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.matrix import SCALES, misfit
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
+from pytest_dlbench.running.devices import problem, refusal
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.run_spec import RunSpec
 
@@ -90,11 +91,12 @@ class RunSettings:
         ``changes`` of the recipe are those of a side of a comparison, whose framework's name has them. Prepares the
         data; if their files are missing, the spec has no place to run.
         """
+        framework = framework.on(device.name)
         outline = self.outline(
             framework, model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
-        refusal = outline.refusal or _without_device(framework, device)
-        place = Absent(lack=Lack.UNSUPPORTED, reason=refusal) if refusal else self.places.find(framework)
+        reason = outline.refusal or _without_device(framework, device)
+        place = Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
         return RunSpec(
             case=outline.case,
@@ -113,6 +115,7 @@ class RunSettings:
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
+            gpu_numbers=device.numbers,
         )
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:
@@ -209,9 +212,18 @@ class RunSettings:
 
 def _without_device(framework: Framework, device: Device) -> str:
     """Why a case cannot run on a device, known before the framework is imported; empty if it might."""
-    if device.may_exist or framework.takes_processor_as_gpu:
+    if device.name == "cpu" or framework.takes_processor_as_gpu:
         return ""
-    return f"no {device.name} on this machine"
+    if not device.may_exist:
+        return f"no {device.name} on this machine"
+    return problem(device.numbers) or _without_cuda(framework, device)
+
+
+def _without_cuda(framework: Framework, device: Device) -> str:
+    """Why the framework's build for CUDA cannot run here: found out before gigabytes are installed."""
+    cuda = framework.environments[0].cuda if framework.environments else None
+    reason = refusal(cuda, device.numbers) if cuda else ""
+    return f"{framework.name}: {reason}" if reason else ""
 
 
 def _unchanged(framework: Framework) -> str:

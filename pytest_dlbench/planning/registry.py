@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pytest_dlbench.data import ANY_SHAPE, DATASETS, Dataset, SyntheticData
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device, Framework
+from pytest_dlbench.environments.devices import numbered
 from pytest_dlbench.environments.specification import is_specification, specified
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import METRICS, Metric, Metrics, extended
@@ -43,6 +44,8 @@ class Registry:
             return cast("Value", value)
         if axis == "framework" and isinstance(value, str) and is_specification(value):
             return specified(value, cast("Mapping[str, Framework]", self.values[axis]), where)
+        if axis == "device" and isinstance(value, str) and (device := numbered(value)):
+            return device
         known = self.values[axis]
         if axis == "model" and isinstance(value, str) and value not in known:
             # The source may be omitted if the rest is unambiguous: mnist-cnn is tartu-mnist-cnn.

@@ -17,7 +17,7 @@ GPU, CPU = "gpu", "cpu"
 
 def missing(asked: Options, registry: Registry) -> str:
     """Why a session with --dlbench-devices=gpu has nothing to run on; empty if it has, or asks for more."""
-    if asked.plan or set(asked.devices) != {GPU}:
+    if asked.plan or {name.partition(":")[0] for name in asked.devices} != {GPU}:
         return ""
     return _absent(registry)
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The machine class, for which baselines are stored. It has no software versions: those are what is tested.
+    """The machine class, for which baselines are stored. It has no versions of frameworks: those are what is tested.
 
     ``memory_gib`` is rounded (1, 1.5, 2, 3, 4, 6, 8 …), because the size that a kernel reports depends on its version.
+    ``gpus`` are the kinds of those that the session could use, with their memory, models alone in older files.
+    ``gpu_driver`` is the version of their driver, whose compiler and clocks are in every figure.
     """
 
     name: str
@@ -17,6 +19,7 @@ class Machine:
     memory_gib: float
     os_family: str
     gpus: tuple[str, ...] = ()
+    gpu_driver: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

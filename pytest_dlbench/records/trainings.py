@@ -31,7 +31,8 @@ class Training:
     worker: its number, from 0, and when it began. ``alternation`` is None unless steps alternated. ``input_seconds`` is
     the part of each step that was spent waiting for its batch, empty if all data was handed over before. ``tokens`` is
     the number of input tokens, None if the input is not text; ``device_peak_bytes`` is the peak of the framework's own
-    allocator on its GPU, None if the framework does not report it.
+    allocator on its GPU, None if the framework does not report it. ``chunks`` are the numbers of steps that were timed
+    together, and have the same ``step_seconds``; empty if each was timed.
     """
 
     step_seconds: tuple[float, ...]
@@ -45,6 +46,7 @@ class Training:
     device_peak_bytes: int | None = None
     input_seconds: tuple[float, ...] = ()
     alternation: Alternation | None = None
+    chunks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ POWER_LIMIT = "power limit"
 class GpuUsage:
     """One GPU during one phase; None is what it does not report, and ``absent`` says why.
 
-    ``energy_source`` is "counter", or "integrated power" if the GPU has no counter.
+    ``energy_source`` is "counter", or "integrated power" if the GPU has no counter. ``slowed_shares`` has each of
+    ``slowed_by`` with the share of the samples that it was in, and is empty in files older than this field.
     """
 
     name: str
@@ -25,6 +26,7 @@ class GpuUsage:
     temperature_peak_celsius: float | None = None
     sm_clock_mean_mhz: float | None = None
     slowed_by: tuple[str, ...] = ()
+    slowed_shares: Mapping[str, float] = field(default_factory=dict)
     foreign_processes: int | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
 

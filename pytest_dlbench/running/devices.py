@@ -7,16 +7,20 @@ import fcntl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TypeVar
 
-from pytest_dlbench.environments.devices import visible_gpus
+from pytest_dlbench.environments.cuda import Cuda
+from pytest_dlbench.environments.devices import DEVICES, visible_gpus
+from pytest_dlbench.records import Machine
 from pytest_dlbench.running import pinning
 from pytest_dlbench.running.guard import guarded
 from pytest_dlbench.running.lock_folder import InUseError, LockFolder
 from pytest_dlbench.running.waits import REPORT_SECONDS, DeviceBusyError, Patience, Wait
-from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
+from pytest_dlbench.sampling.installed import Installed, installed
+from pytest_dlbench.sampling.machine import this_machine
+from pytest_dlbench.sampling.nvml import NoGpuError
 
 # How often a waiting process retries: seldom enough not to disturb the one that measures.
 WAIT_PERIOD_SECONDS = 0.5
@@ -26,18 +30,71 @@ TIMED, UNTIMED = "timed", "untimed"
 T = TypeVar("T")
 
 
-def gpus() -> tuple[str, ...]:
-    """The UUIDs of the GPUs that this session may use: none if CUDA_VISIBLE_DEVICES hides them.
+def gpus(numbers: Sequence[int] = ()) -> tuple[str, ...]:
+    """The UUIDs of the GPUs with these numbers, of all that this session may use without numbers.
 
-    A single empty one if no library can list them.
+    None if CUDA_VISIBLE_DEVICES hides them; a single empty one if no library can list them.
     """
     names = visible_gpus()
     if names == ():
         return ()
     try:
-        return tuple(gpu.uuid for gpu in open_gpus(names))
+        found = _installed(names).gpus
     except NoGpuError:
         return ("",)
+    return tuple(found[number].uuid for number in numbers or range(len(found)))
+
+
+def machine(numbers: Sequence[int] = ()) -> Machine:
+    """The class of this machine, with the kinds of the GPUs that this session may use, and their driver."""
+    names = visible_gpus()
+    if names == ():
+        return this_machine(())
+    if not DEVICES["gpu"].may_exist:
+        return this_machine()
+    try:
+        found = _installed(names)
+    except NoGpuError:
+        return this_machine()
+    chosen = [gpu for number, gpu in enumerate(found.gpus) if not numbers or number in numbers]
+    return this_machine(tuple(gpu.kind for gpu in chosen), found.driver)
+
+
+def problem(numbers: Sequence[int] = ()) -> str:
+    """Why cases cannot run on the GPUs with these numbers, all without numbers; empty if they can, or if none is known.
+
+    Cases never run on several kinds of GPUs: which one is free would decide their figures.
+    """
+    names = visible_gpus()
+    try:
+        found = _installed(names).gpus if names != () else ()
+    except NoGpuError as error:
+        return f"gpu:{numbers[0]} cannot be found: {error}" if numbers else ""
+    listed = "; ".join(f"gpu:{number} is {gpu.kind}" for number, gpu in enumerate(found))
+    if absent := [number for number in numbers if number >= len(found)]:
+        return f"there is no gpu:{absent[0]} among those that this session may use: {listed}"
+    if len({gpu.kind for number, gpu in enumerate(found) if not numbers or number in numbers}) > 1:
+        return f"the GPUs are of several kinds, which cannot be compared: {listed}. Choose with --dlbench-devices=gpu:0"
+    return ""
+
+
+def refusal(cuda: Cuda, numbers: Sequence[int] = ()) -> str:
+    """Why a build for CUDA cannot run on the GPUs with these numbers; empty if it can, or if that is not known."""
+    names = visible_gpus()
+    try:
+        found = _installed(names) if names != () else None
+    except NoGpuError:
+        found = None
+    if found is None:
+        return ""
+    chosen = [gpu for number, gpu in enumerate(found.gpus) if not numbers or number in numbers]
+    reasons = (cuda.refusal(gpu.model, gpu.capability, found.driver) for gpu in chosen)
+    return next(filter(None, reasons), "")
+
+
+@lru_cache
+def _installed(names: tuple[str, ...] | None) -> Installed:
+    return installed(names)
 
 
 def places(device: str, find_gpus: Callable[[], Sequence[str]] = gpus) -> int:

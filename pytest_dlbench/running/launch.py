@@ -65,8 +65,13 @@ OWN = (
 )
 
 # Makes float32 mean float32 in every framework: by default some let cuBLAS and cuDNN round factors to 10 bits of
-# mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory.
-ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+# mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory. CUDA would number the
+# fastest GPU 0; NVML, this package and nvidia-smi number them in PCI order.
+ON_A_GPU = {
+    "NVIDIA_TF32_OVERRIDE": "0",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+}
 
 
 def command(python: Path) -> list[str]:

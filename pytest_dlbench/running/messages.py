@@ -52,6 +52,8 @@ class Built:
 class TrainedOn:
     """Seconds and loss of every step. A loss that is not finite is text, and ends the list.
 
+    ``chunks`` are the numbers of steps between which the device was waited for, empty if after each.
+
     ``began`` is when the first step began, on the monotonic clock that worker and driver share. ``device_peak_bytes``
     is the peak of the framework's own allocator on the GPU, None if it does not count.
     """
@@ -62,8 +64,11 @@ class TrainedOn:
     examples: int
     device_peak_bytes: int | None = None
     input_seconds: tuple[float, ...] = ()
+    chunks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.chunks and sum(self.chunks) != len(self.step_seconds):
+            raise ValueError(f"the chunks have {sum(self.chunks)} steps, of {len(self.step_seconds)}")
         if self.input_seconds and len(self.input_seconds) != len(self.step_seconds):
             raise ValueError(f"{len(self.input_seconds)} input waits for {len(self.step_seconds)} steps")
         if not all(seconds > 0 for seconds in self.step_seconds):

@@ -96,7 +96,8 @@ class Pairs:
         )
         with ExitStack() as locks:
             try:
-                gpu = locks.enter_context(devices.held(case.device, patience))
+                find_gpus = partial(devices.gpus, self.candidate.gpu_numbers)
+                gpu = locks.enter_context(devices.held(case.device, patience, find_gpus))
             except DeviceBusyError as error:
                 self._busy = error
             else:

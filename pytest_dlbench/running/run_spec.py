@@ -33,6 +33,8 @@ class RunSpec:
     evaluations: int = 1
     """How often the test split is evaluated after training; all results must be identical to the bit."""
     recipe_steps: int | None = None
+    gpu_numbers: tuple[int, ...] = ()
+    """The numbers of the GPUs of which the run may use one; all GPUs if empty."""
     gpu: str = ""
     """The index or UUID of the GPU that the run may use; all GPUs if empty."""
     is_timed: bool = True

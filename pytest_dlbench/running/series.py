@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.records import Run, RunOutcome
@@ -81,7 +82,7 @@ def _placed(spec: RunSpec, progress: Progress) -> Iterator[RunSpec]:
         return
     patience = Patience(waiting=lambda wait: progress.waiting(case, wait), limit_seconds=spec.wait_seconds)
     if spec.is_timed or case.device != devices.CPU:
-        with devices.held(case.device, patience) as gpu:
+        with devices.held(case.device, patience, partial(devices.gpus, spec.gpu_numbers)) as gpu:
             yield replace(spec, gpu=gpu)
     else:
         with devices.shared(case.threads, patience) as cores:

@@ -1,5 +1,6 @@
 """GPUs during a phase: aggregates single readings from any vendor's library into the figures of the phase."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -81,6 +82,7 @@ class GpuSampler:
 def usage(gpu: Gpu, readings: Sequence[GpuReading], ours: frozenset[int]) -> GpuUsage:
     """The usage of a GPU in a phase, from two or more readings; ``ours`` are the worker's process ids."""
     joules, source = energy(readings)
+    slowed = Counter(reason for reading in readings for reason in reading.slowed_by)
     foreign = None if (seen := _seen(readings, ours)) is None else len(seen - ours)
     return GpuUsage(
         name=gpu.name,
@@ -93,7 +95,8 @@ def usage(gpu: Gpu, readings: Sequence[GpuReading], ours: frozenset[int]) -> Gpu
         energy_source=source,
         temperature_peak_celsius=_peak(reading.celsius for reading in readings),
         sm_clock_mean_mhz=_mean(reading.sm_mhz for reading in readings),
-        slowed_by=tuple(sorted({reason for reading in readings for reason in reading.slowed_by})),
+        slowed_by=tuple(sorted(slowed)),
+        slowed_shares={reason: slowed[reason] / len(readings) for reason in sorted(slowed)},
         foreign_processes=foreign,
         absent=dict(gpu.absent),
     )

@@ -12,15 +12,27 @@ from pytest_dlbench.records import Machine
 from pytest_dlbench.sampling.cores import usable_cores
 
 
-@lru_cache(maxsize=1)
-def this_machine() -> Machine:
-    """Processor model, usable cores, memory, operating system family and GPUs of this machine."""
+@lru_cache
+def this_machine(gpus: tuple[str, ...] | None = None, gpu_driver: str = "") -> Machine:
+    """Processor model, usable cores, memory, operating system family and GPUs of this machine.
+
+    ``gpus`` are the kinds of those that the session may use, None for the models that the kernel lists.
+    """
     cpu_model, cores, os_family = _cpu_model(), usable_cores(), platform.system().lower()
     memory_gib = rounded_memory_gib(psutil.virtual_memory().total)
-    gpus = gpu_models()
+    gpus = gpu_models() if gpus is None else gpus
     shown = [f"{count}x {model}" for model, count in sorted(Counter(gpus).items())]
-    name = _slug(" ".join((f"{os_family} {cpu_model} {cores}cores {memory_gib:g}gib", *shown)))
-    return Machine(name=name, cpu_model=cpu_model, cores=cores, memory_gib=memory_gib, os_family=os_family, gpus=gpus)
+    driver = (f"driver {gpu_driver}",) if gpu_driver else ()
+    name = _slug(" ".join((f"{os_family} {cpu_model} {cores}cores {memory_gib:g}gib", *shown, *driver)))
+    return Machine(
+        name=name,
+        cpu_model=cpu_model,
+        cores=cores,
+        memory_gib=memory_gib,
+        os_family=os_family,
+        gpus=gpus,
+        gpu_driver=gpu_driver,
+    )
 
 
 def gpu_models(root: Path = Path("/proc/driver/nvidia/gpus")) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """NVIDIA GPUs through NVML, the library of their driver (nvidia-ml-py, module ``pynvml``)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -25,19 +26,19 @@ class NoGpuError(Exception):
     """NVML finds no GPU; the message says why."""
 
 
-def open_gpus(names: Sequence[str] | None = None, nvml: Any = None) -> list["NvmlGpu"]:
-    """The named GPUs (indices, UUIDs or beginnings of them); all for None, none for an empty list.
+def open_gpus(names: Sequence[str] | None = None) -> list["NvmlGpu"]:
+    """The named GPUs (indices in PCI order, UUIDs or beginnings of them); all for None, none for an empty list.
 
-    Raises NoGpuError without a driver, library or GPU.
+    CUDA cannot compute on the whole of a GPU that is sliced (MIG): its slices are opened instead. Without names, a GPU
+    that fell off the bus is omitted. Raises NoGpuError without a driver, library or GPU.
     """
     if names is not None and not names:
         raise NoGpuError(HIDDEN)
-    nvml = nvml or _library()
+    nvml = _library()
     try:
         nvml.nvmlInit()
-        if names is None:
-            names = [str(index) for index in range(nvml.nvmlDeviceGetCount())]
-        gpus = [NvmlGpu(nvml, _handle(nvml, name)) for name in names]
+        handles = _all(nvml) if names is None else [_handle(nvml, name) for name in names]
+        gpus = [NvmlGpu(nvml, one) for handle in handles for one in _usable(nvml, handle)]
     except nvml.NVMLError as error:
         raise NoGpuError(f"NVML, the library of NVIDIA's driver: {error}") from None
     if not gpus:
@@ -53,6 +54,19 @@ def _library() -> Any:
     return pynvml
 
 
+def _all(nvml: Any) -> list[Any]:
+    """The GPUs that are still on the bus; if none is, NVML's error for the first."""
+    handles, errors = [], []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            handles.append(nvml.nvmlDeviceGetHandleByIndex(index))
+        except nvml.NVMLError as error:
+            errors.append(error)
+    if errors and not handles:
+        raise errors[0]
+    return handles
+
+
 def _handle(nvml: Any, name: str) -> Any:
     if name.isdigit():
         return nvml.nvmlDeviceGetHandleByIndex(int(name))
@@ -60,11 +74,41 @@ def _handle(nvml: Any, name: str) -> Any:
         return nvml.nvmlDeviceGetHandleByUUID(name)
     except nvml.NVMLError:
         # CUDA accepts the beginning of a UUID, NVML does not.
-        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-        found = [handle for handle in handles if str(nvml.nvmlDeviceGetUUID(handle)).startswith(name)]
+        found = [handle for handle in _all(nvml) if str(nvml.nvmlDeviceGetUUID(handle)).startswith(name)]
         if len(found) != 1:
             raise
         return found[0]
+
+
+def _usable(nvml: Any, handle: Any) -> list[Any]:
+    """The slices of a GPU in MIG mode, else the GPU, or the slice, itself."""
+    try:
+        if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+            return [handle]
+    except nvml.NVMLError:
+        # A GPU without this mode, a driver without it, or a slice.
+        return [handle]
+    return list(_slices(nvml, handle))
+
+
+def _slices(nvml: Any, handle: Any) -> Iterator[Any]:
+    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        # Numbers without a slice are between others.
+        with suppress(nvml.NVMLError_NotFound):
+            yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+
+
+def _process_list(nvml: Any, handle: Any) -> Callable[[Any], Any]:
+    """The function that lists the processes on a GPU: drivers before 510, the last for K80, have an older one."""
+    try:
+        # Without its version, pynvml's function raises an error that is no NVMLError.
+        nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)
+    except nvml.NVMLError_FunctionNotFound:
+        return nvml.nvmlDeviceGetComputeRunningProcesses_v2  # type: ignore[no-any-return]
+    except nvml.NVMLError:
+        # It exists, and may succeed later.
+        pass
+    return nvml.nvmlDeviceGetComputeRunningProcesses_v3  # type: ignore[no-any-return]
 
 
 class NvmlGpu:
@@ -75,11 +119,25 @@ class NvmlGpu:
         self.name = str(nvml.nvmlDeviceGetName(handle))
         self.uuid = str(nvml.nvmlDeviceGetUUID(handle))
         self.absent: dict[str, str] = {}
-        mode = self._ask("slicing (MIG)", nvml.nvmlDeviceGetMigMode)
-        # A GPU without this mode is not sliced.
-        self.absent.pop("slicing (MIG)", None)
-        # A slice itself does not report a MIG mode.
-        self._is_sliced = self.uuid.startswith("MIG-") or (mode is not None and mode[0] == 1)
+        self._is_slice = self.uuid.startswith("MIG-")
+        self._list_processes = _process_list(nvml, handle)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The memory that is installed, or that a slice has."""
+        memory = self._ask("memory", self._nvml.nvmlDeviceGetMemoryInfo)
+        return None if memory is None else int(memory.total)
+
+    @property
+    def capability(self) -> tuple[int, int] | None:
+        """The compute capability, such as (8, 0)."""
+        found: tuple[int, int] | None = self._ask("compute capability", self._nvml.nvmlDeviceGetCudaComputeCapability)
+        return found
+
+    @property
+    def driver(self) -> str:
+        """The version of NVIDIA's driver."""
+        return str(self._nvml.nvmlSystemGetDriverVersion())
 
     def read(self) -> GpuReading:
         """Read all figures now; a query that fails is tried again next time."""
@@ -101,7 +159,7 @@ class NvmlGpu:
         )
 
     def _process_bytes(self) -> Mapping[int, int | None] | None:
-        processes = self._ask("processes", self._nvml.nvmlDeviceGetComputeRunningProcesses)
+        processes = self._ask("processes", self._list_processes)
         return None if processes is None else {process.pid: process.usedGpuMemory for process in processes}
 
     def _slowed_by(self) -> tuple[str, ...]:
@@ -112,6 +170,5 @@ class NvmlGpu:
         try:
             return function(self._handle, *arguments)
         except self._nvml.NVMLError as error:
-            sliced = " (MIG slice)" if getattr(self, "_is_sliced", False) else ""
-            self.absent[what] = f"{error}{sliced}"
+            self.absent[what] = f"{error}{' (MIG slice)' if self._is_slice else ''}"
             return None

@@ -113,8 +113,10 @@ def decode(text: bytes, where: str) -> Baseline:
     else:
         raise FileFormatError(f"{where}: format {found}; this version reads 1 to {BASELINE_FORMAT} @ $.format")
     _check(baseline, where)
-    if found == BASELINE_FORMAT:
-        _verify(codec.decode(text, dict[str, Any], where), where)
+    content = codec.decode(text, dict[str, Any], where)
+    # A damaged format number must not pass for that of a file without a checksum.
+    if found == BASELINE_FORMAT or CHECKSUM in content:
+        _verify(content, where)
     return baseline
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
@@ -51,7 +52,8 @@ def train(
 def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple[Record, CaseResult]:
     """Run pairs until everything is decided or the case's share of the time is spent, and judge them."""
     # Started only now: the time that a case waits for its device is not charged to its share.
-    has_time = session.time.share(node, devices.places(pairs.candidate.case.device))
+    case, find_gpus = pairs.candidate.case, partial(devices.gpus, pairs.candidate.gpu_numbers)
+    has_time = session.time.share(node, devices.places(case.device, find_gpus))
     try:
         levels = session.false_alarms.levels(node)
         found = judge(lambda: next_of(pairs), terms, levels, has_time, pairs.begin_pass)

@@ -1,6 +1,7 @@
 """Profiles a regression: one more run of each side, not measured, under the framework's own profiler."""
 
 from dataclasses import replace
+from functools import partial
 
 from pytest_dlbench.judging.operators import operator_changes
 from pytest_dlbench.records import CaseResult, Run, RunOutcome
@@ -20,7 +21,7 @@ def profiled(session: Session, baseline: RunSpec, candidate: RunSpec, result: Ca
     case = candidate.case
     patience = Patience(waiting=lambda wait: session.progress.waiting(case, wait), limit_seconds=candidate.wait_seconds)
     try:
-        with devices.held(case.device, patience) as gpu:
+        with devices.held(case.device, patience, partial(devices.gpus, candidate.gpu_numbers)) as gpu:
             runs = [_profile(spec, gpu) for spec in (baseline, candidate)]
     except DeviceBusyError as error:
         return replace(result, reasons=(*result.reasons, NotProfiled(problem=busy(error.wait))))

@@ -47,6 +47,11 @@ def test_running_on_battery_invalidates_a_run():
     [
         ({"slowed_by": ("hot (driver)",)}, ("the GPU Acme was throttled: hot (driver)",)),
         ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the GPU Acme was throttled: hot (driver)",)),
+        (
+            {"slowed_by": ("hot (driver)", "power brake"), "slowed_shares": {"hot (driver)": 0.4, "power brake": 0.02}},
+            ("the GPU Acme was throttled: hot (driver) for 40% of the time",),
+        ),
+        ({"slowed_by": ("hot (driver)",), "slowed_shares": {"hot (driver)": 0.1}}, ()),
         ({"foreign_processes": 2}, ("2 other processes used the GPU Acme",)),
         # Most GPUs train at their power limit, and in a container the owners of processes are unknown.
         ({"slowed_by": (POWER_LIMIT,)}, ()),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS, Metric, extended, read_all, steady_steps, summarise
 from pytest_dlbench.judging.metrics import hooked
-from pytest_dlbench.records import GpuUsage, RunOutcome
+from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
 from tests.doubles import records
 
 # Token by token, of more than ten classes: all metrics apply.
@@ -21,7 +21,10 @@ OF_INFERENCE = ("latency", "latency_median", "latency_p90")
 OF_SOME_RECIPES = {"time_to_accuracy", "epochs_to_accuracy", "reached_accuracy", "input_wait"}
 # Of runs whose steps alternate: tests/judging/test_alternation.py
 OF_PAIRS = {"step_cpu_time"}
-OF_SOME_MACHINES = {"energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated"}
+OF_SOME_MACHINES = {
+    *("energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated", "gpu_power", "gpu_clock"),
+    *("gpu_temperature", "gpu_throttled", "samples_per_joule"),
+}
 # Of text.
 OF_TOKENS = {"token_throughput"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
@@ -157,7 +160,15 @@ def test_a_summary_of_inference_has_its_figures():
 
 @pytest.mark.parametrize("name", sorted(OF_SOME_MACHINES))
 def test_what_only_some_machines_tell_is_read_off_their_runs_and_absent_elsewhere(name):
-    usage = {"train": records.usage(gpus=(CARD,), readings={"package_joules": 80.0})}
+    full = replace(
+        CARD,
+        power_mean_watts=300.0,
+        sm_clock_mean_mhz=1400.0,
+        temperature_peak_celsius=80.0,
+        slowed_by=("hot (driver)",),
+        slowed_shares={"hot (driver)": 0.25},
+    )
+    usage = {"train": records.usage(gpus=(full,), readings={"package_joules": 80.0})}
     training = replace(records.run().training, device_peak_bytes=100)
     assert value(name, records.run(usage=usage, training=training)) > 0
     assert value(name, records.run()) is None
@@ -166,6 +177,37 @@ def test_what_only_some_machines_tell_is_read_off_their_runs_and_absent_elsewher
 def test_energy_is_of_the_processors_and_their_memory():
     usage = {"train": records.usage(readings={"package_joules": 80.0, "dram_joules": 4.0, "plug_joules": 200.0})}
     assert value("energy", records.run(usage=usage)) == 84.0
+
+
+def test_power_clock_heat_and_throttling_of_gpus_are_read():
+    hot = replace(
+        CARD,
+        power_mean_watts=300.0,
+        sm_clock_mean_mhz=1400.0,
+        temperature_peak_celsius=80.0,
+        slowed_by=("hot (driver)", POWER_LIMIT),
+        slowed_shares={"hot (driver)": 0.25, POWER_LIMIT: 1.0},
+    )
+    cool = replace(hot, power_mean_watts=100.0, temperature_peak_celsius=50.0, slowed_by=(), slowed_shares={})
+    run = records.run(usage={"train": records.usage(gpus=(hot, cool))})
+    names = ("gpu_power", "gpu_clock", "gpu_temperature", "gpu_throttled")
+    assert [value(name, run) for name in names] == [400.0, 1400.0, 80.0, 0.25]
+
+
+def test_a_gpu_that_does_not_report_why_it_slows_has_no_share_of_throttling():
+    gpu = replace(CARD, absent={"reasons for slowing": "Not Supported"})
+    assert value("gpu_throttled", records.run(usage={"train": records.usage(gpus=(gpu,))})) is None
+    assert value("gpu_throttled", records.run()) is None
+
+
+def test_an_older_file_without_shares_has_no_share_of_throttling():
+    gpu = replace(CARD, slowed_by=("hot (driver)",))
+    assert value("gpu_throttled", records.run(usage={"train": records.usage(gpus=(gpu,))})) is None
+
+
+def test_samples_per_joule_count_every_sample_of_training():
+    run = records.run(usage={"train": records.usage(gpus=(CARD,))})
+    assert value("samples_per_joule", run) == run.training.examples / 50.0
 
 
 def test_gpus_add_their_energy_and_the_fullest_counts():

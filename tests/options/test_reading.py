@@ -25,6 +25,21 @@ def error_of(command_line=None, ini=None):
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "devices"),
+    [
+        ("cpu,gpu", ("cpu", "gpu")),
+        ("gpu:0", ("gpu:0",)),
+        ("gpu:0,1", ("gpu:0,1",)),
+        ("cpu,gpu:2, 0", ("cpu", "gpu:2,0")),
+        ("gpu:0,gpu:1,cpu", ("gpu:0,1", "cpu")),
+        ("cpu,1", ("cpu", "1")),
+    ],
+)
+def test_the_numbers_of_gpus_are_one_device(text, devices):
+    assert read({"devices": text}).devices == devices
+
+
 # Defaults
 
 

@@ -99,6 +99,17 @@ def test_a_name_unlike_all_known_ones_has_no_closest_match():
     assert "did you mean" not in message_of("model", "xyzzy")
 
 
+def test_a_numbered_gpu_is_a_gpu_of_the_same_name():
+    found = KNOWN.find("device", "gpu:1,0", "--dlbench-devices")
+    assert (found.name, found.numbers, found.marks) == ("gpu", (1, 0), ("gpu",))
+
+
+@pytest.mark.parametrize("name", ["gpu:", "gpu:a", "cpu:0", "gpu:-1", "1"])
+def test_other_numbers_are_unknown(name):
+    with pytest.raises(OptionError, match="unknown device"):
+        KNOWN.find("device", name, "--dlbench-devices")
+
+
 @pytest.mark.parametrize("value", [DEVICES["cpu"], LENET, None, 5], ids=["device", "model", "None", "number"])
 def test_a_value_of_another_kind_is_refused(value):
     assert message_of("framework", value).startswith("--dlbench-somewhere: unknown framework ")

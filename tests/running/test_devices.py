@@ -6,14 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 
 import pytest
 
 from pytest_dlbench.running import devices, lock_folder
 from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait, busy
-from pytest_dlbench.sampling.nvml import open_gpus
-from tests.doubles.nvml import GPU, FakeNvml
+from tests.doubles.nvml import A100, SLICE, T4
 from tests.running.processes import IN_VAIN
 
 # Prints the GPU or the cores that it has locked, until its input ends; "waits" comes first if it has to wait.
@@ -184,25 +182,88 @@ def test_without_a_library_there_is_one_gpu_without_a_name(monkeypatch):
     def no_gpus(names):
         raise devices.NoGpuError("no driver")
 
-    monkeypatch.setattr(devices, "open_gpus", no_gpus)
+    monkeypatch.setattr(devices, "_installed", no_gpus)
     assert devices.gpus() == ("",)
 
 
+GPUS = "from pytest_dlbench.running import devices\nanswer = devices.gpus()"
+
+
 @pytest.mark.parametrize("value", ["", "-1", "NoDevFiles"])
-def test_hidden_gpus_are_not_used(monkeypatch, value):
-    monkeypatch.setattr(devices, "open_gpus", partial(open_gpus, nvml=FakeNvml()))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert devices.gpus() == ()
+def test_hidden_gpus_are_not_used(nvml, value):
+    nvml.write(A100)
+    assert nvml.answer(GPUS, CUDA_VISIBLE_DEVICES=value) == []
 
 
-@pytest.mark.parametrize(
-    ("value", "uuids"), [("1", ("GPU-b",)), ("GPU-b,0", ("GPU-b", "GPU-a")), ("1,-1,0", ("GPU-b",))]
-)
-def test_the_visible_gpus_are_used_in_their_order(monkeypatch, value, uuids):
-    fake = FakeNvml([{**GPU, "uuid": "GPU-a"}, {**GPU, "uuid": "GPU-b"}])
-    monkeypatch.setattr(devices, "open_gpus", partial(open_gpus, nvml=fake))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert devices.gpus() == uuids
+@pytest.mark.parametrize(("value", "uuids"), [("1", ["GPU-b"]), ("GPU-b,0", ["GPU-b", "GPU-a"]), ("1,-1,0", ["GPU-b"])])
+def test_the_visible_gpus_are_used_in_their_order(nvml, value, uuids):
+    nvml.write({**A100, "uuid": "GPU-a"}, {**A100, "uuid": "GPU-b"})
+    assert nvml.answer(GPUS, CUDA_VISIBLE_DEVICES=value) == uuids
+
+
+def test_numbers_choose_among_the_visible_gpus_in_their_order(nvml):
+    nvml.write(*({**A100, "uuid": uuid} for uuid in ("GPU-a", "GPU-b", "GPU-c")))
+    chosen = "from pytest_dlbench.running import devices\nanswer = devices.gpus(given)"
+    assert nvml.answer(chosen, 1) == ["GPU-b"]
+    assert nvml.answer(chosen, 0, 2) == ["GPU-a", "GPU-c"]
+    assert nvml.answer(chosen, 0, CUDA_VISIBLE_DEVICES="2,0") == ["GPU-c"]
+
+
+class TestKinds:
+    PROBLEM = "from pytest_dlbench.running import devices\nanswer = devices.problem(given)"
+    LISTED = "gpu:0 is NVIDIA A100-SXM4-40GB, 40 GiB; gpu:1 is Tesla T4, 15 GiB"
+
+    def test_gpus_of_one_kind_may_stand_in_for_each_other(self, nvml):
+        nvml.write(A100, {**A100, "uuid": "GPU-b", "total": 40 * 2**30 - 2**28})
+        assert nvml.answer(self.PROBLEM) == ""
+
+    def test_cases_do_not_run_on_several_kinds(self, nvml):
+        nvml.write(A100, T4)
+        message = f"the GPUs are of several kinds, which cannot be compared: {self.LISTED}."
+        assert nvml.answer(self.PROBLEM) == f"{message} Choose with --dlbench-devices=gpu:0"
+        assert nvml.answer(self.PROBLEM, 1) == ""
+        assert nvml.answer(self.PROBLEM, CUDA_VISIBLE_DEVICES="1") == ""
+
+    def test_a_slice_and_a_whole_gpu_are_two_kinds(self, nvml):
+        nvml.write({**A100, "mig": 1}, {**SLICE, "slice_of": 0}, {**A100, "uuid": "GPU-b"})
+        assert nvml.answer(self.PROBLEM).startswith("the GPUs are of several kinds")
+
+    def test_a_number_without_a_gpu_is_refused(self, nvml):
+        nvml.write(A100, T4)
+        message = f"there is no gpu:2 among those that this session may use: {self.LISTED}"
+        assert nvml.answer(self.PROBLEM, 2) == message
+
+    def test_a_number_is_refused_where_gpus_cannot_be_listed(self, nvml):
+        nvml.write(A100, init=9)
+        reason = "NVML, the library of NVIDIA's driver: Driver Not Loaded"
+        assert nvml.answer(self.PROBLEM, 0) == f"gpu:0 cannot be found: {reason}"
+        assert nvml.answer(self.PROBLEM) == ""
+
+
+class TestMachineClass:
+    CLASS = """
+from pytest_dlbench.environments import devices as files
+files.GPU_FILES = (files.Path("/"),)
+from pytest_dlbench.running import devices
+answer = asdict(devices.machine(given))
+"""
+
+    def test_has_model_memory_and_driver(self, nvml):
+        nvml.write(A100, {**A100, "uuid": "GPU-b"})
+        found = nvml.answer(self.CLASS)
+        assert found["gpus"] == ["NVIDIA A100-SXM4-40GB, 40 GiB"] * 2
+        assert found["gpu_driver"] == "550.54.14"
+        assert found["name"].endswith("-2x-nvidia-a100-sxm4-40gb-40-gib-driver-550.54.14")
+
+    def test_has_only_the_gpus_that_the_session_may_use(self, nvml):
+        nvml.write(A100, T4)
+        assert nvml.answer(self.CLASS, 1)["gpus"] == ["Tesla T4, 15 GiB"]
+        assert nvml.answer(self.CLASS, CUDA_VISIBLE_DEVICES="0")["gpus"] == ["NVIDIA A100-SXM4-40GB, 40 GiB"]
+        assert nvml.answer(self.CLASS, CUDA_VISIBLE_DEVICES="")["gpus"] == []
+
+    def test_of_a_slice_is_not_that_of_the_whole(self, nvml):
+        nvml.write({**A100, "mig": 1}, {**SLICE, "slice_of": 0})
+        assert nvml.answer(self.CLASS)["gpus"] == ["NVIDIA A100-SXM4-40GB MIG 1g.5gb, 5 GiB"]
 
 
 def test_one_case_is_measured_at_a_time_on_the_cpu_and_one_per_gpu():

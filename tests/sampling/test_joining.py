@@ -56,6 +56,13 @@ def test_a_foreign_process_on_a_gpu_is_counted_once():
     assert (gpu.foreign_processes, gpu.slowed_by) == (1, ("heat",))
 
 
+def test_shares_of_throttling_are_weighted_by_time():
+    hot = GpuUsage(name="Acme", uuid="1", slowed_by=("heat",), slowed_shares={"heat": 1.0})
+    cool = GpuUsage(name="Acme", uuid="1")
+    parts = [usage(wall_seconds=1.0, gpus=(hot,)), usage(wall_seconds=3.0, gpus=(cool,))]
+    assert joined(parts).gpus[0].slowed_shares == {"heat": 0.25}
+
+
 @given(st.lists(st.floats(0.1, 100.0), min_size=3, max_size=3), st.lists(st.floats(0, 8), min_size=3, max_size=3))
 def test_joining_is_associative(seconds, cpus):
     parts = [usage(wall_seconds=wall, foreign_cpus=cpu) for wall, cpu in zip(seconds, cpus, strict=True)]

@@ -1,15 +1,24 @@
 """All samplers of a run together: each phase has what can be read, and what cannot has a reason."""
 
-from functools import partial
 from time import monotonic
 
 import pynvml
 import pytest
 
-from pytest_dlbench.sampling import observer
-from pytest_dlbench.sampling.nvml import open_gpus
 from pytest_dlbench.sampling.observer import Observer
-from tests.doubles.nvml import GPU, FakeNvml
+from tests.doubles.nvml import A100
+
+# Two phases of a process on a GPU: the UUIDs in each, and what could not be read.
+ON_A_GPU = f"""
+from {Observer.__module__} import {Observer.__name__} as Sampling
+found = Sampling(os.getpid(), time.monotonic(), device="gpu", gpus=given[0])
+phases = []
+for _ in range(2):
+    found.begin()
+    found.sample()
+    phases.append([gpu.uuid for gpu in found.end().gpus])
+answer = [phases, found.absent.get("gpu")]
+"""
 
 
 class Meter:
@@ -29,11 +38,10 @@ class Meter:
 
 
 @pytest.fixture
-def observing(scripted, do, monkeypatch):
-    """Samples a live process on a machine with this NVML."""
+def observing(scripted, do):
+    """Samples a live process."""
 
-    def observing(nvml, **conditions):
-        monkeypatch.setattr(observer, "open_gpus", partial(open_gpus, nvml=nvml))
+    def observing(**conditions):
         return Observer(scripted.pid, monotonic(), **conditions)
 
     return observing
@@ -46,36 +54,38 @@ def phase(observer):
     return observer.end()
 
 
-def test_the_runs_gpu_is_in_every_phase(observing):
-    found = observing(FakeNvml([{**GPU, "uuid": "GPU-a"}, {**GPU, "uuid": "GPU-b"}]), device="gpu", gpus=("GPU-b",))
-    assert [[gpu.uuid for gpu in phase(found).gpus] for _ in range(2)] == [["GPU-b"], ["GPU-b"]]
-    assert "gpu" not in found.absent
+def test_the_runs_gpu_is_in_every_phase(nvml):
+    nvml.write({**A100, "uuid": "GPU-a"}, {**A100, "uuid": "GPU-b"})
+    assert nvml.answer(ON_A_GPU, ["GPU-b"]) == [[["GPU-b"], ["GPU-b"]], None]
 
 
-def test_a_run_whose_gpus_are_hidden_samples_none(observing):
-    found = observing(FakeNvml(), device="gpu", gpus=())
-    assert phase(found).gpus == ()
-    assert found.absent["gpu"] == "CUDA_VISIBLE_DEVICES hides all GPUs"
+def test_a_run_whose_gpus_are_hidden_samples_none(nvml):
+    nvml.write(A100)
+    assert nvml.answer(ON_A_GPU, []) == [[[], []], "CUDA_VISIBLE_DEVICES hides all GPUs"]
 
 
-def test_without_a_driver_the_phase_has_no_gpu_and_the_run_has_the_reason(observing):
-    no_driver = pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
-    found = observing(FakeNvml(init=no_driver), device="gpu")
-    assert phase(found).gpus == ()
-    assert found.absent["gpu"] == "NVML, the library of NVIDIA's driver: Driver Not Loaded"
+def test_without_a_driver_the_phase_has_no_gpu_and_the_run_has_the_reason(nvml):
+    nvml.write(A100, init=pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+    reason = "NVML, the library of NVIDIA's driver: Driver Not Loaded"
+    assert nvml.answer(ON_A_GPU, None) == [[[], []], reason]
+
+
+def test_a_gpu_that_falls_off_the_bus_does_not_end_the_sampling(nvml):
+    nvml.write({**A100, "lost": {0: 0, 3: 1}})
+    assert nvml.answer(ON_A_GPU, None) == [[["GPU-5f3c"], ["GPU-5f3c"]], None]
 
 
 def test_a_cpu_run_queries_no_gpu(observing):
-    found = observing(None, device="cpu")
+    found = observing(device="cpu")
     assert phase(found).gpus == ()
     assert "gpu" not in found.absent
 
 
 def test_a_users_sampler_is_called_at_every_sample_and_its_figures_are_added(observing, scripted):
-    readings = phase(observing(None, device="cpu", make=[Meter])).readings
+    readings = phase(observing(device="cpu", make=[Meter])).readings
     assert (readings["samples"], readings["of_pid"]) == (3, scripted.pid)
 
 
 def test_energy_is_in_the_phase_or_has_a_reason(observing):
-    found = observing(None, device="cpu")
+    found = observing(device="cpu")
     assert ("package_joules" in phase(found).readings) is ("energy" not in found.absent)

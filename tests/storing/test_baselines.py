@@ -217,6 +217,10 @@ def test_single_bit_flips_are_damage_or_change_nothing(store):
     assert set(map(repr, accepted)) <= {repr(records.baseline())}
 
 
+def test_an_older_format_number_does_not_hide_a_change(store):
+    assert "its checksum is" in error_with(store, format=2)
+
+
 def test_the_content_of_an_edited_file_can_be_taken_as_it_is(store):
     path = written(store)
     text = path.read_bytes().replace(b"first baseline", b"edited")

@@ -72,8 +72,11 @@ class Session:
             np.savez(weights, allow_pickle=False, **typed)
         return self.ask("build", network=network.as_json(), recipe=recipe_json(recipe), weights=weights, seed=seed)
 
-    def train(self, data: Prepared, recipe: Recipe, steps: int, taken: int | None = None) -> Any:
-        """Train in an order that depends only on the number of steps; only the first ``taken`` steps, or all."""
+    def train(self, data: Prepared, recipe: Recipe, steps: int, taken: int | None = None, **more: Any) -> Any:
+        """Train in an order that depends only on the number of steps; only the first ``taken`` steps, or all.
+
+        ``more`` are further fields of the request.
+        """
         order = self._folder / "order.npy"
         examples = data.dataset.train_examples
         np.save(order, batches(examples=examples, batch_size=recipe.batch_size, steps=steps, seed=1))
@@ -81,7 +84,7 @@ class Session:
         if recipe.schedule:
             rates = str(self._folder / "rates.npy")
             np.save(rates, recipe.learning_rates(steps=steps, steps_per_epoch=examples // recipe.batch_size))
-        return self.ask("train", **_files(data, "train"), order=str(order), rates=rates, steps=taken or steps)
+        return self.ask("train", **_files(data, "train"), order=str(order), rates=rates, steps=taken or steps, **more)
 
     def train_on(self, first: int, steps: int) -> Any:
         """Continue after the steps of ``train``, in the same order."""

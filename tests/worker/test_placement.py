@@ -37,6 +37,24 @@ def test_weights_slots_examples_and_loss_are_on_the_requested_device(name, tmp_p
             assert not isinstance(answer, Failed), answer.traceback
 
 
+@pytest.mark.parametrize(
+    ("lease", "has_cuda", "chosen"),
+    [
+        ("GPU-a", True, "chose CUDA"),
+        ("GPU-a", False, "ignores CUDA_VISIBLE_DEVICES"),
+        ("", False, "chose NV"),
+    ],
+)
+def test_tinygrad_uses_a_back_end_that_keeps_to_the_leased_gpu(tmp_path, lease, has_cuda, chosen):
+    place_of("tinygrad")
+    variables = (("CUDA_VISIBLE_DEVICES", lease), *((("DOUBLE_HAS_CUDA", "1"),) if has_cuda else ()))
+    framework = replace(FRAMEWORKS["tinygrad"], builder="chooses_tinygrad", folders=(BUILDERS,), variables=variables)
+    with session(framework, tmp_path) as asked:
+        asked.hello(device="gpu")
+        answer = asked.build(NETWORK, RECIPE)
+    assert (answer.kind, chosen in answer.message) == ("unsupported", True), answer.message
+
+
 def test_on_a_gpu_single_precision_is_not_rounded_and_memory_is_allocated_on_demand(tmp_path):
     place = Places().find(FRAMEWORKS["pytorch"])
     of = {
@@ -45,5 +63,6 @@ def test_on_a_gpu_single_precision_is_not_rounded_and_memory_is_allocated_on_dem
     }
     assert of["gpu"]["NVIDIA_TF32_OVERRIDE"] == "0"
     assert of["gpu"]["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+    assert of["gpu"]["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
     assert "CUDA_VISIBLE_DEVICES" not in of["gpu"]
     assert of["cpu"]["CUDA_VISIBLE_DEVICES"] == ""

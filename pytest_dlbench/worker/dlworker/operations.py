@@ -16,7 +16,7 @@ from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
 from dlworker.profiling import name_of, profiler_of
 from dlworker.protocol import VERSION, RequestError, encode, required
-from dlworker.training import timed_outputs, timed_steps
+from dlworker.training import timed_chunks, timed_outputs, timed_steps
 
 # Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
 AGAIN = 3
@@ -40,6 +40,7 @@ class Session:
         self.stepper = None
         self.slowdown = 0.0
         self.waiting_since = None
+        self.chunk_seconds = 0.0
 
 
 def hello(session, request):
@@ -132,7 +133,8 @@ def train(session, request):
     """Train on whole batches; ``order`` holds the examples of each step, one row per step.
 
     ``rates`` are the learning rates of the steps if they change; otherwise the optimiser's own applies. Runs the first
-    ``steps`` of these steps, or all. ``slowdown`` slows them down on purpose, by this fraction.
+    ``steps`` of these steps, or all. ``slowdown`` slows them down on purpose, by this fraction. With ``chunk_seconds``,
+    steps are timed in chunks of about that length, as on GPUs.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -146,6 +148,7 @@ def train(session, request):
         session.stepper = session.trainer
     load_seconds = monotonic() - began
     session.order, session.slowdown = order, request.get("slowdown", 0.0)
+    session.chunk_seconds = request.get("chunk_seconds", 0.0)
     return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
 
 
@@ -157,7 +160,11 @@ def train_on(session, request):
 def _trained(session, first, steps):
     # The driver uses the same clock, so its samples can be matched to the steps.
     began = monotonic()
-    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), steps, first)
+    stepper, chunks = slowed(session.stepper, session.slowdown), []
+    if session.chunk_seconds:
+        seconds, losses, chunks = timed_chunks(stepper, steps, first, session.chunk_seconds)
+    else:
+        seconds, losses = timed_steps(stepper, steps, first)
     examples = len(seconds) * session.order.shape[1]
     # Only builders of frameworks that count their own allocator's memory have it.
     peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
@@ -165,6 +172,7 @@ def _trained(session, first, steps):
     return {
         "began": began,
         "step_seconds": seconds,
+        "chunks": chunks,
         "input_seconds": waits,
         "losses": losses,
         "examples": examples,

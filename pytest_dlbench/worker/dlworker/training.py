@@ -3,6 +3,9 @@
 import math
 from time import monotonic
 
+# How much larger than the chunk before it a chunk may be: one fast step must not decide the size of a long one.
+MOST_GROWTH = 8
+
 
 def timed_steps(trainer, steps, first=0):
     """Train for a number of steps starting at ``first``: (seconds of each step, loss of each step before its update).
@@ -20,6 +23,35 @@ def timed_steps(trainer, steps, first=0):
             break
         losses.append(loss)
     return seconds, losses
+
+
+def timed_chunks(trainer, steps, first, chunk_seconds):
+    """The same, waiting for the device only once in each chunk of steps: also the number of steps of each chunk.
+
+    A small step on a GPU takes less time than waiting for it. After the first step, which compiles, a chunk has as many
+    steps as should take ``chunk_seconds``; each has the same share of its time.
+    """
+    seconds, losses, chunks, size = [], [], [], 1
+    while len(seconds) < steps and (not losses or math.isfinite(losses[-1])):
+        count = min(size, steps - len(seconds))
+        place = first + len(seconds)
+        began = monotonic()
+        found = [trainer.step(number) for number in range(place, place + count)]
+        # Devices work in order: the last loss is computed after all steps before it.
+        last = float(found[-1])
+        taken = monotonic() - began
+        found = _until_not_finite([float(loss) for loss in found[:-1]] + [last])
+        seconds += [taken / count] * len(found)
+        losses += found
+        chunks.append(len(found))
+        size = min(MOST_GROWTH * count, max(1, math.ceil(chunk_seconds * count / taken)))
+    return seconds, [loss if math.isfinite(loss) else repr(loss) for loss in losses], chunks
+
+
+def _until_not_finite(losses):
+    """The losses up to the first that is not finite; what the steps after it did is lost."""
+    end = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), len(losses))
+    return losses[: end + 1]
 
 
 def timed_outputs(trainer, inputs, batch_size):

@@ -68,9 +68,7 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu":
-            message = (
-                "device %r: Chainer supports CuPy only up to version 7 (2020); this builder is for the CPU" % device
-            )
+            message = "device %r: this builder keeps all arrays in NumPy, and has no code for CuPy" % device
             raise RequestError("unsupported", message)
         if recipe["precision"] not in PRECISIONS:
             raise RequestError("unsupported", "the Chainer builder does not support precision %r" % recipe["precision"])

@@ -116,7 +116,8 @@ class Trainer:
 
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu":
-            raise RequestError("unsupported", "TensorFlow 1 is built for CUDA 10, which no current GPU runs: use cpu")
+            message = "TensorFlow 1 needs CUDA 10 of the system, and a GPU up to Turing: this builder is for the CPU"
+            raise RequestError("unsupported", message)
         self.network = network
         self.dtype = tf.as_dtype(recipe["precision"])
         with tf.Graph().as_default() as graph:

@@ -28,6 +28,8 @@ SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "leng
 
 # Set by a framework whose tests use an OpenCL driver of the processor in place of a GPU.
 PROCESSOR_AS_GPU = "DLBENCH_PROCESSOR_AS_GPU"
+# Names the GPU that a run may use. Of tinygrad's back ends for NVIDIA's GPUs, CUDA and CL keep to it.
+LEASE = "CUDA_VISIBLE_DEVICES"
 # Devices that are no accelerator: the processor, and emulators that run on it.
 PROCESSORS = ("CPU", "PYTHON", "NULL")
 
@@ -57,7 +59,12 @@ def _choose(device):
         DEV.value = "CPU"
         return
     DEV.value = ""
-    found = Device.DEFAULT.split(":")[0]
+    found = _leased() or Device.DEFAULT.split(":")[0]
+    if found == "NV" and os.environ.get(LEASE):
+        message = (
+            "tinygrad reaches NVIDIA's GPUs only by its back end NV, which ignores %s: another run may use the GPU"
+        )
+        raise RequestError("unsupported", message % LEASE)
     if found == "CPU":
         raise RequestError("unsupported", "tinygrad found no device except the CPU")
     DEV.value = "%s%s" % (found, device[len("gpu") :])
@@ -65,6 +72,17 @@ def _choose(device):
     if kind == "cpu" and PROCESSOR_AS_GPU not in os.environ:
         message = "tinygrad found no GPU: its %s device is the processor, %s" % (found, name)
         raise RequestError("unsupported", message)
+
+
+def _leased():
+    """The back end CUDA, if GPUs are named for it and it works: by default tinygrad prefers others."""
+    if not os.environ.get(LEASE):
+        return None
+    try:
+        Device["CUDA"]
+    except Exception:  # Whatever a missing driver or library raises.
+        return None
+    return "CUDA"
 
 
 def _kind_and_name():
