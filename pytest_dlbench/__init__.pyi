@@ -94,7 +94,9 @@ from pytest_dlbench.records import MachineSpeed as MachineSpeed
 from pytest_dlbench.records import MetricFacts as MetricFacts
 from pytest_dlbench.records import OperatorTime as OperatorTime
 from pytest_dlbench.records import Pairing as Pairing
+from pytest_dlbench.records import Program as Program
 from pytest_dlbench.records import Record as Record
+from pytest_dlbench.records import Reported as Reported
 from pytest_dlbench.records import Run as Run
 from pytest_dlbench.records import RunOutcome as RunOutcome
 from pytest_dlbench.records import SkippedCell as SkippedCell

@@ -60,10 +60,10 @@ PASSIVE = {
 ON_A_GPU = {"NVIDIA_TF32_OVERRIDE": "0", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
-def command(python: Path) -> list[str]:
-    """The worker's command line, without the two pipe ends."""
+def command(python: Path, module: str = "dlworker") -> list[str]:
+    """The worker's command line, without the two pipe ends; ``module`` is what serves it."""
     # -s: the user's site-packages are not part of the measured environment.
-    return [str(python), "-s", "-m", "dlworker"]
+    return [str(python), "-s", "-m", module]
 
 
 def environment(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
@@ -14,7 +15,7 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.records.reasons import Diverged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.profile import profiled
 from pytest_dlbench.workflows.recording import (
@@ -37,7 +38,9 @@ def train(
     pairs = pairs_of(session, baseline, candidate, terms.max_pairs)
     with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():
         record, result = _concluded(session, pairs, terms, node)
-    if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and candidate.purpose == "training":
+    is_profiled = session.policy.profiles and result.outcome is CaseOutcome.REGRESSED
+    # No profiler is known for a program, whose framework is its own affair.
+    if is_profiled and isinstance(baseline, NetworkSpec) and _trains_network(candidate):
         try:
             result = profiled(session, baseline, candidate, result)
         except KeyboardInterrupt:
@@ -45,6 +48,10 @@ def train(
             raise
     conclude(session, record, result, pairs.runs[BASELINE])
     return record, result
+
+
+def _trains_network(spec: RunSpec) -> TypeGuard[NetworkSpec]:
+    return isinstance(spec, NetworkSpec) and spec.purpose == "training"
 
 
 def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple[Record, CaseResult]:

@@ -10,7 +10,7 @@ from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Context, Record, Run
 from pytest_dlbench.records.reasons import BodyFailed, Caution, Interrupted
 from pytest_dlbench.running.interrupts import undisturbed
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.consecutive import consecutive
@@ -24,10 +24,11 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
     return Record(
         case=spec.case,
         context=session.settings.context(spec),
-        recipe=recipe_json(spec.recipe),
+        recipe=recipe_json(spec.recipe) if isinstance(spec, NetworkSpec) else {},
         runs=tuple(runs),
         certificate=certificate_of(session, spec, runs[0]),
         metrics=judging.facts(session.settings.metrics),
+        program=spec.program if isinstance(spec, ProgramSpec) else None,
     )
 
 
@@ -39,6 +40,7 @@ def conclude(session: Session, record: Record, result: CaseResult, old: Sequence
         context=record.context,
         recipe=record.recipe,
         metrics=record.metrics,
+        program=record.program,
         runs=tuple(map(name_of, record.runs)),
         old_runs=tuple(map(name_of, old)),
     )
