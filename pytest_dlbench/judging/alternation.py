@@ -11,8 +11,8 @@ from statistics import median, quantiles
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import Alternation, Run
 
-# The processor time of an undisturbed step per second of it, where one thread computes: waiting for anything makes it
-# less, and further threads that compute or spin make it more.
+# The processor time of a step per second in which it did not wait for a processor, where one thread computes: waiting
+# for anything else makes it less, and further threads that compute or spin make it more.
 LEAST_COMPUTING, MOST_COMPUTING = 0.9, 1.05
 
 
@@ -38,13 +38,18 @@ def wall_seconds(run: Run) -> Sequence[float]:
 
 
 def cpu_is_witness(old: Run, new: Run) -> bool:
-    """Whether processor time is what users wait for: a single thread computes for all of an undisturbed step."""
+    """Whether processor time is what users wait for: a single thread computes whenever others leave it a processor."""
     return all(_computes_alone(run, _warm(old, new)) for run in (old, new))
 
 
 def _computes_alone(run: Run, warm: int) -> bool:
+    if run.threads not in (None, 1):
+        return False
+    if computing := _alternation(run).computing:
+        return LEAST_COMPUTING <= median(computing) <= MOST_COMPUTING
+    # Without the kernel's count of waits, the least disturbed steps show it.
     steps = list(zip(_alternation(run).cpu_seconds[warm:], wall_seconds(run)[warm:], strict=True))
-    if run.threads not in (None, 1) or len(steps) < 2:
+    if len(steps) < 2:
         return False
     undisturbed = quantiles([cpu / wall for cpu, wall in steps], n=10, method="inclusive")[8]
     return LEAST_COMPUTING <= undisturbed <= MOST_COMPUTING

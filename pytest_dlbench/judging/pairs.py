@@ -42,6 +42,17 @@ class Pair:
     new: Run
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSpread:
+    """The expected spread of the differences in step time between runs whose steps alternate.
+
+    It is assumed unless ``pairs`` earlier pairs showed it.
+    """
+
+    spread: float = ALTERNATING_SPREAD
+    pairs: int = 0
+
+
 def difference(metric: Metric, pair: Pair) -> float:
     """How much worse the candidate's run is; NaN if one of the two figures cannot be compared.
 
@@ -181,18 +192,23 @@ def takes_turns(metric: Metric, pair: Pair) -> bool:
     return metric.name in STEP_TIMES and is_alternating(pair.old, pair.new)
 
 
-def decide_by_steps(pairs: Sequence[Pair], rule: Rule) -> Decision:
+def design_of(pairs: Sequence[Pair]) -> Literal["sequential", "alternating"]:
+    """The design of all pairs; "sequential" if only some alternated."""
+    return "alternating" if all(is_alternating(pair.old, pair.new) for pair in pairs) else "sequential"
+
+
+def decide_by_steps(pairs: Sequence[Pair], rule: Rule, spread: float = ALTERNATING_SPREAD) -> Decision:
     """The decision on a step time whose steps alternated: by wall time, or by processor time where that is undecided.
 
-    Either may err, so each has half of the level.
+    Either may err, so each has half of the level. ``spread`` is the expected one of their differences.
     """
     if not all(cpu_is_witness(pair.old, pair.new) for pair in pairs):
-        return decide([wall_ratio(pair.old, pair.new) for pair in pairs], ALTERNATING_SPREAD, rule)
+        return decide([wall_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
     half = replace(rule, alpha=max(rule.alpha / 2, LEAST_ALPHA))
-    wall = decide([wall_ratio(pair.old, pair.new) for pair in pairs], ALTERNATING_SPREAD, half)
+    wall = decide([wall_ratio(pair.old, pair.new) for pair in pairs], spread, half)
     if wall.outcome is not VerdictOutcome.INCONCLUSIVE:
         return wall
-    cpu = decide([cpu_ratio(pair.old, pair.new) for pair in pairs], ALTERNATING_SPREAD, half)
+    cpu = decide([cpu_ratio(pair.old, pair.new) for pair in pairs], spread, half)
     return wall if cpu.outcome is VerdictOutcome.INCONCLUSIVE else replace(cpu, is_of_cpu=True)
 
 

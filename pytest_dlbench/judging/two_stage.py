@@ -8,7 +8,10 @@ from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.pairs import (
+    ALTERNATING_SPREAD,
+    STEP_TIMES,
     Pair,
+    StepSpread,
     decide_by_steps,
     difference,
     has_metric,
@@ -39,7 +42,8 @@ class Terms:
     all metrics of the session.
 
     The spreads are measured in ``reference_runs`` consecutive runs; if that is 0 they are assumed, but at least the
-    ``calibrated`` ones from ``dlbench calibrate``.
+    ``calibrated`` ones from ``dlbench calibrate``. Where ``alternates``, the steps of a pair do, and step times are
+    judged with ``step_spread``, which ``step_pairs`` earlier pairs of that design showed; it is assumed if that is 0.
     """
 
     tolerances: Mapping[str, float]
@@ -50,6 +54,13 @@ class Terms:
     calibrated: Mapping[str, float] = field(default_factory=dict)
     reported: Mapping[str, float] = field(default_factory=dict)
     defaults: frozenset[str] = frozenset()
+    alternates: bool = False
+    step_spread: float = ALTERNATING_SPREAD
+    step_pairs: int = 0
+
+    def spread(self, name: str) -> float:
+        """The expected spread of a metric in these pairs."""
+        return self.step_spread if self.alternates and name in STEP_TIMES else self.spreads[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +87,13 @@ def terms_of(
     calibrated: Mapping[str, float] | None = None,
     *,
     defaults: frozenset[str] = frozenset(),
+    steps: StepSpread | None = None,
 ) -> Terms:
     """The terms, with spreads measured in the reference if it has enough runs of a metric.
 
     A calibration may be from a quieter day: without a reference it can widen the assumed spread, but never narrow it.
-    Raises DlbenchError for a reference with a figure that cannot be compared.
+    ``steps`` is the spread of step times in pairs whose steps alternate, None if these do not. Raises DlbenchError for
+    a reference with a figure that cannot be compared.
     """
     known = {} if reference or not calibrated else calibrated
     alongside = reported(tolerances)
@@ -97,6 +110,9 @@ def terms_of(
         calibrated={name: spread for name, spread in known.items() if name in tolerances},
         reported=alongside,
         defaults=defaults,
+        alternates=steps is not None,
+        step_spread=steps.spread if steps else ALTERNATING_SPREAD,
+        step_pairs=steps.pairs if steps else 0,
     )
 
 
@@ -107,7 +123,10 @@ def narrow(terms: Terms) -> dict[str, float]:
     smallest spread of any machine.
     """
     least = {name: smallest_spread(terms.metrics[name]) for name in terms.tolerances}
-    spreads = terms.spreads if terms.reference_runs else {**least, **terms.calibrated}
+    spreads = dict(terms.spreads if terms.reference_runs else {**least, **terms.calibrated})
+    if terms.alternates:
+        steps = {name: terms.step_spread if terms.step_pairs else least[name] for name in STEP_TIMES if name in least}
+        spreads.update(steps)
     return too_narrow(terms.tolerances, spreads, terms.metrics, terms.max_pairs)
 
 
@@ -122,6 +141,7 @@ class _Course:
     metric: Metric
     rule: Rule
     spread: float
+    step_spread: float
     is_reported: bool = False
     begins: int = 0
     level: float | None = None
@@ -146,7 +166,7 @@ class _Course:
 
     def _decided(self, rule: Rule) -> Decision:
         if all(takes_turns(self.metric, pair) for pair in self._pairs):
-            return decide_by_steps(self._pairs, rule)
+            return decide_by_steps(self._pairs, rule, self.step_spread)
         return decide(self._differences, self.spread, rule)
 
     @property
@@ -211,7 +231,13 @@ class Passes:
         judged = rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs, defaults=terms.defaults)
         alongside = rules(terms.reported, terms.metrics, max_pairs=terms.max_pairs)
         self._courses = [
-            _Course(metric=terms.metrics[name], rule=rule, spread=terms.spreads[name], is_reported=name in alongside)
+            _Course(
+                metric=terms.metrics[name],
+                rule=rule,
+                spread=terms.spreads[name],
+                step_spread=terms.step_spread,
+                is_reported=name in alongside,
+            )
             for name, rule in {**alongside, **judged}.items()
         ]
 
@@ -286,15 +312,15 @@ def judge(
     return passes.found()
 
 
-def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, spread: float) -> tuple[list[Pair], Decision]:
+def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, terms: Terms) -> tuple[list[Pair], Decision]:
     """One pass of its own: pairs until a metric is decided by its rule."""
     pairs = [next_pair()]
-    while not (decision := _decided(metric, pairs, spread, rule)).is_final and len(pairs) < rule.max_pairs:
+    while not (decision := _decided(metric, pairs, rule, terms)).is_final and len(pairs) < rule.max_pairs:
         pairs.append(next_pair())
     return pairs, decision
 
 
-def _decided(metric: Metric, pairs: Sequence[Pair], spread: float, rule: Rule) -> Decision:
+def _decided(metric: Metric, pairs: Sequence[Pair], rule: Rule, terms: Terms) -> Decision:
     if all(takes_turns(metric, pair) for pair in pairs):
-        return decide_by_steps(pairs, rule)
-    return decide([difference(metric, pair) for pair in having(metric, pairs)], spread, rule)
+        return decide_by_steps(pairs, rule, terms.step_spread)
+    return decide([difference(metric, pair) for pair in having(metric, pairs)], terms.spreads[metric.name], rule)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.outcomes import VerdictOutcome
@@ -35,7 +36,8 @@ class Calibration:
     bytes, percentage points for accuracy. ``smallest`` are the smallest tolerances at which the gate can decide at
     level ``alpha`` with ``max_pairs`` pairs, as tolerances are written: 0.03 for 3 %, 1.0 for 1 pp. ``verdicts`` are
     those of the case against itself that have bounds: each change among them is a false alarm. ``exchanged`` is the
-    false-alarm rate when the sides of these pairs are swapped at random.
+    false-alarm rate when the sides of these pairs are swapped at random. ``design`` says whether the runs of a pair
+    were back to back, or their steps alternated: the spreads of step times are of that design.
     """
 
     format: int = FORMAT_VERSION
@@ -51,3 +53,4 @@ class Calibration:
     verdicts: tuple[Verdict, ...]
     exchanged: Mapping[str, float]
     faults: tuple[Fault, ...] = ()
+    design: Literal["sequential", "alternating"] = "sequential"

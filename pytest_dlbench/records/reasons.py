@@ -413,7 +413,7 @@ class Survivors(Tagged, frozen=True, kw_only=True):
 class SequentialPairs(Tagged, frozen=True, kw_only=True):
     """The runs of a pair were back to back: their steps could not alternate.
 
-    With the cause "spinning", the worker of ``framework`` used ``cpus`` processors while it waited for its turn.
+    With the cause "spinning", the worker of ``framework`` used ``cpus`` processors while it waited for its next step.
     """
 
     cause: Literal["device", "inference", "loop", "pipeline", "absent", "memory", "spinning"]

@@ -48,7 +48,8 @@ class Pairing:
     expected differences between consecutive runs (standard deviations in log units, or points), measured in
     ``reference_runs`` runs of an earlier session, or assumed or calibrated if that is 0. ``is_aa`` marks an
     A/A test: both sides had the same versions of everything, and any change is a false alarm.
-    ``design`` says whether the runs of a pair were back to back, or their steps alternated.
+    ``design`` says whether the runs of a pair were back to back, or their steps alternated; the spread of step times is
+    then that of such pairs, measured in ``step_pairs`` earlier ones, or assumed if that is 0.
     """
 
     old: Case
@@ -62,6 +63,7 @@ class Pairing:
     is_aa: bool = False
     order_seed: int = -1
     design: Literal["sequential", "alternating"] = "sequential"
+    step_pairs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

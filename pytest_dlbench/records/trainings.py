@@ -10,12 +10,15 @@ class Alternation:
 
     ``first`` is the number of the first of them, from 0; ``cpu_seconds`` has the processor time of this worker's
     process in each of them. ``idle_cpus`` is the mean number of processors that its threads used while it waited for
-    its next step; 0 if they sleep.
+    its next step; 0 if they sleep. ``computing`` has, of some of the steps, the processor time per second that the
+    process did not wait for a processor: 1 if one thread computed all the time. It is empty where the kernel does not
+    count these waits.
     """
 
     first: int
     cpu_seconds: tuple[float, ...]
     idle_cpus: float
+    computing: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,5 +139,5 @@ def _sequential(caution: of.SequentialPairs, _: Metrics) -> Iterator[str]:
     if caution.cause == "spinning":
         yield (
             f"the steps of both sides did not alternate: {caution.framework} used {caution.cpus:.2f} CPUs while it"
-            " waited for its turn"
+            " waited for its next step"
         )

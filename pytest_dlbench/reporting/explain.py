@@ -321,9 +321,13 @@ def _paired(reason: of.Paired, subject: Subject) -> Iterator[Paragraph]:
 
 
 def _spread(pairing: Pairing) -> str:
-    if not pairing.reference_runs or "step_time" not in pairing.spreads:
+    if "step_time" not in pairing.spreads:
         return ""
     spread = 100 * expm1(pairing.spreads["step_time"])
+    if pairing.step_pairs:
+        return f" ({pairing.step_pairs} earlier pairs of identical versions differ by {spread:.2g}% in step_time)"
+    if not pairing.reference_runs or pairing.design == "alternating":
+        return ""
     return f" (two consecutive runs of {pairing.reference_runs} earlier ones differ by {spread:.2g}% in step_time)"
 
 

@@ -1,7 +1,7 @@
 """Two runs whose steps alternate: both workers are alive, and one waits while the other takes a step.
 
 What disturbs the machine then disturbs neighbouring steps of both sides alike, which their ratio cancels. Both workers
-have the same cores. The order of the sides is drawn anew for every two steps of each: A B B A, or B A A B.
+have the same cores. The order of the sides is drawn for every two steps of each: A B B A, or B A A B.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ def _take_turns(one: Attempt, other: Attempt, order: Random) -> None:
 
 
 def turns(order: Random) -> Iterator[int]:
-    """Whose turn it is, 0 or 1, without end: every two turns of each in the order 0 1 1 0 or 1 0 0 1."""
+    """Which side takes the next step, 0 or 1, without end: every two steps of each in the order 0 1 1 0 or 1 0 0 1."""
     while True:
         first = order.randrange(2)
         yield from (first, 1 - first, 1 - first, first)
@@ -111,7 +111,7 @@ def _without(run: Run, other: Run, later: float) -> Run:
         return run
     phase = run.usage["train"]
     is_shared = any(name in phase.readings for name in SHARED_READINGS)
-    energy = {"energy": "the workers of both sides took turns on the processors that its counters are of"}
+    energy = {"energy": "the workers of both sides alternated on the processors that its counters are of"}
     return replace(
         run,
         usage={**run.usage, "train": _own(phase, run, other)},

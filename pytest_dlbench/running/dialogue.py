@@ -176,13 +176,19 @@ class Dialogue(ABC, Generic[S]):
         try:
             with self._observed(PHASES["train_on"], taken):
                 while len(taken) < last - first and not (taken and isinstance(taken[-1].loss, str)):
-                    yield
+                    yield from self._others_turn()
                     taken.append(self._step(first + len(taken)))
-            yield
+            yield from self._others_turn()
         finally:
             if taken:
                 self._add_alternated(spec, first, taken)
         self._check_trained(spec, self._trained_on(spec, taken), first, last)
+
+    def _others_turn(self) -> Iterator[None]:
+        """Wait for the other worker, whose time does not count towards the timeout of this run."""
+        began = monotonic()
+        yield
+        self._deadline += monotonic() - began
 
     def _step(self, number: int) -> messages.Stepped:
         # Most steps are shorter than the sampling period.
@@ -206,6 +212,7 @@ class Dialogue(ABC, Generic[S]):
             first=before.first,
             cpu_seconds=before.cpu_seconds + tuple(stepped.cpu_seconds for stepped in taken),
             idle_cpus=max(before.idle_cpus, used / idle if idle else 0.0),
+            computing=before.computing + tuple(_computing(stepped) for stepped in taken if _had_processor(stepped) > 0),
         )
         self.measured["training"] = replace(added, resumed=(*known.resumed, *began), alternation=alternation)
 
@@ -432,6 +439,15 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             batch_size=_evaluation_batch_size(spec),
         )
         return evaluated
+
+
+def _had_processor(stepped: messages.Stepped) -> float:
+    """The seconds of a step in which its threads did not wait for a processor; 0 if that is not known."""
+    return 0.0 if stepped.queued_seconds is None else stepped.seconds - stepped.queued_seconds
+
+
+def _computing(stepped: messages.Stepped) -> float:
+    return stepped.cpu_seconds / _had_processor(stepped)
 
 
 def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:

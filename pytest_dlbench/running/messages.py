@@ -83,7 +83,8 @@ class Stepped:
     """One step of a worker whose steps alternate with those of another one.
 
     ``cpu_seconds`` is the processor time of its process in the step. Its threads used ``idle_cpu_seconds`` in the
-    ``idle_seconds`` since the step before. A loss that is not finite is text.
+    ``idle_seconds`` since the step before. In some steps ``queued_seconds`` is how long its threads were ready to run,
+    but had no processor. A loss that is not finite is text.
     """
 
     began: float
@@ -92,6 +93,7 @@ class Stepped:
     cpu_seconds: float
     idle_seconds: float
     idle_cpu_seconds: float
+    queued_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:

@@ -123,30 +123,38 @@ class Pairs:
         """Both runs, in the order in which they were run."""
         sides, index = [(BASELINE, self.baseline), (CANDIDATE, self.candidate)], len(self.candidate_first)
         drawn = list(reversed(sides)) if self.candidate_is_first(self.order_seed, index, self._pass_began) else sides
-        if known := self.recorded([spec for _, spec in drawn], index):
+        while known := self.recorded([spec for _, spec in drawn], index):
             found = {name: run for (name, _), run in zip(drawn, known, strict=True)}
             for name, run in found.items():
                 self.counted[name].append(run)
-            return found
-        found = None if self.sequential or self._busy else self._alternated(dict(drawn), index)
-        return found or {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+            if not self._was_disturbed(dict(drawn), found):
+                return found
+        alternated = None if self.sequential or self._busy else self._alternated(dict(drawn), index)
+        return alternated or {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
 
     def _alternated(self, drawn: Mapping[str, RunSpec], index: int) -> dict[str, Run] | None:
         """Both runs, step by step; None if that turns out to be impossible, and from now on they are sequential."""
         self.progress.run_started(self.candidate.case, 2 * index, self._runs(index), "both sides, step by step")
         try:
             order = Random(f"{self.order_seed} steps {index}")
-            runs = alternating.train_pair(*drawn.values(), index, order, [self._hooks(name) for name in drawn])
+            first, second = drawn.values()
+            runs = alternating.train_pair(first, second, index, order, [self._hooks(name) for name in drawn])
         except alternating.TooLittleMemoryError:
             self.sequential = SequentialPairs(cause="memory")
             return None
         examined = [self.examine(spec, run) for spec, run in zip(drawn.values(), runs, strict=False)]
         pair = dict(zip(drawn, examined, strict=False))
-        self.sequential = alternating.spinning(drawn, pair)
+        is_disturbed = self._was_disturbed(drawn, pair)
         for place, (name, run) in enumerate(pair.items()):
             self._keep(place, name, drawn[name], run, index)
         self._raise_unfinished(*examined)
-        return None if self.sequential else pair
+        return None if is_disturbed else pair
+
+    def _was_disturbed(self, drawn: Mapping[str, RunSpec], pair: Mapping[str, Run]) -> bool:
+        """Whether a side's threads did not sleep while the other one took a step; then pairs are sequential."""
+        found = alternating.spinning(drawn, pair)
+        self.sequential = self.sequential or found
+        return found is not None
 
     @staticmethod
     def candidate_is_first(order_seed: int, index: int, began: int) -> bool:

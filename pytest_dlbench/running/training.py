@@ -91,7 +91,7 @@ class Attempt:
         return self._worker.pid
 
     def proceed(self) -> bool:
-        """Go on to where another run may have its turn; False once this one has ended."""
+        """Go on to where another run may take a step; False once this one has ended."""
         began = monotonic()
         try:
             self._end = self._end or self._proceeded()

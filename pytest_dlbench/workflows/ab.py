@@ -7,7 +7,7 @@ from typing import TypeGuard
 from pytest_dlbench import judging
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
-from pytest_dlbench.judging.pairs import disagreements
+from pytest_dlbench.judging.pairs import design_of, disagreements
 from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
@@ -24,6 +24,7 @@ from pytest_dlbench.workflows.recording import (
     kept_if_interrupted,
     record_of,
     reference_runs,
+    step_spread,
 )
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
@@ -91,7 +92,8 @@ def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: M
     calibrated, reference = calibrated_spreads(session, baseline, candidate), reference_runs(session, baseline)
     requested = judging.asked_for(asked, metrics)
     defaults = frozenset(asked) - frozenset(requested)
-    terms = terms_of(asked, session.policy.max_pairs, reference, metrics, calibrated, defaults=defaults)
+    steps = step_spread(session, baseline, candidate)
+    terms = terms_of(asked, session.policy.max_pairs, reference, metrics, calibrated, defaults=defaults, steps=steps)
     # Default tolerances that are too tight are only reported, and so are all of them in report-only mode.
     refused = {name: least for name, least in narrow(terms).items() if name in requested}
     if refused and not session.policy.is_report_only:
@@ -142,11 +144,12 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
         alpha=found.alpha,
         new_first=tuple(pairs.candidate_first),
         reasons={name: decision.reason.value for name, decision in found.decisions.items()},
-        spreads={name: terms.spreads[name] for name in found.decisions},
+        spreads={name: terms.spread(name) for name in found.decisions},
         reference_runs=terms.reference_runs,
         is_aa=pairs.is_aa,
         order_seed=pairs.order_seed,
-        design="sequential" if pairs.sequential else "alternating",
+        design=design_of([*found.screened, *found.confirmed]),
+        step_pairs=terms.step_pairs,
     )
 
 

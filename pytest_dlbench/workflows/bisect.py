@@ -16,7 +16,7 @@ from pytest_dlbench.records.reasons import NotFinishedError, Reason, Unavailable
 from pytest_dlbench.running.pairs import InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.workflows import reasons
-from pytest_dlbench.workflows.recording import calibrated_spreads, reference_runs
+from pytest_dlbench.workflows.recording import calibrated_spreads, reference_runs, step_spread
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
 
@@ -98,11 +98,18 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
     metric = metrics[question.metric]
     rule = Rule(tolerance=limit(metric, question.tolerance), alpha=question.alpha, max_pairs=question.max_pairs)
     reference, calibrated = reference_runs(session, good), calibrated_spreads(session, good, spec)
-    terms = terms_of({metric.name: question.tolerance}, question.max_pairs, reference, metrics, calibrated)
+    terms = terms_of(
+        {metric.name: question.tolerance},
+        question.max_pairs,
+        reference,
+        metrics,
+        calibrated,
+        steps=step_spread(session, good, spec),
+    )
     pairs = pairs_of(session, good, spec, question.max_pairs)
     with pairs.alone():
         try:
-            used, decision = until_decided(lambda: next_of(pairs), metric, rule, terms.spreads[metric.name])
+            used, decision = until_decided(lambda: next_of(pairs), metric, rule, terms)
         except UnfinishedError as error:
             if error.run.case == good.case.id:
                 raise NotFinishedError(unfinished(error.run, "baseline", good.framework.name)) from None

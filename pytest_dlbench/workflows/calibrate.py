@@ -10,12 +10,13 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import calibration
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.multiple_testing import share_in_turn
-from pytest_dlbench.judging.pairs import Pair, rules
+from pytest_dlbench.judging.pairs import Pair, StepSpread, design_of, rules
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavailable
+from pytest_dlbench.running import alternating
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, UnfinishedError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
@@ -62,6 +63,7 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
         case=_plain(spec),
         context=session.settings.context(spec),
         versions=used[0].new.versions,
+        design=design_of(used),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         alpha=alpha,
         max_pairs=terms.max_pairs,
@@ -181,7 +183,8 @@ def attempt(
             return Unavailable(problem=spec.place.reason)
         metrics = session.settings.metrics
         tolerances = of_purpose(session.policy.tolerances, spec.purpose, metrics)
-        terms = terms_of(tolerances, session.policy.max_pairs, reference_runs(session, spec), metrics)
+        steps = StepSpread() if alternating.obstacle(spec) is None else None
+        terms = terms_of(tolerances, session.policy.max_pairs, reference_runs(session, spec), metrics, steps=steps)
         calibrate(session, spec, terms, pairs, keep)
     except UnfinishedError as error:
         return unfinished(error.run)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from pytest_dlbench import judging
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging.pairs import REFERENCE_RUNS
-from pytest_dlbench.records import CaseOutcome, CaseResult, Context, Record, Run
+from pytest_dlbench.judging.pairs import REFERENCE_RUNS, STEP_TIMES, StepSpread
+from pytest_dlbench.records import Calibration, CaseOutcome, CaseResult, Context, Record, Run
 from pytest_dlbench.records.reasons import BodyFailed, Caution, Interrupted
+from pytest_dlbench.running import alternating
 from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
@@ -104,14 +105,36 @@ def reference_runs(session: Session, spec: RunSpec) -> tuple[Run, ...]:
 
 
 def calibrated_spreads(session: Session, *specs: RunSpec) -> Mapping[str, float]:
-    """The spreads that ``dlbench calibrate`` measured on this machine, for the first of the specs that has any.
+    """How much runs vary by ``dlbench calibrate`` on this machine, for the first of the specs that it has been run for.
 
-    Raises FileFormatError for a damaged file.
+    Without step times, if the steps of its pairs alternated. Raises FileFormatError for a damaged file.
     """
+    found = _calibration(session, specs)
+    if found is None:
+        return {}
+    skipped = STEP_TIMES if found.design == "alternating" else ()
+    return {name: spread for name, spread in found.spreads.items() if name not in skipped}
+
+
+def step_spread(session: Session, baseline: RunSpec, candidate: RunSpec) -> StepSpread | None:
+    """How much pairs whose steps alternate differ in step time; None if those of these sides cannot alternate.
+
+    A calibration may be from a quieter day: it can widen the assumed spread, but never narrow it. Raises
+    FileFormatError for a damaged file.
+    """
+    if alternating.obstacle(baseline, candidate):
+        return None
+    found, assumed = _calibration(session, (baseline, candidate)), StepSpread()
+    if found is None or found.design != "alternating" or "step_time" not in found.spreads:
+        return assumed
+    return StepSpread(spread=max(found.spreads["step_time"], assumed.spread), pairs=found.pairs)
+
+
+def _calibration(session: Session, specs: Sequence[RunSpec]) -> Calibration | None:
     store = CalibrationStore(folder=session.storage.baselines)
     for spec in specs:
         context = session.settings.context(spec)
         found = store.nearest(spec.case, context.machine)
         if found and not judging.obstacles(found.context, context):
-            return found.spreads
-    return {}
+            return found
+    return None

@@ -86,6 +86,7 @@ def test_a_calibrated_spread_counts_in_a_bisection_as_in_pairs(bisect):
             smallest={},
             verdicts=(),
             exchanged={},
+            design="alternating",
         )
     )
     assert bisect("v2", "v4", options=options)[0] == 3

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.alternation import cpu_is_witness, cpu_ratio, is_alternating, wall_ratio
-from pytest_dlbench.judging.pairs import Pair, decide_all, difference, rules, verdict
+from pytest_dlbench.judging.pairs import Pair, decide_by_steps, difference, rules, verdict
 from pytest_dlbench.records import Alternation, VerdictOutcome
 from tests.doubles import records
 
@@ -45,8 +45,7 @@ def pairs(ratio, *, cpu_ratio=None, count=6, noise=0.0):
 
 
 def decided(found, tolerance=0.05):
-    wanted = {"step_time": rules({"step_time": tolerance}, METRICS, max_pairs=20)["step_time"]}
-    return decide_all(found, wanted, {"step_time": 0.05}, METRICS)["step_time"]
+    return decide_by_steps(found, rules({"step_time": tolerance}, METRICS, max_pairs=20)["step_time"])
 
 
 def test_the_ratio_is_that_of_neighbouring_steps_whatever_else_the_machine_does():

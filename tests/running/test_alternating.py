@@ -1,21 +1,24 @@
 """Two real workers whose steps alternate: what each measures, and what happens when one of them cannot go on."""
 
+import os
+import signal
 from dataclasses import replace
 from itertools import islice
 from random import Random
+from time import monotonic
 
 import psutil
 import pytest
 
-from pytest_dlbench.judging import alternation
+from pytest_dlbench.judging import METRICS, alternation
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.reasons import SequentialPairs
-from pytest_dlbench.running import alternating, launch
+from pytest_dlbench.running import alternating, connection, dialogue, launch
 from pytest_dlbench.running.alternating import train_pair, turns
 from pytest_dlbench.running.pairs import Pairs, UnfinishedError
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.run_hooks import NO_HOOKS
-from pytest_dlbench.running.training import train_once
+from pytest_dlbench.running.training import Attempt, train_once
 from tests.running.specs import spec
 
 STEPS, ALONE = 24, 6
@@ -41,7 +44,7 @@ def began(run: Run) -> dict[int, float]:
     return dict(run.training.resumed)
 
 
-def pairs_of(baseline, candidate):
+def pairs_of(baseline, candidate, recorded=lambda *_: None):
     kept = []
     pairs = Pairs(
         baseline=baseline,
@@ -53,6 +56,8 @@ def pairs_of(baseline, candidate):
         examine=lambda _, run: run,
         repeats=0,
         keeps_invalid=False,
+        recorded=recorded,
+        order_seed=1,
     )
     return pairs, kept
 
@@ -123,13 +128,83 @@ def test_a_crash_between_two_turns_is_an_outcome_and_keeps_what_was_measured(fol
     assert "SIGSEGV" in crashed.message
 
 
+def test_a_side_that_hangs_times_out_and_the_other_goes_on_alone(folder, plain):
+    hanging = spec("hangs_late", folder, steps=STEPS, timeout_seconds=3.0)
+    hung, finished = train_pair(hanging, plain, 0, Random(1))
+    assert (hung.outcome, finished.outcome) == (RunOutcome.TIMEOUT, RunOutcome.FINISHED)
+    assert len(finished.training.step_seconds) == STEPS
+    assert no_process_is_left()
+
+
+def test_the_time_of_the_other_side_does_not_count_towards_a_timeout(plain, monkeypatch):
+    ahead = [0.0]
+    for module in (dialogue, connection):
+        monkeypatch.setattr(module, "monotonic", lambda: monotonic() + ahead[0])
+    with Attempt(replace(plain, alternates=True), plain.place, 0, NO_HOOKS) as attempt:
+        attempt.proceed()
+        ahead[0] = 2 * plain.timeout_seconds
+        while attempt.proceed():
+            pass
+    assert attempt.run().outcome is RunOutcome.FINISHED
+
+
+class Disturbing:
+    """A sampler that does something between two turns: in its fourth phase, after import, build and steps alone."""
+
+    def __init__(self, pid, action):
+        self.pid, self.action, self.phases = pid, action, 0
+
+    def begin(self):
+        self.phases += 1
+
+    def sample(self):
+        if self.phases == 4:
+            self.action(self.pid)
+
+    def end(self):
+        return {}
+
+
+def disturbed(folder, action):
+    """Two sides of half a second, of which the first has that sampler."""
+    sides = [spec("paced", folder, steps=240, sample_period_seconds=0.02) for _ in range(2)]
+    hooks = replace(NO_HOOKS, samplers=(lambda pid: Disturbing(pid, action),))
+    return train_pair(*sides, 0, Random(1), (hooks, NO_HOOKS))
+
+
+def test_a_worker_that_is_killed_is_a_crash_and_the_other_goes_on_alone(folder):
+    killed, finished = disturbed(folder, lambda pid: os.kill(pid, signal.SIGKILL))
+    assert (killed.outcome, finished.outcome) == (RunOutcome.CRASHED, RunOutcome.FINISHED)
+    assert no_process_is_left()
+
+
+def test_an_interrupt_between_two_turns_ends_both_workers(folder):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        disturbed(folder, interrupt)
+    assert no_process_is_left()
+
+
+def test_the_neighbour_does_not_change_the_peak_of_memory(folder, plain):
+    alone = train_once(plain, 0)
+    beside, large = train_pair(plain, spec("eats_memory", folder, steps=STEPS), 0, Random(1))
+    assert METRICS["peak_rss"].read(large) > METRICS["peak_rss"].read(alone) + 2**28
+    assert METRICS["peak_rss"].read(beside) == pytest.approx(METRICS["peak_rss"].read(alone), rel=0.03)
+
+
 def test_if_the_first_fails_before_its_turn_the_second_does_not_start(folder, plain):
     (run,) = train_pair(spec("crashes", folder, steps=STEPS), plain, 0, Random(1))
     assert run.outcome is RunOutcome.CRASHED
 
 
 def test_no_process_is_left(pair):
-    assert psutil.Process().children(recursive=True) == []
+    assert no_process_is_left()
+
+
+def no_process_is_left():
+    return psutil.Process().children(recursive=True) == []
 
 
 class TestPairs:
@@ -169,6 +244,17 @@ class TestPairs:
             own = {name: value} if part is None else {part: replace(getattr(plain, part), **{name: value})}
             changed = replace(changed, **own)
         assert pairs_of(plain, changed)[0].sequential == SequentialPairs(cause=cause)
+
+    def test_that_were_recorded_are_judged_as_if_they_had_just_run(self, folder, plain):
+        spins = spec("spins", folder, steps=STEPS)
+        first, kept = pairs_of(plain, spins)
+        first.next()
+        recorded = iter([tuple(kept[:2]), tuple(kept[2:])])
+        again, kept_again = pairs_of(plain, spins, recorded=lambda *_: next(recorded, None))
+        old, new = again.next()
+        assert again.sequential == first.sequential
+        assert not alternation.is_alternating(old, new)
+        assert kept_again == []
 
     def test_keep_both_runs_of_a_pair_that_did_not_finish(self, folder, plain):
         pairs, kept = pairs_of(plain, spec("diverges_late", folder, steps=STEPS))

@@ -1,6 +1,7 @@
 """The worker's operations, one function each, in a table, so that a message can call nothing else."""
 
 import importlib
+import os
 import platform
 import sys
 import zlib
@@ -22,6 +23,8 @@ AGAIN = 3
 # Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
 WATCHED_ARRAYS = 16
 WATCHED_VALUES = 2**18
+# Of steps that alternate, one in this many is examined for waits for a processor.
+QUEUES_EVERY = 8
 
 
 class Session:
@@ -156,18 +159,24 @@ def _trained(session, first, steps):
 
 
 def step(session, request):
-    """Train for step ``number`` of the same order: one of many between which the other worker of a pair has its turn.
+    """Train for step ``number`` of the same order: one of many between which the other worker of a pair takes its own.
 
     ``cpu_seconds`` is the processor time of this process in the step. ``idle_cpu_seconds`` is what its other threads
     used in the ``idle_seconds`` since the step before: this thread slept until the request, they may spin.
+    ``queued_seconds`` is how long its threads were ready to run in the step, but others had the processors; None where
+    the kernel does not say, and in most steps, because reading it takes some tens of microseconds.
     """
+    is_examined = required(request, "number") % QUEUES_EVERY == 0
+    queued = _queued() if is_examined else None
     began, others = monotonic(), _other_threads()
     since, others_before = session.waiting_since or (began, others)
     used = process_time()
     seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), 1, required(request, "number"))
     used = process_time() - used
     session.waiting_since = monotonic(), _other_threads()
+    queued_after = None if queued is None else _queued()
     return {
+        "queued_seconds": None if queued_after is None else queued_after - queued,
         "began": began,
         "seconds": seconds[0],
         "loss": losses[0],
@@ -175,6 +184,18 @@ def step(session, request):
         "idle_seconds": began - since,
         "idle_cpu_seconds": others - others_before,
     }
+
+
+def _queued():
+    """How long all threads of this process have waited for a processor so far; None where the kernel does not say."""
+    total, folder = 0, "/proc/self/task"
+    try:
+        for task in os.listdir(folder):
+            with open(os.path.join(folder, task, "schedstat")) as file:
+                total += int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return total / 1e9
 
 
 def _other_threads():
