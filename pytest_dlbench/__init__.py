@@ -29,7 +29,7 @@ PUBLIC: dict[str, Sequence[str]] = {
     "records": (
         *("CaseResult", "CaseOutcome", "Verdict", "VerdictOutcome", "Pairing", "OperatorTime"),
         *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "ComputeDevice", "SkippedCell"),
-        *("Program", "Reported"),
+        *("Program", "Reported", "Alternation"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
         "UpdateCheck",
         *("Usage", "Timeline", "GpuUsage", "Contention"),

@@ -73,6 +73,7 @@ from pytest_dlbench.planning.matrix import misfit as misfit
 from pytest_dlbench.plugin.fixture import Dlbench as Dlbench
 from pytest_dlbench.plugin.fixture import Figure as Figure
 from pytest_dlbench.plugin.fixture import Result as Result
+from pytest_dlbench.records import Alternation as Alternation
 from pytest_dlbench.records import Baseline as Baseline
 from pytest_dlbench.records import BaselineSession as BaselineSession
 from pytest_dlbench.records import Calibration as Calibration
