@@ -30,6 +30,7 @@ PUBLIC: dict[str, Sequence[str]] = {
     "records": (
         *("CaseResult", "CaseOutcome", "Verdict", "VerdictOutcome", "Pairing", "OperatorTime"),
         *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "ComputeDevice", "SkippedCell"),
+        *("Program", "Reported", "Alternation"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
         *("UpdateCheck", "Revision"),
         *("Usage", "Timeline", "GpuUsage", "Contention"),

@@ -81,6 +81,7 @@ from pytest_dlbench.planning.matrix import misfit as misfit
 from pytest_dlbench.plugin.fixture import Dlbench as Dlbench
 from pytest_dlbench.plugin.fixture import Figure as Figure
 from pytest_dlbench.plugin.fixture import Result as Result
+from pytest_dlbench.records import Alternation as Alternation
 from pytest_dlbench.records import Baseline as Baseline
 from pytest_dlbench.records import BaselineSession as BaselineSession
 from pytest_dlbench.records import Calibration as Calibration
@@ -102,7 +103,9 @@ from pytest_dlbench.records import MachineSpeed as MachineSpeed
 from pytest_dlbench.records import MetricFacts as MetricFacts
 from pytest_dlbench.records import OperatorTime as OperatorTime
 from pytest_dlbench.records import Pairing as Pairing
+from pytest_dlbench.records import Program as Program
 from pytest_dlbench.records import Record as Record
+from pytest_dlbench.records import Reported as Reported
 from pytest_dlbench.records import Revision as Revision
 from pytest_dlbench.records import Run as Run
 from pytest_dlbench.records import RunOutcome as RunOutcome

@@ -207,3 +207,19 @@ def test_every_folder_of_the_package_is_in_the_drawing_and_has_a_row():
     page = (DOCS / "explanation" / "architecture.md").read_text()
     assert sorted(drawn) == sorted(folders)
     assert all(f"| `{folder}` |" in page for folder in folders)
+
+
+def test_the_tutorial_on_programs_gates_its_loop(pytester):
+    program, test, *_ = snippets("tutorials/your-own-loop.md")
+    (pytester.path / "programs").mkdir()
+    file = pytester.path / "programs" / "softmax.py"
+    file.write_text(program)
+    pytester.makepyfile(test_softmax=test)
+    # Other tests may keep the machine busy.
+    arguments = ("-p", "no:randomly", "--dlbench-allow=invalid", "--dlbench-tolerance=peak_rss:50%")
+    saved = pytester.runpytest_subprocess(*arguments, "--dlbench-save", "--dlbench-reason=first baseline")
+    assert saved.ret == 0, saved.stdout.str()
+    file.write_text(program.replace("-= 0.5 *", "-= 0.005 *"))
+    worse = pytester.runpytest_subprocess(*arguments)
+    assert worse.ret == 1
+    worse.stdout.fnmatch_lines(["*accuracy *regressed*", "what changed in between:", "*file programs/softmax.py*"])

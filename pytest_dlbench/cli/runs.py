@@ -123,8 +123,9 @@ def _lines(case: Recorded) -> list[str]:
         shown = [figures.figure(name, found[name], known) if name in found else "–" for name in metrics]
         grid.add_row(run.began[:19], str(run.seed), run.outcome.value, *shown)
     versions = ", ".join(f"{name} {version}" for name, version in case.record.runs[0].versions.items())
+    of_batches = f" of {context.batch_size}" if context.batch_size is not None else ""
     return [
-        f"{result.case.id}: {result.outcome} on {context.machine.name}, {context.steps} steps of {context.batch_size}",
+        f"{result.case.id}: {result.outcome} on {context.machine.name}, {context.steps} steps{of_batches}",
         f"  {versions}",
         *terminal.lines(grid),
         *(f"  {line}" for line in explain.message(result, known).splitlines()),

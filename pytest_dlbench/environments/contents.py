@@ -1,6 +1,7 @@
 """What is in an environment, as a digest: two runs are alike only if their frameworks and builders were the same."""
 
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -10,13 +11,16 @@ from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.environments.supports import WORKER
 
+# What the folder of a virtual environment has.
+PREFIX = "pyvenv.cfg"
+
 
 def digest(framework: Framework, place: Place) -> str:
     """The installed distributions, the worker, and the folders of the framework's builder, or the user's revision."""
     is_current = place.environment == CURRENT
     # What git knows of a repository's content is complete, and read in no time.
     revision = framework.checkout.content if framework.checkout else ""
-    parts = [_distributions("" if is_current else str(place.python)), *map(_sources, (WORKER, *framework.folders))]
+    parts = [_distributions("" if is_current else str(place.python)), *map(sources, (WORKER, *framework.folders))]
     settings = sorted({**dict(framework.variables), **place.variables, **dict(framework.more_variables)}.items())
     return hashlib.sha256("\n".join([framework.builder, revision, *parts, repr(settings)]).encode()).hexdigest()
 
@@ -42,10 +46,17 @@ def _folders(python: str) -> Iterator[Path]:
 
 
 @cache
-def _sources(folder: Path) -> str:
-    """The digest of all Python files in a folder."""
+def sources(folder: Path) -> str:
+    """The digest of all Python files in a folder, without environments and hidden folders in it."""
     whole = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted(_written(folder)):
         whole.update(f"{file.relative_to(folder)}\n".encode())
         whole.update(file.read_bytes())
     return whole.hexdigest()
+
+
+def _written(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):
+        here = Path(parent)
+        folders[:] = [name for name in folders if not name.startswith(".") and not (here / name / PREFIX).is_file()]
+        yield from (here / name for name in files if name.endswith(".py"))

@@ -555,5 +555,5 @@ def read_all(runs: Sequence[Run]) -> dict[str, tuple[float, ...]]:
 
 def summarise(runs: Sequence[Run]) -> dict[str, float]:
     """The median of each metric over the runs; for an unfinished case, over the finished runs."""
-    finished = [run for run in runs if run.inference or (run.training and run.evaluation)]
+    finished = [run for run in runs if run.has_figures]
     return {name: median(values) for name, values in read_all(finished).items()} if finished else {}

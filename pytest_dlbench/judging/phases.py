@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from pytest_dlbench.judging.metrics import METRICS
+from pytest_dlbench.judging.readings import evaluation_time
 from pytest_dlbench.records import Run
 
 # Smaller changes of a phase's median are not reported, nor are phases shorter than a clock tick.
@@ -16,7 +17,7 @@ PHASES: Mapping[str, Callable[[Run], float]] = {
     "build": METRICS["build_time"].figure,
     "first step": METRICS["first_step"].figure,
     "step": METRICS["step_time_median"].figure,
-    "evaluation": lambda run: run.evaluation.seconds if run.evaluation else 0.0,
+    "evaluation": evaluation_time,
 }
 
 

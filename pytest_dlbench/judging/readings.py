@@ -102,13 +102,22 @@ def build_time(run: Run) -> float:
     return run.build_seconds or 0.0
 
 
-def accuracy(run: Run) -> float:
-    """The share of correct answers."""
+def evaluation_time(run: Run) -> float:
+    """Seconds of the evaluation after training; 0 without one."""
+    if run.reported:
+        return run.reported.evaluation_seconds or 0.0
+    return run.evaluation.seconds if run.evaluation else 0.0
+
+
+def accuracy(run: Run) -> float | None:
+    """The share of correct answers; None if a program reports none."""
+    if run.reported:
+        return run.reported.values.get("accuracy")
     evaluation = evaluated(run)
     return evaluation.correct / evaluation.examples
 
 
-def best_accuracy(run: Run) -> float:
+def best_accuracy(run: Run) -> float | None:
     """The highest of all evaluations."""
     return max((point.accuracy for point in run.curve), default=accuracy(run))
 
@@ -120,12 +129,16 @@ def training_time(run: Run) -> float:
 
 def top5_accuracy(run: Run) -> float | None:
     """The share of labels among the five most likely classes, for more than ten classes."""
+    if run.reported:
+        return None
     evaluation = evaluated(run)
     return None if evaluation.top5_correct is None else evaluation.top5_correct / evaluation.examples
 
 
 def perplexity(run: Run) -> float | None:
     """exp(loss) if answers are tokens."""
+    if run.reported:
+        return None
     evaluation = evaluated(run)
     # A larger one would overflow.
     return exp(min(evaluation.loss, LARGEST_LOSS)) if evaluation.answers == "tokens" else None

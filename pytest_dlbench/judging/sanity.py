@@ -30,6 +30,8 @@ CHECK = "check_steps"
 BELOW_BOUND = 0.01
 # Losses of different batches and weights are equal by chance in one of a million pairs of consecutive steps.
 REPEATED_SHARE = 0.05
+# Fewer losses may be equal by chance.
+LEAST_LOSSES = 3
 # A training with a smaller loss has nothing left to learn: its updates and the differences of its losses are rounded.
 LEARNT = 1e-3
 
@@ -55,6 +57,20 @@ def untrained(run: Run, recipe: Recipe, *, lowest_loss: float, rates: Sequence[f
         return ""
     found = _below(run.training, lowest_loss) or _repeated(run.training, recipe, rates)
     return found or (_unchanged(run.update_check, recipe) if run.update_check else "")
+
+
+def constant(run: Run) -> str:
+    """What shows that the steps of a program do not train; empty if nothing does.
+
+    A loss of 0 in all steps is none: functions without a loss are measured, too.
+    """
+    losses = run.training.losses if run.training else ()
+    if len(losses) < LEAST_LOSSES or len(set(losses)) > 1 or not losses[0]:
+        return ""
+    return (
+        f"impossible: the loss is {losses[0]:g} in each of {len(losses)} steps, to the last digit;"
+        " steps do not train, or do not report their own loss (return 0.0 if there is none)"
+    )
 
 
 def _below(training: Training, lowest: float) -> str:

@@ -25,10 +25,10 @@ def step_work(network: Network, recipe: Recipe) -> StepWork:
     return StepWork(flops=step_flops(network, recipe.batch_size), least_bytes=float(step_bytes(network, recipe)))
 
 
-def utilisation(training: Training, network: Network, speed: MachineSpeed) -> float:
-    """The share of the machine's peak that all steady steps reached together."""
+def utilisation(training: Training, flops: float, speed: MachineSpeed) -> float:
+    """The share of the machine's peak that all steady steps, of this many operations, reached together."""
     seconds = steady_steps(training)
-    return step_flops(network, training.batch_size) * len(seconds) / sum(seconds) / speed.flops_per_second
+    return flops * len(seconds) / sum(seconds) / speed.flops_per_second
 
 
 def has_convolutions(network: Network) -> bool:

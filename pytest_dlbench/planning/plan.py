@@ -20,7 +20,7 @@ from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.devices import problem, refusal
 from pytest_dlbench.running.launch import TUNED
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
 
 # The number of images in the inference table of the Rosetta Stone.
 INFERENCE_EXAMPLES = 1000
@@ -85,7 +85,7 @@ class RunSettings:
         steps: int | None = None,
         purpose: Purpose = "training",
         changes: tuple[Change, ...] = (),
-    ) -> RunSpec:
+    ) -> NetworkSpec:
         """How one cell is run; raises ModelError if it cannot be trained or applied.
 
         ``changes`` of the recipe are those of a side of a comparison, whose framework's name has them. Prepares the
@@ -95,10 +95,10 @@ class RunSettings:
         outline = self.outline(
             framework, model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
-        reason = outline.refusal or _without_device(framework, device)
+        reason = outline.refusal or without_device(framework, device)
         place = Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
         prepared, place = _prepared(outline.dataset, place)
-        return RunSpec(
+        return NetworkSpec(
             case=outline.case,
             framework=framework,
             place=place,
@@ -172,13 +172,12 @@ class RunSettings:
         return recipe, ""
 
     def _case(self, label: str, framework: Framework, cell: tuple[str, str, str], of_side: tuple[Change, ...]) -> Case:
-        # Threads belong to a case, but their default number is not in its name. Settings always are, even if they equal
-        # the recipe's: the name must keep its meaning when the recipe is edited. Those of a side are in its name.
+        # Settings always are in its name, even if they equal the recipe's: it must keep its meaning when the recipe is
+        # edited. Those of a side are in its framework's name.
         model, dataset, device = cell
         replaced = {change.name for change in of_side}
         settings = tuple(change.id for change in self.changes if change.name not in replaced)
-        threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
-        name = "-".join((label, framework.name, *cell, self.scale, *settings, *threads))
+        name = "-".join((label, framework.name, *cell, self.scale, *settings, *self.threads_id))
         if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
             raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
@@ -194,8 +193,27 @@ class RunSettings:
             variables=dict(framework.more_variables),
         )
 
+    @property
+    def threads_id(self) -> tuple[str, ...]:
+        """The threads in the id of a case: they belong to it, but their default number is not in its name."""
+        return () if self.threads == self.machine.cores else (f"threads{self.threads}",)
+
     def context(self, spec: RunSpec) -> Context:
         """What must be the same on both sides before figures are compared."""
+        if isinstance(spec, ProgramSpec):
+            return Context(
+                machine=self.machine,
+                network_digest="",
+                dataset_digest="".join(prepared.digest for _, prepared in sorted(spec.data.items())),
+                batch_size=None,
+                steps=spec.steps,
+                precision="",
+                init="",
+                recipe_steps=spec.steps,
+                input="",
+                allocator=spec.allocator,
+            )
+        assert isinstance(spec, NetworkSpec)
         return Context(
             machine=self.machine,
             network_digest=spec.network.digest,
@@ -210,7 +228,7 @@ class RunSettings:
         )
 
 
-def _without_device(framework: Framework, device: Device) -> str:
+def without_device(framework: Framework, device: Device) -> str:
     """Why a case cannot run on a device, known before the framework is imported; empty if it might."""
     if device.name == "cpu" or framework.takes_processor_as_gpu:
         return ""

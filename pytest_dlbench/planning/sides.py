@@ -169,12 +169,11 @@ def _with(found: Parts, part: str, where: str) -> Parts:
     return replace(found, framework=part)
 
 
-def _settings(text: str, where: str) -> Iterator[Change]:
+def _settings(text: str, where: str) -> tuple[Change, ...]:
     place = f"{where}: set"
-    for name, values in sweep.parse(text, place).items():
-        yield Change(name=name, value=values[0])
     if not text.strip():
         raise OptionError(f"{place}: expected a setting, such as set:batch_size=64")
+    return sweep.parse_any(text, place)
 
 
 def _variable(text: str, where: str) -> tuple[str, str]:

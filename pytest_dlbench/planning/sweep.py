@@ -59,6 +59,37 @@ def parse(text: str, where: str) -> Sweep:
     return {name: _values(name, typed[name], f"{where} {name}", where) for name in sorted(typed)}
 
 
+def parse_any(text: str, where: str) -> tuple[Change, ...]:
+    """Parse ``batch_size=64,depth=12``: settings of a recipe, of which ``refuse_unknown`` knows, or of a program.
+
+    Raises OptionError, also for several values of one setting.
+    """
+    typed = _by_key(text, where)
+    if several := [name for name, texts in typed.items() if len(texts) > 1]:
+        raise OptionError(f"{where}: {several[0]} has several values; a side has one")
+    return tuple(Change(name=name, value=_any(name, texts, where)) for name, texts in sorted(typed.items()))
+
+
+def _any(name: str, texts: Sequence[str], where: str) -> Scalar:
+    if name in _settable():
+        return _values(name, texts, f"{where} {name}", where)[0]
+    kinds = (NoneType, bool, int)
+    read = next((value for kind in kinds if (value := _read(kind, texts[0])) is not MISSING), MISSING)
+    if read is not MISSING:
+        return cast("Scalar", read)
+    try:
+        return float(texts[0])
+    except ValueError:
+        return texts[0]
+
+
+def refuse_unknown(changes: Iterable[Change], where: str) -> None:
+    """Raise OptionError for changes that no recipe has."""
+    for change in changes:
+        if change.name not in _settable():
+            raise OptionError(unknown_name("setting", change.name, where, _settable()))
+
+
 def points(sweep: Sweep) -> list[tuple[Change, ...]]:
     """Every combination of the values; the last setting varies fastest. Without settings, one point without changes."""
     axes = [[Change(name=name, value=value) for value in values] for name, values in sweep.items()]

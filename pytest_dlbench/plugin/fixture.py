@@ -1,25 +1,29 @@
 """What the ``dlbench`` fixture provides to a test."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean, median
-from typing import cast
+from typing import Any, cast
 
 from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
-from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.environments.of_programs import HERE, place_of
+from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.judging import Metrics, requirements
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
+from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.programs import LABEL, program_of, program_spec
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import AskedSides, Side
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.records.reasons import Caution, NotRequired
 from pytest_dlbench.reporting import explain
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import ab, benchmark, certify
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -116,6 +120,8 @@ class Dlbench:
         node: str,
         recipe: Recipe | None,
         tolerance: Mapping[str, float],
+        root: Path,
+        environment: str | Sequence[str] | None,
         report: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
         note: Callable[[CaseResult, Caution], None],
@@ -124,6 +130,7 @@ class Dlbench:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._sides = sides
         self._recipe, self._tolerance = recipe, tolerance
+        self._root, self._environment = root, environment
         self._report, self._settle, self._note, self._skip = report, settle, note, skip
 
     def train(
@@ -171,6 +178,57 @@ class Dlbench:
             return self._spec(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
 
         return self._result(framework, spec_of)
+
+    def measure(
+        self,
+        program: str | Callable[..., Any],
+        framework: Framework | str | None = None,
+        device: Device | str = "cpu",
+        *,
+        steps: int = 100,
+        data: str | Sequence[str] = (),
+        environment: str | Sequence[str] | None = None,
+        label: str = LABEL,
+        **parameters: Any,
+    ) -> Result:
+        """Run a program, a training loop of your own, and judge it like ``train``.
+
+        ``program`` is a file relative to pytest's root folder, ``FILE.py::FUNCTION``, the name of a module, or a
+        function of the test's module. It takes ``steps`` steps. ``parameters`` are JSON values, part of the case's ID,
+        and ``run.parameters`` in the program; ``data`` are the data sets that it asks for with ``run.data``.
+
+        It runs in the environment of ``framework`` or in ``environment``: a requirement, a requirements or lock file,
+        or the path of a Python; by default in the Python that runs pytest. The mark ``dlbench(environment=…)`` gives
+        it for a test, a class or a module. Raises OptionError for what cannot be run.
+        """
+        root = self._root
+        found = program_of(program, parameters, root)
+        names = (data,) if isinstance(data, str) else tuple(data)
+        datasets = [cast("Dataset", self._registry.find("dataset", name, self._node)) for name in names]
+
+        def spec_of(side: Side) -> RunSpec:
+            return program_spec(
+                self._settings,
+                found,
+                side.framework,
+                cast("Device", self._registry.find("device", device, self._node)),
+                root=root,
+                steps=steps,
+                data=datasets,
+                label=label,
+                changes=side.changes,
+            )
+
+        return self._result(self._where(framework, environment), spec_of)
+
+    def _where(self, framework: Framework | str | None, environment: str | Sequence[str] | None) -> Framework | str:
+        """Where a program runs."""
+        if framework is not None and environment is not None:
+            raise OptionError(f"{self._node}: dlbench.measure: give a framework or an environment, not both")
+        if framework is not None:
+            return framework
+        wanted = environment if environment is not None else self._environment
+        return HERE if wanted is None else place_of(wanted, self._root, self._node)
 
     def _result(self, framework: Framework | str, spec_of: Callable[[Side], RunSpec]) -> Result:
         """Run and judge a case, in pairs if the session has two sides of its framework."""
@@ -270,10 +328,11 @@ class Dlbench:
         steps: int | None = None,
         settings: RunSettings | None = None,
         purpose: Purpose = "training",
-    ) -> RunSpec:
+    ) -> NetworkSpec:
         def find(axis: str, value: object) -> object:
             return self._registry.find(axis, value, self._node)
 
+        sweep.refuse_unknown(side.changes, "--dlbench-ab: set")
         return (settings or self._settings).spec(
             side.framework,
             cast("Model", find("model", model)),

@@ -398,6 +398,8 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         node=node.nodeid,
         recipe=recipe,
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
+        root=config.rootpath,
+        environment=markers.environment(node),
         report=report,
         settle=settle,
         note=note,

@@ -9,6 +9,7 @@ from pytest_dlbench.records.cases import Case, Context, Machine, Revision, Skipp
 from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
+from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
 from pytest_dlbench.records.runs import ComputeDevice, MachineSpeed, Record, Run, StepWork
 from pytest_dlbench.records.trainings import (
@@ -53,7 +54,9 @@ __all__ = [
     "MetricFacts",
     "OperatorTime",
     "Pairing",
+    "Program",
     "Record",
+    "Reported",
     "Revision",
     "Run",
     "RunOutcome",

@@ -60,7 +60,8 @@ class Case:
 class Context:
     """What must be the same on both sides of a comparison.
 
-    ``allocator`` is the allocation policy of all workers, as in --dlbench-allocator.
+    A program has no network and no recipe: these fields are empty, and ``batch_size`` is None. ``allocator`` is the
+    allocation policy of all workers, as in --dlbench-allocator.
 
     The exception is ``recipe_steps``, the recipe's own number of steps: if ``steps`` is lower, the scale ended the
     training early, and its accuracy is not the recipe's. None in files older than this field.
@@ -69,7 +70,7 @@ class Context:
     machine: Machine
     network_digest: str
     dataset_digest: str
-    batch_size: int
+    batch_size: int | None
     steps: int
     precision: str
     init: str

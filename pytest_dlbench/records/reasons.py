@@ -422,7 +422,7 @@ class SequentialPairs(Tagged, frozen=True, kw_only=True):
     With the cause "spinning", the worker of ``framework`` used ``cpus`` processors while it waited for its next step.
     """
 
-    cause: Literal["device", "inference", "pipeline", "absent", "memory", "spinning"]
+    cause: Literal["device", "inference", "loop", "pipeline", "absent", "memory", "spinning"]
     framework: str = ""
     cpus: float | None = None
 

@@ -8,6 +8,7 @@ from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.equivalence import Certificate
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.outcomes import RunOutcome
+from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.trainings import (
     Contention,
     CurvePoint,
@@ -67,8 +68,9 @@ class Run:
     be read on this machine, and why. ``flop_utilisation`` is the model's arithmetic per second over the machine's
     ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
     not the framework's. ``curve`` has all evaluations, of which the last is ``evaluation``; ``target_accuracy`` is the
-    requested one, if any. ``hooked`` are metrics that hooks added to the session, by name, because later readers do not
-    have the hooks. ``operator_seconds`` are per step, in a run under the framework's own profiler.
+    requested one, if any. ``reported`` is what a program reported, None for a network. ``hooked`` are metrics that
+    hooks added to the session, by name, because later readers do not have the hooks. ``operator_seconds`` are per step,
+    in a run under the framework's own profiler.
     """
 
     case: str
@@ -105,15 +107,22 @@ class Run:
     warm_up: WarmUp | None = None
     contention: Contention | None = None
     invalid: tuple[str, ...] = ()
+    reported: Reported | None = None
     hooked: Mapping[str, float] = field(default_factory=dict)
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether it came to its end, so that its metrics can be read."""
+        return bool(self.inference or (self.training and (self.evaluation or self.reported)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """All runs of one case in one session, and the certificate for the versions they ran with.
 
-    ``metrics`` are the facts of metrics that hooks added, because later readers do not have the hooks.
+    ``metrics`` are the facts of metrics that hooks added, because later readers do not have the hooks. ``program`` is
+    None for a network of the vocabulary; a program has no recipe.
     """
 
     case: Case
@@ -122,3 +131,4 @@ class Record:
     runs: tuple[Run, ...]
     certificate: Certificate | None = None
     metrics: tuple[MetricFacts, ...] = ()
+    program: Program | None = None

@@ -15,7 +15,7 @@ from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.records import Alternation, Run, Timeline, Usage
 from pytest_dlbench.records.reasons import SequentialPairs
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
 from pytest_dlbench.running.training import Attempt
 
 # The free memory that the second worker needs, in resident sets of the first one after its first steps.
@@ -36,8 +36,10 @@ def obstacle(*specs: RunSpec) -> SequentialPairs | None:
         return SequentialPairs(cause="device")
     if any(spec.purpose != "training" for spec in specs):
         return SequentialPairs(cause="inference")
+    if any(isinstance(spec, ProgramSpec) and spec.program.is_loop for spec in specs):
+        return SequentialPairs(cause="loop")
     # Its threads prepare batches between the steps, too.
-    if any(spec.recipe.input == "pipeline" for spec in specs):
+    if any(isinstance(spec, NetworkSpec) and spec.recipe.input == "pipeline" for spec in specs):
         return SequentialPairs(cause="pipeline")
     return SequentialPairs(cause="absent") if any(isinstance(spec.place, Absent) for spec in specs) else None
 

@@ -1,6 +1,7 @@
 """The requests that the driver sends to the worker of one run, and the checks of its answers."""
 
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -9,7 +10,7 @@ from itertools import cycle, islice
 from math import isfinite, prod
 from statistics import median
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.devices import visible_gpus
@@ -32,9 +33,11 @@ from pytest_dlbench.records import (
 from pytest_dlbench.running import failures, launch, messages, pinning, progress
 from pytest_dlbench.running.connection import Worker
 from pytest_dlbench.running.run_hooks import RunHooks
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
 from pytest_dlbench.sampling.joining import joined
 from pytest_dlbench.sampling.observer import Observer
+
+S = TypeVar("S", bound=RunSpec)
 
 # Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
 EVALUATION_BATCH = 1000
@@ -64,10 +67,12 @@ class NotDoneError(Exception):
         self.outcome = outcome
 
 
-class Dialogue:
+class Dialogue(ABC, Generic[S]):
     """The requests of one run; ``measured`` keeps the results so far, so that a late failure loses none of them."""
 
-    def __init__(self, worker: Worker, started: float, spec: RunSpec, hooks: RunHooks) -> None:
+    answers: ClassVar[Mapping[str, type]] = messages.ANSWERS
+
+    def __init__(self, worker: Worker, started: float, spec: S, hooks: RunHooks) -> None:
         self._worker, self._started, self._deadline = worker, started, started + spec.timeout_seconds
         self._observer = Observer(
             worker.pid,
@@ -85,29 +90,20 @@ class Dialogue:
         """The samples of the worker's processes over all phases, and what could not be sampled."""
         return {"timeline": self._observer.timeline(), "absent": self._observer.absent}
 
-    def run(self, spec: RunSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
-        """Import, build, then train and evaluate (or infer), close.
+    @abstractmethod
+    def run(self, spec: S, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
+        """All requests, from hello to close.
 
         Where steps alternate, it stops before each of them and after the last, for the other worker's turn.
         """
-        self._hello(spec, environment)
-        self._build(spec, seed, inputs["weights"])
-        if spec.purpose == "inference":
-            self._infer(spec, inputs["order"])
-        else:
-            yield from self._train(spec, inputs["order"], inputs["rates"])
-            if spec.is_profiled:
-                profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
-                self.measured["operator_seconds"] = profiled.operator_seconds
-                return
-            self._evaluate(spec)
-            # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
-            # twice is compared with golden losses, a stronger check.
-            if seed == spec.seed and spec.evaluations == 1:
-                self._check_updates(spec)
-            if self._hooks.is_suspicious and seed == spec.seed:
-                self._check_steps(spec, self._hooks.is_suspicious)
-        self._ask("close")
+
+    @abstractmethod
+    def samples(self, spec: S) -> int:
+        """The samples of a step."""
+
+    def tokens(self, spec: S, examples: int) -> int | None:  # noqa: ARG002 - most runs are not of text
+        """The tokens of that many samples; None if they are not text."""
+        return None
 
     def _ask(self, op: str, **fields: Any) -> Any:
         self._hooks.phase_began(progress.phase(op, fields, self._steps))
@@ -133,20 +129,19 @@ class Dialogue:
             period_seconds=self._period_seconds,
             **fields,
         )
-        parsed = messages.parse(op, answer)
+        parsed = messages.parse(op, answer, self.answers)
         if isinstance(parsed, messages.Failed):
             raise NotDoneError(failures.FAILURES.get(parsed.kind, RunOutcome.FAILED), failures.quote(parsed))
         return parsed
 
-    def _hello(self, spec: RunSpec, environment: str) -> None:
+    def _hello(self, spec: S, environment: str, **fields: Any) -> messages.Hello:
         case = spec.case
         hello: messages.Hello = self._ask(
             "hello",
             protocol=messages.PROTOCOL_VERSION,
-            builder=spec.framework.builder,
-            device=case.device,
             threads=case.threads,
             **_repository(spec.framework),
+            **fields,
         )
         surroundings = {
             "environment": environment,
@@ -169,8 +164,9 @@ class Dialogue:
         if hello.threads not in (None, case.threads):
             message = f"{case.threads} threads were requested, but {spec.framework.name} uses {hello.threads}"
             raise NotDoneError(RunOutcome.UNSUPPORTED, message)
+        return hello
 
-    def _check_versions(self, spec: RunSpec, hello: messages.Hello) -> None:
+    def _check_versions(self, spec: S, hello: messages.Hello) -> None:
         """Raise NotDoneError if the worker has other versions than were requested, or than its builder reports."""
         assert isinstance(spec.place, Place)
         found = Packages(
@@ -186,48 +182,7 @@ class Dialogue:
         if problem := self._hooks.packages_reported(found):
             raise NotDoneError(RunOutcome.WRONG_VERSION, problem)
 
-    def _build(self, spec: RunSpec, seed: int, weights: str | None) -> None:
-        built: messages.Built = self._ask(
-            "build", network=spec.network.as_json(), recipe=recipe_json(spec.recipe), weights=weights, seed=seed
-        )
-        self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters, "device": built.device}
-        if problem := _wrong_device(spec, built.device):
-            raise NotDoneError(RunOutcome.FAILED, problem)
-        inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
-        if built.parameters != inferred:
-            differing = sorted(set(built.parameters.items()) ^ set(inferred.items()))
-            message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
-            raise NotDoneError(RunOutcome.FAILED, message)
-
-    def _train(self, spec: RunSpec, order: str, rates: str | None) -> Iterator[None]:
-        """All steps, with evaluations between them that do not count towards any step."""
-        first = 0
-        for last in (*spec.evaluate_after, spec.steps):
-            alone = min(last, max(first, _steps_alone(spec)))
-            if first < alone:
-                self._train_alone(spec, first, alone, order, rates)
-            if alone < last:
-                yield from self._alternate(spec, alone, last)
-            if last < spec.steps:
-                self._plot(spec, self._evaluated(spec))
-            first = last
-
-    def _train_alone(self, spec: RunSpec, first: int, last: int, order: str, rates: str | None) -> None:
-        """Steps ``first`` to ``last`` in one request."""
-        if first:
-            trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
-        else:
-            inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
-            # Sent only where a slowdown is planted.
-            planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
-            chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
-            trained = self._ask(
-                "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted, **chunked
-            )
-        self._add(trained, spec)
-        self._check_trained(spec, trained, first, last)
-
-    def _alternate(self, spec: RunSpec, first: int, last: int) -> Iterator[None]:
+    def _alternate(self, spec: S, first: int, last: int) -> Iterator[None]:
         """Steps ``first`` to ``last`` in one request each."""
         self._hooks.phase_began(progress.phase("train_on", {"first": first, "steps": last - first}, self._steps))
         taken: list[messages.Stepped] = []
@@ -240,7 +195,7 @@ class Dialogue:
         finally:
             if taken:
                 self._add_alternated(spec, first, taken)
-        self._check_trained(spec, _trained_on(spec, taken), first, last)
+        self._check_trained(spec, self._trained_on(spec, taken), first, last)
 
     def _others_turn(self) -> Iterator[None]:
         """Wait for the other worker, whose time does not count towards the timeout of this run."""
@@ -256,10 +211,10 @@ class Dialogue:
         stepped: messages.Stepped = self._answered("step", number=number)
         return stepped
 
-    def _add_alternated(self, spec: RunSpec, first: int, taken: Sequence[messages.Stepped]) -> None:
+    def _add_alternated(self, spec: S, first: int, taken: Sequence[messages.Stepped]) -> None:
         """Append steps that alternated with the other worker's."""
         known: Training = self.measured["training"]
-        self._add(_trained_on(spec, taken), spec)
+        self._add(self._trained_on(spec, taken), spec)
         added: Training = self.measured["training"]
         before = known.alternation or Alternation(first=first, cpu_seconds=(), idle_cpus=0.0)
         # Before the first one the worker may have been evaluating.
@@ -274,10 +229,18 @@ class Dialogue:
         )
         self.measured["training"] = replace(added, resumed=(*known.resumed, *began), alternation=alternation)
 
-    def _add(self, trained: messages.TrainedOn, spec: RunSpec) -> None:
+    def _trained_on(self, spec: S, taken: Sequence[messages.Stepped]) -> messages.TrainedOn:
+        """Single steps as the answer to one request for all of them."""
+        return messages.TrainedOn(
+            began=taken[0].began,
+            step_seconds=tuple(stepped.seconds for stepped in taken),
+            losses=tuple(stepped.loss for stepped in taken),
+            examples=len(taken) * self.samples(spec),
+        )
+
+    def _add(self, trained: messages.TrainedOn, spec: S) -> None:
         """Append steps to those that are already recorded."""
-        model = spec.network.model
-        tokens = None if model.vocabulary is None else trained.examples * prod(model.input_shape)
+        tokens = self.tokens(spec, trained.examples)
         losses = tuple(loss for loss in trained.losses if isinstance(loss, float | int))
         began = trained.began - self._started
         known: Training | None = self.measured.get("training")
@@ -286,7 +249,7 @@ class Dialogue:
                 step_seconds=trained.step_seconds,
                 losses=losses,
                 examples=trained.examples,
-                batch_size=spec.recipe.batch_size,
+                batch_size=self.samples(spec),
                 load_seconds=trained.load_seconds if isinstance(trained, messages.Trained) else None,
                 began_seconds=began,
                 tokens=tokens,
@@ -308,19 +271,96 @@ class Dialogue:
             chunks=known.chunks + trained.chunks,
         )
 
-    @staticmethod
-    def _check_trained(spec: RunSpec, trained: messages.TrainedOn, first: int, last: int) -> None:
+    def _check_trained(self, spec: S, trained: messages.TrainedOn, first: int, last: int) -> None:
         """Raise NotDoneError unless steps ``first`` to ``last`` were all taken with finite losses."""
         if trained.losses and isinstance(trained.losses[-1], str):
             step = first + len(trained.losses)
             message = f"the loss became {trained.losses[-1]} at step {step} of {spec.steps}"
             raise NotDoneError(RunOutcome.DIVERGED, message)
         steps = last - first
-        if len(trained.losses) != steps or trained.examples != steps * spec.recipe.batch_size:
+        if len(trained.losses) != steps or trained.examples != steps * self.samples(spec):
             message = f"{steps} steps were requested, the worker reported {len(trained.losses)}"
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
 
-    def _plot(self, spec: RunSpec, evaluated: messages.Evaluated) -> float:
+
+class NetworkDialogue(Dialogue[NetworkSpec]):
+    """The requests of a run that trains or applies a network."""
+
+    def samples(self, spec: NetworkSpec) -> int:
+        """Those of a batch."""
+        return spec.recipe.batch_size
+
+    def tokens(self, spec: NetworkSpec, examples: int) -> int | None:
+        """As many for each sample as its input is long."""
+        model = spec.network.model
+        return None if model.vocabulary is None else examples * prod(model.input_shape)
+
+    def run(self, spec: NetworkSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
+        """Import, build, then train and evaluate (or infer), close.
+
+        Where steps alternate, it stops before each of them and after the last, for the other worker's turn.
+        """
+        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device)
+        self._build(spec, seed, inputs["weights"])
+        if spec.purpose == "inference":
+            self._infer(spec, inputs["order"])
+        else:
+            yield from self._train(spec, inputs["order"], inputs["rates"])
+            if spec.is_profiled:
+                profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
+                self.measured["operator_seconds"] = profiled.operator_seconds
+                return
+            self._evaluate(spec)
+            # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
+            # twice is compared with golden losses, a stronger check.
+            if seed == spec.seed and spec.evaluations == 1:
+                self._check_updates(spec)
+            if self._hooks.is_suspicious and seed == spec.seed:
+                self._check_steps(spec, self._hooks.is_suspicious)
+        self._ask("close")
+
+    def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:
+        built: messages.Built = self._ask(
+            "build", network=spec.network.as_json(), recipe=recipe_json(spec.recipe), weights=weights, seed=seed
+        )
+        self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters, "device": built.device}
+        if problem := _wrong_device(spec, built.device):
+            raise NotDoneError(RunOutcome.FAILED, problem)
+        inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
+        if built.parameters != inferred:
+            differing = sorted(set(built.parameters.items()) ^ set(inferred.items()))
+            message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
+            raise NotDoneError(RunOutcome.FAILED, message)
+
+    def _train(self, spec: NetworkSpec, order: str, rates: str | None) -> Iterator[None]:
+        """All steps, with evaluations between them that do not count towards any step."""
+        first = 0
+        for last in (*spec.evaluate_after, spec.steps):
+            alone = min(last, max(first, steps_alone(spec)))
+            if first < alone:
+                self._train_alone(spec, first, alone, order, rates)
+            if alone < last:
+                yield from self._alternate(spec, alone, last)
+            if last < spec.steps:
+                self._plot(spec, self._evaluated(spec))
+            first = last
+
+    def _train_alone(self, spec: NetworkSpec, first: int, last: int, order: str, rates: str | None) -> None:
+        """Steps ``first`` to ``last`` in one request."""
+        if first:
+            trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
+        else:
+            inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
+            # Sent only where a slowdown is planted.
+            planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
+            chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
+            trained = self._ask(
+                "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted, **chunked
+            )
+        self._add(trained, spec)
+        self._check_trained(spec, trained, first, last)
+
+    def _plot(self, spec: NetworkSpec, evaluated: messages.Evaluated) -> float:
         """Add a point to the curve, after the steps taken so far; returns its loss."""
         training: Training = self.measured["training"]
         loss, step = _number(evaluated.loss), len(training.step_seconds)
@@ -337,7 +377,7 @@ class Dialogue:
         self.measured["curve"] = (*self.measured.get("curve", ()), point)
         return loss
 
-    def _infer(self, spec: RunSpec, order: str) -> None:
+    def _infer(self, spec: NetworkSpec, order: str) -> None:
         inferred: messages.Inferred = self._ask("infer", inputs=str(spec.data.part("train_inputs")), order=order)
         batch_size = spec.recipe.batch_size
         self.measured["inference"] = Inference(
@@ -355,7 +395,7 @@ class Dialogue:
             message = f"{spec.steps} batches were requested, the worker reported {len(inferred.batch_seconds)}"
             raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {inferred.examples} examples")
 
-    def _evaluate(self, spec: RunSpec) -> None:
+    def _evaluate(self, spec: NetworkSpec) -> None:
         first, *others = [self._evaluated(spec) for _ in range(spec.evaluations)]
         for other in others:
             if (other.loss, other.correct) != (first.loss, first.correct):
@@ -371,7 +411,7 @@ class Dialogue:
             answers=spec.network.model.head.task,
         )
 
-    def _check_updates(self, spec: RunSpec) -> None:
+    def _check_updates(self, spec: NetworkSpec) -> None:
         step = median(self.measured["training"].step_seconds)
         count = max(LEAST_UPDATES, min(MOST_UPDATES, round(UPDATES_SECONDS / step)))
         numbers = updating_steps(spec.learning_rates(), count)
@@ -385,7 +425,7 @@ class Dialogue:
                 numbers=tuple(numbers), changed=checked.changed, losses=checked.losses
             )
 
-    def _check_steps(self, spec: RunSpec, is_suspicious: Callable[[StepCheck], bool]) -> None:
+    def _check_steps(self, spec: NetworkSpec, is_suspicious: Callable[[StepCheck], bool]) -> None:
         batch_size = _evaluation_batch_size(spec)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
@@ -408,7 +448,7 @@ class Dialogue:
             if not is_suspicious(found):
                 return
 
-    def _evaluated(self, spec: RunSpec) -> messages.Evaluated:
+    def _evaluated(self, spec: NetworkSpec) -> messages.Evaluated:
         data = spec.data
         evaluated: messages.Evaluated = self._ask(
             "evaluate",
@@ -481,21 +521,12 @@ def updating_steps(rates: Sequence[float], count: int) -> list[int]:
     return list(islice(cycle(numbers), count))
 
 
-def _steps_alone(spec: RunSpec) -> int:
+def steps_alone(spec: RunSpec) -> int:
+    """How many steps a worker takes before its steps alternate; all of them if they do not."""
     return min(STEPS_ALONE, max(1, spec.steps // 4)) if spec.alternates else spec.steps
 
 
-def _trained_on(spec: RunSpec, taken: Sequence[messages.Stepped]) -> messages.TrainedOn:
-    """Single steps as the answer to one request for all of them."""
-    return messages.TrainedOn(
-        began=taken[0].began,
-        step_seconds=tuple(stepped.seconds for stepped in taken),
-        losses=tuple(stepped.loss for stepped in taken),
-        examples=len(taken) * spec.recipe.batch_size,
-    )
-
-
-def _evaluation_batch_size(spec: RunSpec) -> int:
+def _evaluation_batch_size(spec: NetworkSpec) -> int:
     largest = max(prod(placed.inferred.output) for placed in spec.network.layers)
     return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest, spec.data.dataset.test_examples))
 

@@ -74,10 +74,10 @@ ON_A_GPU = {
 }
 
 
-def command(python: Path) -> list[str]:
-    """The worker's command line, without the two pipe ends."""
+def command(python: Path, module: str = "dlworker") -> list[str]:
+    """The worker's command line, without the two pipe ends; ``module`` is what serves it."""
     # -s: the user's site-packages are not part of the measured environment.
-    return [str(python), "-s", "-m", "dlworker"]
+    return [str(python), "-s", "-m", module]
 
 
 def environment(

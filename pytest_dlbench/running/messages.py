@@ -1,8 +1,9 @@
 """The answers of a worker, as the driver expects them (the worker's side of the protocol is dlworker/protocol.py)."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from pytest_dlbench.records import ComputeDevice, codec
@@ -190,6 +191,50 @@ class Failed:
     traceback: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramHello(Hello):
+    """The program is imported. ``files`` are those of its repository that were, with digests of their content."""
+
+    files: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramBuilt:
+    """What the program's ``build`` returned; a loop of its own has built nothing yet."""
+
+    seconds: float
+    samples_per_step: int
+    evaluates: bool
+    flops_per_step: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.samples_per_step < 1 or not 0 < (self.flops_per_step or 1.0) < inf:
+            raise ValueError("the samples and the arithmetic of a step must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramTrained(Trained):
+    """The same of a program. ``build_seconds`` are those of its own loop before its first step."""
+
+    build_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramEvaluated:
+    """What the program reported, as text by name; ``seconds`` is None if it has no evaluation of its own."""
+
+    values: dict[str, str]
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramClosed:
+    """The worker is about to end; versions and files include what was imported late."""
+
+    versions: dict[str, str]
+    files: dict[str, str]
+
+
 ANSWERS: dict[str, type] = {
     "hello": Hello,
     "build": Built,
@@ -203,8 +248,18 @@ ANSWERS: dict[str, type] = {
     "profile": Profiled,
     "close": Closed,
 }
+PROGRAM_ANSWERS: dict[str, type] = {
+    "hello": ProgramHello,
+    "build": ProgramBuilt,
+    "train": ProgramTrained,
+    "train_on": TrainedOn,
+    "step": Stepped,
+    "evaluate": ProgramEvaluated,
+    "check_steps": Checked,
+    "close": ProgramClosed,
+}
 
 
-def parse(op: str, answer: dict[str, Any]) -> Any:
+def parse(op: str, answer: dict[str, Any], answers: Mapping[str, type] = ANSWERS) -> Any:
     """The typed answer to an operation, or Failed. Raises FileFormatError, which names the wrong field."""
-    return codec.convert(answer, Failed if answer["status"] == "failed" else ANSWERS[op], f"the answer to {op!r}")
+    return codec.convert(answer, Failed if answer["status"] == "failed" else answers[op], f"the answer to {op!r}")

@@ -79,10 +79,10 @@ class Pairs:
 
     @property
     def is_aa(self) -> bool:
-        """Whether both sides ran one framework by one recipe with the same versions of everything: an A/A test."""
+        """Whether one framework did the same work on both sides with the same versions: an A/A test."""
         return (
             len(self._packages) == 2
-            and self.baseline.recipe == self.candidate.recipe
+            and self.baseline.work == self.candidate.work
             and is_one_framework(self.baseline.framework, self.candidate.framework)
             and are_alike(self._packages[BASELINE], self._packages[CANDIDATE])
         )

@@ -1,38 +1,32 @@
 """The specification of one run, as data that could be sent to another host."""
 
-from dataclasses import asdict, dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
-from pytest_dlbench.records import Case
+from pytest_dlbench.records import Case, Program
 from pytest_dlbench.running import launch
 
 SAMPLE_PERIOD_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
-    """Everything that a run of one case needs. Run ``index`` has the seed ``seed + index``.
-
-    ``recipe_steps`` is the number of steps of the whole recipe, of which ``steps`` may be a part.
-    """
+class RunSpec(ABC):
+    """What a run of any case needs. Run ``index`` has the seed ``seed + index``."""
 
     case: Case
     framework: Framework
     place: Place | Absent
-    network: Network
-    recipe: Recipe
-    data: Prepared
     steps: int
     seed: int
     timeout_seconds: float
-    evaluations: int = 1
-    """How often the test split is evaluated after training; all results must be identical to the bit."""
-    recipe_steps: int | None = None
     gpu_numbers: tuple[int, ...] = ()
     """The numbers of the GPUs of which the run may use one; all GPUs if empty."""
     gpu: str = ""
@@ -44,12 +38,8 @@ class RunSpec:
     sample_period_seconds: float = SAMPLE_PERIOD_SECONDS
     """The time between two samples of the worker's processes."""
     purpose: Purpose = "training"
-    is_profiled: bool = False
-    """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
     slowdown: float = 0.0
     """A slowdown planted for a calibration, as a share of each step's time."""
-    evaluate_after: tuple[int, ...] = ()
-    """Steps after which the test split is evaluated, in addition to the last one."""
     target_accuracy: float | None = None
     allocator: str = launch.TUNED
     wait_seconds: float = inf
@@ -57,10 +47,67 @@ class RunSpec:
     alternates: bool = False
     """Whether its steps alternate with those of another run, whose worker waits meanwhile."""
 
+    @property
+    @abstractmethod
+    def work(self) -> Mapping[str, Any]:
+        """The settings that the code does not have, as JSON: those of the recipe, or a program's parameters."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """The samples of a step; None if only the program itself knows them."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSpec(RunSpec):
+    """A run that trains or applies a network of the vocabulary.
+
+    ``recipe_steps`` is the number of steps of the whole recipe, of which ``steps`` may be a part.
+    """
+
+    network: Network
+    recipe: Recipe
+    data: Prepared
+    evaluations: int = 1
+    """How often the test split is evaluated after training; all results must be identical to the bit."""
+    recipe_steps: int | None = None
+    is_profiled: bool = False
+    """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
+    evaluate_after: tuple[int, ...] = ()
+    """Steps after which the test split is evaluated, in addition to the last one."""
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """The recipe."""
+        return recipe_json(self.recipe)
+
+    @property
+    def batch_size(self) -> int:
+        """The recipe's."""
+        return self.recipe.batch_size
+
     def learning_rates(self) -> tuple[float, ...]:
         """The learning rate of every step."""
         per_epoch = self.data.dataset.train_examples // self.recipe.batch_size
         return self.recipe.learning_rates(steps=self.steps, steps_per_epoch=per_epoch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSpec(RunSpec):
+    """A run of a program, the user's own training loop.
+
+    ``root`` is the folder of the repository in which it is found and which is imported from, ``data`` are the data sets
+    that it may ask for, by name.
+    """
+
+    program: Program
+    root: Path
+    data: Mapping[str, Prepared] = field(default_factory=dict)
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """The program's parameters."""
+        return self.program.parameters
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.running.dialogue import Dialogue, NotDoneError
+from pytest_dlbench.running.dialogue import Dialogue, NetworkDialogue, NotDoneError
+from pytest_dlbench.running.program_dialogue import ProgramDialogue
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.waits import DeviceBusyError, busy
 from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
@@ -63,14 +64,14 @@ class Attempt:
         with ExitStack() as blocks:
             folder = Path(blocks.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)))
             # Everything that costs the driver time happens before the worker starts; after that the driver sleeps.
-            inputs = _write_inputs(self.spec, self._seed, folder)
+            dialogue, module, inputs = _prepared(self.spec, self._seed, folder)
             environment = _environment(self.spec, self._place, folder.name)
             self._kills, self._on_battery = failures.memory_kills(), is_on_battery()
             self._code = compilation.files(self._place.caches)
             self.started = monotonic()
             self._survivors = blocks.enter_context(none_survives(folder.name))
-            self._worker = blocks.enter_context(_started(self.spec, self._place, environment, folder))
-            self._dialogue = Dialogue(self._worker, self.started, self.spec, self._hooks)
+            self._worker = blocks.enter_context(_started(self.spec, self._place, environment, folder, module))
+            self._dialogue = dialogue(self._worker, self.started, self.spec, self._hooks)
             self._requests = self._dialogue.run(self.spec, self._place.environment, self._seed, inputs)
             self._blocks = blocks.pop_all()
         self.seconds += monotonic() - self.started
@@ -150,10 +151,10 @@ def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
     return {**usual, **gpu, RUN: run, DRIVER: driver_id()}
 
 
-def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path) -> Worker:
+def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path, module: str) -> Worker:
     cores = spec.cores or pinning.cores(spec.case.threads)
     with pinning.pinned(cores if spec.case.device == "cpu" else frozenset()):
-        return Worker(launch.command(place.python), environment, folder)
+        return Worker(launch.command(place.python, module), environment, folder)
 
 
 def not_started(spec: RunSpec, index: int, error: DeviceBusyError) -> Run:
@@ -174,7 +175,16 @@ def not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str) -> Run
     )
 
 
-def _write_inputs(spec: RunSpec, seed: int, folder: Path) -> dict[str, Any]:
+def _prepared(spec: RunSpec, seed: int, folder: Path) -> tuple[type[Dialogue[Any]], str, dict[str, Any]]:
+    """The dialogue with the worker of a run, the module that serves it, and its inputs."""
+    if isinstance(spec, NetworkSpec):
+        return NetworkDialogue, "dlworker", _write_inputs(spec, seed, folder)
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    return ProgramDialogue, "dlworker.programs", {"folder": str(scratch)}
+
+
+def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
     recipe, dataset = spec.recipe, spec.data.dataset
     order = batches(examples=dataset.train_examples, batch_size=recipe.batch_size, steps=spec.steps, seed=seed)
     np.save(folder / "order.npy", order, allow_pickle=False)

@@ -32,7 +32,8 @@ def of_record(record: Record) -> Iterator[Problem]:
 
 def of_context(context: Context) -> Iterator[Problem]:
     """The problems of the conditions of a run."""
-    yield from _positive("batch_size", context.batch_size)
+    if context.batch_size is not None:
+        yield from _positive("batch_size", context.batch_size)
     if context.steps < 0:
         # A case that cannot be trained has no steps.
         yield "steps", f"must not be negative, got {context.steps}"
@@ -67,7 +68,7 @@ def of_run(run: Run) -> Iterator[Problem]:
     yield from _seconds("wall_seconds", (run.wall_seconds,))
     yield from _of_timeline(run.timeline)
     # Other runs have no figures.
-    if run.inference or (run.training and run.evaluation):
+    if run.has_figures:
         yield from _of_training(run.training) if run.training else ()
         yield from _of_inference(run.inference) if run.inference else ()
         yield from _of_evaluation(run)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import JOURNAL_FORMAT, CaseResult, Context, MetricFacts, Run, codec
+from pytest_dlbench.records import JOURNAL_FORMAT, CaseResult, Context, MetricFacts, Program, Run, codec
 from pytest_dlbench.storing import consistent
 from pytest_dlbench.storing.files import create_ignored, unwritten
 
@@ -40,9 +40,10 @@ class Entry:
     """One line: a run with its context, or the result of a case with its context and the recipe of its runs.
 
     ``session`` names the pytest session that wrote it; under pytest-xdist, each of its processes has its own journal.
-    ``conditions`` is a digest of all that a run depends on. ``runs`` and ``old_runs`` name the runs from which a result
-    was concluded; empty in files older than these fields. ``resumed`` is the process by which the session goes on from
-    here, ``ended`` the time at which all of its tests had run, in UTC; both are lines of their own.
+    ``conditions`` is a digest of all that a run depends on. ``program`` is None for a network. ``runs`` and
+    ``old_runs`` name the runs from which a result was concluded; empty in files older than these fields. ``resumed`` is
+    the process by which the session goes on from here, ``ended`` the time at which all of its tests had run, in UTC;
+    both are lines of their own.
     """
 
     format: int = JOURNAL_FORMAT
@@ -53,6 +54,7 @@ class Entry:
     result: CaseResult | None = None
     recipe: Mapping[str, Any] | None = None
     metrics: tuple[MetricFacts, ...] = ()
+    program: Program | None = None
     runs: tuple[RunName, ...] = ()
     old_runs: tuple[RunName, ...] = ()
     resumed: Resumption | None = None

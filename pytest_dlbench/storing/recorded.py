@@ -130,6 +130,7 @@ class _Joiner:
             runs=tuple(run for run in runs if run),
             certificate=certificate,
             metrics=entry.metrics,
+            program=entry.program,
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeGuard
 
 from pytest_dlbench import judging
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
@@ -15,7 +16,7 @@ from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run
 from pytest_dlbench.records.reasons import Diverged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.profile import profiled
 from pytest_dlbench.workflows.recording import (
@@ -39,7 +40,9 @@ def train(
     pairs = pairs_of(session, baseline, candidate, terms.max_pairs)
     with kept_if_interrupted(session, candidate, lambda: pairs.counted[CANDIDATE]), pairs.alone():
         record, result = _concluded(session, pairs, terms, node)
-    if session.policy.profiles and result.outcome is CaseOutcome.REGRESSED and candidate.purpose == "training":
+    is_profiled = session.policy.profiles and result.outcome is CaseOutcome.REGRESSED
+    # No profiler is known for a program, whose framework is its own affair.
+    if is_profiled and isinstance(baseline, NetworkSpec) and _trains_network(candidate):
         try:
             result = profiled(session, baseline, candidate, result)
         except KeyboardInterrupt:
@@ -47,6 +50,10 @@ def train(
             raise
     conclude(session, record, result, pairs.runs[BASELINE])
     return record, result
+
+
+def _trains_network(spec: RunSpec) -> TypeGuard[NetworkSpec]:
+    return isinstance(spec, NetworkSpec) and spec.purpose == "training"
 
 
 def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple[Record, CaseResult]:
@@ -67,8 +74,8 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     record = record_of(session, pairs.candidate, pairs.runs[CANDIDATE])
     pairing = _pairing(pairs.baseline, found, pairs, terms)
     again = Repeat(node=node, flags=session.repeat_flags)
-    recipes = recipe_json(pairs.baseline.recipe), recipe_json(pairs.candidate.recipe)
-    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, recipes, again))
+    work = pairs.baseline.work, pairs.candidate.work
+    result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, work, again))
     cautions = (
         *([pairs.sequential] if pairs.sequential and pairs.sequential.cause in ("memory", "spinning") else []),
         *disagreements(found.verdicts, terms.metrics),
@@ -88,7 +95,7 @@ def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: M
     asked = of_purpose(tolerance, candidate.purpose, metrics)
     calibrated, reference = calibrated_spreads(session, baseline, candidate), reference_runs(session, baseline)
     requested = judging.asked_for(asked, metrics)
-    if baseline.recipe.batch_size != candidate.recipe.batch_size:
+    if baseline.batch_size != candidate.batch_size:
         asked, requested = per_example(asked), per_example(requested)
     defaults = frozenset(asked) - frozenset(requested)
     steps = step_spread(session, baseline, candidate)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.errors import DlbenchError
@@ -17,11 +18,13 @@ from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
 from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavailable
 from pytest_dlbench.running import alternating
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, UnfinishedError
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import reasons
 from pytest_dlbench.workflows.recording import reference_runs
 from pytest_dlbench.workflows.runs import next_of, pairs_of
 from pytest_dlbench.workflows.session import Session
+
+S = TypeVar("S", bound=RunSpec)
 
 # Shares of a step's time, the largest first: if one is missed, smaller ones would be missed too.
 SLOWDOWNS = (0.10, 0.05, 0.02, 0.01)
@@ -95,6 +98,12 @@ def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
         # The rule reliably detects a change of twice the tolerance.
         slower = _named(replace(spec, slowdown=share), f"slower{100 * share:g}")
         yield Planted(name=f"{100 * share:g} % slower", spec=slower, tolerances={"step_time": share / 2})
+    if isinstance(spec, NetworkSpec):
+        yield from _faults_of_learning(spec, accuracy)
+
+
+def _faults_of_learning(spec: NetworkSpec, accuracy: float) -> Iterator[Planted]:
+    """What makes a network learn less; a program's learning is its own."""
     optimizer = spec.recipe.optimizer
     halved = replace(optimizer, learning_rate=optimizer.learning_rate / 2)
     slow_learner = _named(replace(spec, recipe=replace(spec.recipe, optimizer=halved)), "half_rate")
@@ -108,7 +117,7 @@ def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
         yield Planted(name="dropout off", spec=without_dropout, tolerances={"accuracy": accuracy})
 
 
-def _named(spec: RunSpec, name: str) -> RunSpec:
+def _named(spec: S, name: str) -> S:
     return replace(spec, case=replace(spec.case, id=spec.case.id.replace(LABEL, f"{LABEL}_{name}", 1)))
 
 

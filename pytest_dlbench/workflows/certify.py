@@ -6,12 +6,12 @@ from pytest_dlbench.judging import equivalence
 from pytest_dlbench.model import infer
 from pytest_dlbench.records import Certificate, Golden, Run, RunOutcome
 from pytest_dlbench.records.reasons import Difference, OtherGoldenError
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
 
 
-def certify(session: Session, spec: RunSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
+def certify(session: Session, spec: NetworkSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
     """Compare one run with the golden losses; store its certificate if it is equal, revoke it otherwise.
 
     The certificate is None if the run did not finish. Raises OtherGoldenError if the golden losses are for another
@@ -29,7 +29,7 @@ def certify(session: Session, spec: RunSpec, golden: Golden, bound: float) -> tu
     return run, found
 
 
-def _differences(spec: RunSpec, golden: Golden) -> tuple[Difference, ...]:
+def _differences(spec: NetworkSpec, golden: Golden) -> tuple[Difference, ...]:
     both = {
         "network": (golden.network_digest, spec.network.digest),
         "data set": (golden.dataset_digest, spec.data.digest),
@@ -44,7 +44,7 @@ def _differences(spec: RunSpec, golden: Golden) -> tuple[Difference, ...]:
 
 def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | None:
     """The certificate that is valid for the versions of a run, if there is one."""
-    if spec.purpose == "inference":
+    if not isinstance(spec, NetworkSpec) or spec.purpose == "inference":
         return None
     # Frameworks cannot share dropout masks: equivalence is certified for the network without dropout.
     digest = infer(spec.network.model.without_dropout()).digest

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from pytest_dlbench.records.reasons import SharedCaseError
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
 
 
 @dataclass(slots=True)
@@ -15,5 +15,13 @@ class Claims:
     def claim(self, spec: RunSpec, node: str) -> None:
         """Refuse a case that another test of this session trains differently; raises SharedCaseError."""
         other, known = self._known.setdefault(spec.case.id, (node, spec))
-        if (known.recipe, known.network.digest) != (spec.recipe, spec.network.digest):
+        if _training(known) != _training(spec):
             raise SharedCaseError(spec.case.id, (node, other))
+
+
+def _training(spec: RunSpec) -> object:
+    """What a case trains, and how."""
+    if isinstance(spec, NetworkSpec):
+        return spec.recipe, spec.network.digest
+    assert isinstance(spec, ProgramSpec)
+    return spec.program, spec.root, spec.steps, sorted(spec.data)

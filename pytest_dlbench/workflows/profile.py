@@ -7,7 +7,7 @@ from pytest_dlbench.judging.operators import operator_changes
 from pytest_dlbench.records import CaseResult, Run, RunOutcome
 from pytest_dlbench.records.reasons import NotProfiled, Profiled
 from pytest_dlbench.running import devices
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.running.waits import DeviceBusyError, Patience, busy
 from pytest_dlbench.workflows.session import Session
@@ -16,7 +16,7 @@ from pytest_dlbench.workflows.session import Session
 STEPS = 10
 
 
-def profiled(session: Session, baseline: RunSpec, candidate: RunSpec, result: CaseResult) -> CaseResult:
+def profiled(session: Session, baseline: NetworkSpec, candidate: NetworkSpec, result: CaseResult) -> CaseResult:
     """The result with the operators that changed most, or with the reason why they are unknown."""
     case = candidate.case
     patience = Patience(waiting=lambda wait: session.progress.waiting(case, wait), limit_seconds=candidate.wait_seconds)
@@ -32,5 +32,5 @@ def profiled(session: Session, baseline: RunSpec, candidate: RunSpec, result: Ca
     return replace(result, reasons=(*result.reasons, Profiled()), operators=found)
 
 
-def _profile(spec: RunSpec, gpu: str) -> Run:
+def _profile(spec: NetworkSpec, gpu: str) -> Run:
     return train_once(replace(spec, gpu=gpu, steps=min(STEPS, spec.steps), is_profiled=True, evaluate_after=()), 0)

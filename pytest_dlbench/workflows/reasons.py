@@ -86,7 +86,7 @@ def paired(
     found: Found,
     terms: Terms,
     runs: Mapping[str, Sequence[Run]],
-    recipes: tuple[Mapping[str, Any], Mapping[str, Any]],
+    work: tuple[Mapping[str, Any], Mapping[str, Any]],
     again: Repeat,
 ) -> Paired:
     """Which phases changed, how the two sides differ, what is reported but not judged, and what would decide more."""
@@ -94,7 +94,7 @@ def paired(
     phases = [PhaseChange(phase=one.phase, baseline=one.old, candidate=one.new) for one in growths(baseline, candidate)]
     return Paired(
         phases=tuple(phases),
-        versions=(*judging.changes(baseline[0].versions, candidate[0].versions), *judging.changes(*recipes)),
+        versions=(*judging.changes(baseline[0].versions, candidate[0].versions), *judging.changes(*work)),
         stall=stall(found.decisions),
         undecided=undecided(found, terms),
         time_to_target=_time_to_target(baseline, candidate),

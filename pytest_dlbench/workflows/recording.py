@@ -11,7 +11,7 @@ from pytest_dlbench.records import Calibration, CaseOutcome, CaseResult, Context
 from pytest_dlbench.records.reasons import BodyFailed, Caution, Interrupted
 from pytest_dlbench.running import alternating
 from pytest_dlbench.running.interrupts import undisturbed
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec, recipe_json
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.consecutive import consecutive
@@ -25,10 +25,11 @@ def record_of(session: Session, spec: RunSpec, runs: Sequence[Run]) -> Record:
     return Record(
         case=spec.case,
         context=session.settings.context(spec),
-        recipe=recipe_json(spec.recipe),
+        recipe=recipe_json(spec.recipe) if isinstance(spec, NetworkSpec) else {},
         runs=tuple(runs),
         certificate=certificate_of(session, spec, runs[0]),
         metrics=judging.facts(session.settings.metrics),
+        program=spec.program if isinstance(spec, ProgramSpec) else None,
     )
 
 
@@ -40,6 +41,7 @@ def conclude(session: Session, record: Record, result: CaseResult, old: Sequence
         context=record.context,
         recipe=record.recipe,
         metrics=record.metrics,
+        program=record.program,
         runs=tuple(map(name_of, record.runs)),
         old_runs=tuple(map(name_of, old)),
     )

@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from typing import Any
 
 from pytest_dlbench.environments import contents
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, codec
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec, recipe_json
 from pytest_dlbench.storing.resuming import FinishedRuns
 
 
@@ -38,14 +39,21 @@ class Resumption:
             "test": self.test,
             "case": spec.case,
             "context": self.settings.context(spec),
-            "recipe": recipe_json(spec.recipe),
             "environment": contents.digest(spec.framework, place) if isinstance(place, Place) else "",
             # It draws the first weights and the order of the examples.
             "numpy": metadata.version("numpy"),
             "purpose": spec.purpose,
-            "evaluations": (spec.evaluations, spec.evaluate_after, spec.target_accuracy),
+            "target": spec.target_accuracy,
             "is_timed": spec.is_timed,
             "samplers": sorted(self.samplers),
             "metrics": sorted(self.settings.metrics),
         }
-        return hashlib.sha256(codec.encode_line(parts)).hexdigest()[:16]
+        return hashlib.sha256(codec.encode_line(parts | _training(spec))).hexdigest()[:16]
+
+
+def _training(spec: RunSpec) -> dict[str, Any]:
+    if isinstance(spec, NetworkSpec):
+        return {"recipe": recipe_json(spec.recipe), "evaluations": (spec.evaluations, spec.evaluate_after)}
+    assert isinstance(spec, ProgramSpec)
+    # Any file of its repository may be imported.
+    return {"program": spec.program, "sources": contents.sources(spec.root), "steps": spec.steps}

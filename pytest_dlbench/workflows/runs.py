@@ -9,7 +9,7 @@ from pytest_dlbench.records import Run, StepCheck
 from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.running.run_hooks import RunHooks
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.series import train_series
 from pytest_dlbench.storing import Entry
 from pytest_dlbench.workflows.session import Session
@@ -79,7 +79,8 @@ def _hooks(session: Session, spec: RunSpec) -> RunHooks:
         return bool(suspicion(check, spec.case.device))
 
     # A run that is evaluated twice is compared with golden losses, a stronger check.
-    is_checked = spec.is_timed and spec.evaluations == 1
+    is_certified = isinstance(spec, NetworkSpec) and spec.evaluations > 1
+    is_checked = spec.is_timed and not is_certified
     return RunHooks(samplers=session.samplers, is_suspicious=is_suspicious if is_checked else None)
 
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
-from pytest_dlbench.judging.sanity import MOST_OF_PEAK, impossible, unchecked, untrained
-from pytest_dlbench.judging.utilisation import has_convolutions, step_work, utilisation
+from pytest_dlbench.judging.sanity import MOST_OF_PEAK, constant, impossible, unchecked, untrained
+from pytest_dlbench.judging.utilisation import has_convolutions, step_flops, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
 
 # A neighbour that disturbs the probe makes a good run look too fast: the peak is measured again before a run fails.
 MORE_PROBES = 2
+# The precision of the probe for programs, whose own is not known.
+SINGLE = "float32"
 NOT_TIMED = "it was not timed: other runs may have used the machine at the same time"
 
 
@@ -31,29 +33,31 @@ class Examiner:
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
-        head = spec.network.model.head
-        if reason := untrained(run, spec.recipe, lowest_loss=head.lowest_loss, rates=spec.learning_rates()):
+        if reason := _untrained(spec, run):
             return replace(run, outcome=RunOutcome.FAILED, message=reason)
         if not spec.is_timed:
             return replace(run, invalid=(NOT_TIMED,), hooked=hooked(run, self.metrics))
-        work = step_work(spec.network, spec.recipe) if run.training else None
-        measured = self._placed(spec, replace(run, work=work))
+        measured = self._placed(spec, run)
         measured = replace(measured, hooked=hooked(measured, self.metrics))
-        reason = impossible(measured, has_convolutions=has_convolutions(spec.network), device=spec.case.device)
-        if reason:
+        # The algorithms of a program may be any.
+        may_save = not isinstance(spec, NetworkSpec) or has_convolutions(spec.network)
+        if reason := impossible(measured, has_convolutions=may_save, device=spec.case.device):
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)
         found = examined(measured)
         unclear = unchecked(measured, spec.case.device)
         return replace(found, invalid=(*found.invalid, unclear)) if unclear else found
 
     def _placed(self, spec: RunSpec, run: Run) -> Run:
-        """The run with the machine's speed, and the share of it that the run used."""
+        """The run with its work, the machine's speed, and the share of it that the run used."""
+        if isinstance(spec, NetworkSpec) and run.training:
+            run = replace(run, work=step_work(spec.network, spec.recipe))
         if spec.case.device != "cpu":
             # NumPy does not use GPUs, and the numbers of a GPU's data sheet are not measurements.
             return replace(run, absent={**run.absent, "machine speed": "the probe measures processors only"})
-        if spec.recipe.precision != spec.recipe.stored_precision:
+        recipe = spec.recipe if isinstance(spec, NetworkSpec) else None
+        if recipe and recipe.precision != recipe.stored_precision:
             return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
-        key = spec.case.threads, spec.recipe.precision
+        key = spec.case.threads, recipe.precision if recipe else SINGLE
         if key not in self._speeds:
             self._speeds[key] = self.probe(*key)
         placed = self._with_speed(spec, run, self._speeds[key])
@@ -74,4 +78,21 @@ class Examiner:
             return replace(run, absent={**run.absent, "machine speed": "the probe failed"})
         if run.training is None:
             return replace(run, speed=speed)
-        return replace(run, speed=speed, flop_utilisation=utilisation(run.training, spec.network, speed))
+        if flops := _step_flops(spec, run):
+            return replace(run, speed=speed, flop_utilisation=utilisation(run.training, flops, speed))
+        return replace(run, speed=speed)
+
+
+def _step_flops(spec: RunSpec, run: Run) -> float | None:
+    """The arithmetic of a step; None for a program that does not state it."""
+    if isinstance(spec, NetworkSpec):
+        return step_flops(spec.network, spec.recipe.batch_size)
+    return run.reported.flops_per_step if run.reported else None
+
+
+def _untrained(spec: RunSpec, run: Run) -> str:
+    """What shows that not every step trained; empty if nothing does."""
+    if not isinstance(spec, NetworkSpec):
+        return constant(run)
+    head = spec.network.model.head
+    return untrained(run, spec.recipe, lowest_loss=head.lowest_loss, rates=spec.learning_rates())

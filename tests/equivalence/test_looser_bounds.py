@@ -14,7 +14,7 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import infer
 from pytest_dlbench.planning.plan import synthetic_for
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
 from tests.worker.test_builders_agree import PADDINGS, PRECISE
@@ -23,7 +23,7 @@ BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 ROUNDED = sorted({name for bounds in LOOSER.values() for name in bounds} - {"caffe2"})
 
 
-def figures(spec: RunSpec) -> list[float]:
+def figures(spec: NetworkSpec) -> list[float]:
     """Ten losses, followed by the loss of the test split."""
     run = train_once(spec, 0)
     assert run.training, run.message
@@ -31,17 +31,17 @@ def figures(spec: RunSpec) -> list[float]:
     return [*run.training.losses, run.evaluation.loss]
 
 
-def golden(model: str, framework: str) -> RunSpec:
+def golden(model: str, framework: str) -> NetworkSpec:
     """The training of the golden losses, in float64."""
     place_of(framework, "bounds")
     return make_golden.spec(framework, model, "digits28")
 
 
-def single(spec: RunSpec) -> RunSpec:
+def single(spec: NetworkSpec) -> NetworkSpec:
     return replace(spec, recipe=replace(spec.recipe, precision="float32"))
 
 
-def with_every_maximum(spec: RunSpec, tmp_path: Path) -> RunSpec:
+def with_every_maximum(spec: NetworkSpec, tmp_path: Path) -> NetworkSpec:
     """The training by PyTorch in float64, with Caffe2's gradient of max pooling."""
     double = Framework(name="every-maximum", builder="faulty_pytorch", folders=(BUILDERS,))
     variables = {"FAULT": "every_maximum"}

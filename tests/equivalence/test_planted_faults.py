@@ -25,7 +25,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.records import Case, Context, Golden, Run, RunOutcome
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 
@@ -43,7 +43,7 @@ def spec(tmp_path_factory):
     folder = tmp_path_factory.mktemp("equivalence")
     data = prepare(synthetic((2, 9, 9), 4), folder)
 
-    def spec(fault: str, framework: Framework | None = None, *, layers=LAYERS, **changes) -> RunSpec:
+    def spec(fault: str, framework: Framework | None = None, *, layers=LAYERS, **changes) -> NetworkSpec:
         head = SoftmaxCrossEntropy(classes=4)
         model = Model(
             name="small", family="cnn", input_shape=(2, 9, 9), layers=(*layers, Dense(4)), head=head, recipe=RECIPE
@@ -72,7 +72,7 @@ def spec(tmp_path_factory):
             "timeout_seconds": 120.0,
             "evaluations": 2,
         }
-        return RunSpec(**{**usual, **changes})
+        return NetworkSpec(**{**usual, **changes})
 
     return spec
 
@@ -106,7 +106,7 @@ def certificate(spec, golden):
     return certificate
 
 
-def _context(spec: RunSpec) -> Context:
+def _context(spec: NetworkSpec) -> Context:
     return Context(
         machine=this_machine(),
         network_digest=spec.network.digest,

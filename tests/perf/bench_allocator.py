@@ -14,7 +14,7 @@ from pytest_dlbench.judging import METRICS
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running.launch import ALLOCATORS
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -37,7 +37,7 @@ def cpu_seconds(run: Run) -> float:
     return phase.user_seconds + phase.system_seconds
 
 
-def read(spec: RunSpec) -> dict[str, float]:
+def read(spec: NetworkSpec) -> dict[str, float]:
     """The measurements of one run."""
     run = train_once(spec, 0)
     if run.outcome is not RunOutcome.FINISHED or run.training is None:

@@ -26,7 +26,7 @@ from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, Sof
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.running import launch, pinning
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -71,7 +71,7 @@ def worker_in_cpu_seconds(python: Path) -> list[str]:
     return [str(python), "-s", "-c", CPU_CLOCK + start]
 
 
-def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
+def by_hand(spec: NetworkSpec, folder: Path, in_cpu_seconds: bool) -> float:
     """Seconds per step of the hand-written program."""
     assert not isinstance(spec.place, Absent)
     program, variant = script(spec.framework, spec.network.model)
@@ -109,7 +109,7 @@ def by_hand(spec: RunSpec, folder: Path, in_cpu_seconds: bool) -> float:
     return quick_step(json.loads(done.stdout.splitlines()[-1]))
 
 
-def through_the_worker(spec: RunSpec) -> float:
+def through_the_worker(spec: NetworkSpec) -> float:
     """Seconds per step in a worker."""
     run = train_once(spec, 0)
     if run.training is None:

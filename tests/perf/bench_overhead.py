@@ -17,7 +17,7 @@ from pytest_dlbench.model import SGD, Recipe
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.running import launch
-from pytest_dlbench.running.run_spec import RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, recipe_json
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
 from pytest_dlbench.zoo import MODELS
@@ -39,7 +39,7 @@ pytestmark = [
 ]
 
 
-def bare(spec: RunSpec, folder: Path) -> list[float]:
+def bare(spec: NetworkSpec, folder: Path) -> list[float]:
     """Seconds of every step, without the driver and the worker."""
     data, place = spec.data, spec.place
     assert not isinstance(place, Absent)
@@ -60,7 +60,7 @@ def bare(spec: RunSpec, folder: Path) -> list[float]:
     return list(json.loads(done.stdout))
 
 
-def through_the_worker(spec: RunSpec) -> list[float]:
+def through_the_worker(spec: NetworkSpec) -> list[float]:
     """Seconds of every step in a worker."""
     run = train_once(spec, 0)
     if run.training is None:

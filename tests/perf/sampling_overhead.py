@@ -19,7 +19,7 @@ from pytest_dlbench.judging.intervals import of_mean
 from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import Run, RunOutcome, Training
 from pytest_dlbench.running.run_hooks import RunHooks
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.observer import Observer
 
@@ -135,7 +135,7 @@ def is_sampled(number: int) -> bool:
     return place == pair % 2
 
 
-def observed(spec: RunSpec, rate: int) -> Observed:
+def observed(spec: NetworkSpec, rate: int) -> Observed:
     """Train with ``rate`` additional samplers; a failed training is an error."""
     moments: list[Moment] = []
     period = spec.sample_period_seconds
@@ -168,11 +168,11 @@ def load(moments: Sequence[Moment], training: Training, period_seconds: float) -
 
 
 def sampling_cost(
-    spec: RunSpec,
+    spec: NetworkSpec,
     pairs: int,
     progress: Callable[[str], None],
     rate: int | None = None,
-    observe: Callable[[RunSpec, int], Observed] = observed,
+    observe: Callable[[NetworkSpec, int], Observed] = observed,
 ) -> Cost:
     """Train as usual, then with ``rate`` additional samplers until there are ``pairs`` pairs of blocks.
 

@@ -10,7 +10,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.model import SGD, Dense, Flatten, Layer, Model, Recipe, SoftmaxCrossEntropy, infer
 from pytest_dlbench.records import Case
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
 CLASSES = 3
@@ -19,7 +19,7 @@ STEPS = 8
 LINEAR = (Flatten(), Dense(CLASSES))
 
 
-def spec(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **changes: Any) -> RunSpec:
+def spec(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **changes: Any) -> NetworkSpec:
     """A few steps of softmax regression, with data prepared in ``folder``."""
     recipe = Recipe(batch_size=BATCH, epochs=1, optimizer=SGD(0.1))
     head = SoftmaxCrossEntropy(classes=CLASSES)
@@ -44,4 +44,4 @@ def spec(builder: str, folder: Path, *, layers: tuple[Layer, ...] = LINEAR, **ch
         "seed": 1,
         "timeout_seconds": 60.0,
     }
-    return RunSpec(**{**usual, **changes})
+    return NetworkSpec(**{**usual, **changes})

@@ -32,9 +32,10 @@ def chart(cases: Sequence[Measured]) -> Chart | Nothing:
     """Every finished run."""
     rows = []
     for number, case in enumerate(cases):
-        values = [100 * ACCURACY.figure(run) for run in case.trained]
+        runs = [run for run in case.trained if ACCURACY.read(run) is not None]
+        values = [100 * ACCURACY.figure(run) for run in runs]
         steps = (case.result.steps, case.result.recipe_steps)
-        for run, value in zip(case.trained, values, strict=True):
+        for run, value in zip(runs, values, strict=True):
             loss = run.evaluation.loss if run.evaluation else None
             rows.append((number, run.index + 1, value, fmean(values), loss, *steps))
     if not rows:

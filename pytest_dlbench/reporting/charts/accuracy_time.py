@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from pytest_dlbench.judging.readings import accuracy, training_time
+from pytest_dlbench.judging.readings import training_time
 from pytest_dlbench.records import CurvePoint, Run
 from pytest_dlbench.reporting.charts import curves, look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -45,7 +45,7 @@ def _rows(number: int, run: Run) -> Iterator[Row]:
             yield row(number, run, point)
     elif run.evaluation and run.training:
         # Files from before curves were recorded have only the last evaluation.
-        known = (training_time(run), 100 * accuracy(run), run.evaluation.loss, None)
+        known = (training_time(run), 100 * run.evaluation.correct / run.evaluation.examples, run.evaluation.loss, None)
         yield (number, run.index + 1, len(run.training.step_seconds), None, *known)
 
 

@@ -48,7 +48,7 @@ class Past:
     runs: int
     figures: Mapping[str, float]
     versions: Mapping[str, str]
-    conditions: tuple[str | int, ...]
+    conditions: tuple[str | int | None, ...]
 
 
 def chart(cases: Sequence[Measured], past: Iterable[Past] = (), metrics: Metrics = METRICS) -> Chart | Nothing:

@@ -81,7 +81,7 @@ class Measured:
     def finished(self) -> tuple[Run, ...]:
         """The finished runs, of training or inference, that passed the sanity checks."""
         runs = [run for run in self.judged.runs if run.outcome is RunOutcome.FINISHED]
-        return tuple(run for run in runs if run.inference or (run.training and run.evaluation))
+        return tuple(run for run in runs if run.has_figures)
 
     @property
     def trained(self) -> tuple[Run, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from pytest_dlbench.judging.readings import evaluation_time
 from pytest_dlbench.records import Run
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing
@@ -45,8 +46,8 @@ def _seconds(run: Run) -> Iterator[tuple[str, float]]:
     if run.inference:
         yield "first step", run.inference.batch_seconds[0]
         yield "other steps", sum(run.inference.batch_seconds[1:])
-    if run.evaluation:
-        yield "evaluation", run.evaluation.seconds
+    if seconds := evaluation_time(run):
+        yield "evaluation", seconds
 
 
 def _picture() -> Mapping[str, Any]:

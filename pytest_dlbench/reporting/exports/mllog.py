@@ -51,7 +51,8 @@ def _settings(record: Record, run: Run) -> Iterator[tuple[str, Any]]:
     yield "submission_benchmark", case.id
     yield "submission_platform", context.machine.name
     yield "submission_status", "research"
-    yield "global_batch_size", context.batch_size
+    if context.batch_size is not None:
+        yield "global_batch_size", context.batch_size
     yield "seed", run.seed
     if run.training:
         yield "train_samples", run.training.examples

@@ -77,3 +77,18 @@ def _lines(file):
             return opened.read().splitlines()
     except OSError:
         return []
+
+
+def imported_from(folder):
+    """The modules that come from a folder, apart from dlworker and from environments in it; none without a folder."""
+    if folder is None:
+        return []
+    inside, installed = (os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix))
+    found = []
+    for name, module in sorted(sys.modules.items()):
+        # Not by getattr, which may load a lazy module.
+        path = getattr(module, "__dict__", {}).get("__file__")
+        path = os.path.realpath(path) if isinstance(path, str) else ""
+        if path.startswith(inside) and not path.startswith(installed) and name.partition(".")[0] != "dlworker":
+            found.append(name)
+    return found

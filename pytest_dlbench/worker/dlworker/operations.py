@@ -4,7 +4,6 @@ import importlib
 import os
 import platform
 import sys
-import traceback
 import zlib
 from time import CLOCK_THREAD_CPUTIME_ID, clock_gettime, monotonic, process_time
 
@@ -15,7 +14,8 @@ from dlworker.evaluation import TOP, judge
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
 from dlworker.profiling import name_of, profiler_of
-from dlworker.protocol import VERSION, RequestError, encode, required
+from dlworker.protocol import VERSION, RequestError, required
+from dlworker.serving import chosen
 from dlworker.training import timed_chunks, timed_outputs, timed_steps
 
 # Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
@@ -69,21 +69,8 @@ def hello(session, request):
         "threads": threads,
         "distributions": {name: version for name, (version, _) in found.items()},
         "sources": distributions.sources(versions, found),
-        "elsewhere": imported_from(request["repository"]) if "repository" in request else [],
+        "elsewhere": distributions.imported_from(request.get("repository")),
     }
-
-
-def imported_from(folder):
-    """The modules that come from a folder, apart from this package and from environments in it."""
-    inside, installed = (os.path.join(os.path.realpath(path), "") for path in (folder, sys.prefix))
-    found = []
-    for name, module in sorted(sys.modules.items()):
-        # Not by getattr, which may load a lazy module.
-        path = getattr(module, "__dict__", {}).get("__file__")
-        path = os.path.realpath(path) if isinstance(path, str) else ""
-        if path.startswith(inside) and not path.startswith(installed) and name.partition(".")[0] != "dlworker":
-            found.append(name)
-    return found
 
 
 def build(session, request):
@@ -394,38 +381,7 @@ NEEDS = {
 }
 
 
-def serve(session, request):
-    """The encoded answer to one request; any error in a framework is an answer too."""
-    try:
-        return encode(dict(_perform(session, request), status="done"))
-    except RequestError as error:
-        return _failed(error.kind, str(error))
-    except MemoryError as error:
-        return _failed("out_of_memory", "MemoryError: %s" % error)
-    except Exception as error:  # The boundary: a framework can raise anything, and the driver must learn of it.
-        kind = "out_of_memory" if _is_out_of_memory(error) else "error"
-        return _failed(kind, "%s: %s" % (type(error).__name__, error))
-
-
-def _perform(session, request):
-    op = required(request, "op")
-    if op not in OPERATIONS:
-        known = ", ".join(sorted(OPERATIONS))
-        raise RequestError("bad_request", "unknown op %r; this worker (protocol %d) knows %s" % (op, VERSION, known))
+def perform(session, request):
+    """The fields of the answer to one request."""
     ready = {"hello": session.builder, "build": session.trainer, "train": session.order}
-    if op in NEEDS and ready[NEEDS[op]] is None:
-        raise RequestError("bad_request", "op %r comes after %r" % (op, NEEDS[op]))
-    return OPERATIONS[op](session, request)
-
-
-def _is_out_of_memory(error):
-    # Frameworks have their own exception classes for this, with no common base; their messages are more alike.
-    text = ("%s %s" % (type(error).__name__, error)).lower()
-    return any(
-        sign in text
-        for sign in ("out of memory", "outofmemory", "can't allocate memory", "resource_exhausted", "oom when")
-    )
-
-
-def _failed(kind, message):
-    return encode({"status": "failed", "kind": kind, "message": message, "traceback": traceback.format_exc()})
+    return chosen(OPERATIONS, request, ready, NEEDS)(session, request)

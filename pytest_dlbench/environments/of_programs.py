@@ -1,0 +1,96 @@
+"""Where a program runs: the Python that runs pytest, a known framework's, or one that the user's files describe."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from pytest_dlbench.environments.environment import Environment
+from pytest_dlbench.environments.frameworks import Framework
+from pytest_dlbench.environments.placing import CURRENT
+from pytest_dlbench.environments.specification import requirements
+from pytest_dlbench.errors import OptionError
+
+FORMS = (
+    "an environment is a requirement ('torch==2.13.0'), several of them in a list, a requirements file, a lock file"
+    " (uv.lock, poetry.lock), or the path of a Python"
+)
+# Commands that write a lock file's pins as requirements, by the name of the lock file.
+EXPORTS = {
+    "uv.lock": ("uv", "export", "--frozen", "--no-hashes", "--no-emit-project", "--no-annotate", "--quiet"),
+    "poetry.lock": ("poetry", "export", "--without-hashes", "--format=requirements.txt"),
+}
+PIXI = (
+    "pixi environments are not made of requirements; build it and name its Python:"
+    ' pixi install, then environment=".pixi/envs/default/bin/python"'
+)
+
+HERE = Framework(name=CURRENT)
+"""The Python that runs pytest, with whatever is installed in it."""
+
+
+def place_of(given: str | Sequence[str], root: Path, where: str) -> Framework:
+    """The environment that a test or a mark names, as a framework without a builder; raises OptionError."""
+    if not isinstance(given, str):
+        return _of_requirements(tuple(given), "+".join(map(_distribution, given)), where)
+    path = root / Path(given).expanduser()
+    if path.name == "pixi.lock":
+        raise OptionError(f"{where}: {given!r}: {PIXI}")
+    if path.is_file():
+        return _of_file(path, where)
+    if os.sep in given or given.endswith((".txt", ".lock")):
+        raise OptionError(f"{where}: {given!r}: there is no file {path}; {FORMS}")
+    return _of_requirements((given,), _distribution(given), where)
+
+
+def _of_file(path: Path, where: str) -> Framework:
+    if os.access(path, os.X_OK):
+        # Not resolved: a virtual environment's bin/python is a link to the Python of another environment.
+        parts = path.parts[-3:-2] if path.parent.name == "bin" else (path.stem,)
+        return Framework(name=_name("-".join(parts)), python=path, is_explicit=True)
+    if path.name in EXPORTS:
+        return _of_requirements(_exported(path, where), path.parent.name + "-" + path.stem, where)
+    return _of_requirements(tuple(requirements(path, where)), path.stem, where)
+
+
+def _exported(path: Path, where: str) -> tuple[str, ...]:
+    """The pins of a lock file, as its own tool writes them."""
+    command = EXPORTS[path.name]
+    advice = f"or write its pins yourself, and name that file: {' '.join(command)} > requirements.txt"
+    if shutil.which(command[0]) is None:
+        raise OptionError(f"{where}: {path}: there is no program {command[0]}, which reads it; install it, {advice}")
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OptionError(f"{where}: {path}: {' '.join(command)} failed:\n{done.stderr.strip()}\n  fix that, {advice}")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(done.stdout)
+        file.flush()
+        return tuple(requirements(Path(file.name), where))
+
+
+def _of_requirements(wanted: tuple[str, ...], name: str, where: str) -> Framework:
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if not wanted:
+        raise OptionError(f"{where}: there are no requirements; {FORMS}")
+    environment = Environment(name=_name(name).replace("@", "-"), python=python, requirements=wanted)
+    return Framework(name=_name(name), environments=(environment,), is_explicit=True)
+
+
+def _distribution(text: str) -> str:
+    """A short name of a requirement; raises OptionError if it is none."""
+    try:
+        need = Requirement(text)
+    except InvalidRequirement as error:
+        raise OptionError(f"environment={text!r}: {error}; {FORMS}") from None
+    return f"{need.name}{str(need.specifier).replace('==', '')}"
+
+
+def _name(text: str) -> str:
+    """The name of the environment in ids, with one plain name for all of them."""
+    return f"{CURRENT}@{re.sub(r'[^a-zA-Z0-9_.+-]', '_', text)}"

@@ -1,0 +1,101 @@
+"""Serves one driver until it sends close or disconnects: one answer to each request, whatever fails."""
+
+import os
+import select
+import signal
+import sys
+import threading
+import traceback
+
+from dlworker.protocol import VERSION, Channel, RequestError, encode, required
+
+try:
+    import ctypes
+except ImportError:  # a Python that was built without libffi
+    ctypes = None
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_driver(request_fd):
+    """Have the kernel kill this process when the driver dies, even if it is stopped or never releases the GIL."""
+    if ctypes and sys.platform.startswith("linux"):
+        # In fact when the driver's thread dies that started this process; that thread waits for it.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # The driver may have died before.
+    if hung_up(request_fd, 0):
+        end()
+
+
+def exit_with_driver(request_fd):
+    """End this process when the driver's end of the pipe closes, even in the middle of training."""
+    hung_up(request_fd, None)
+    end()
+
+
+def hung_up(request_fd, milliseconds):
+    """Whether the driver's end of the pipe closes within that time; without a limit this waits for it."""
+    watch = select.poll()
+    # No event is requested: poll always reports a hang-up, and a thread blocked in the kernel costs nothing.
+    watch.register(request_fd, 0)
+    return bool(watch.poll(milliseconds))
+
+
+def end():
+    """End this process and those that it started."""
+    # Started by hand, it may be in the group of a shell.
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def main(request_fd, reply_fd, perform):
+    """Answer requests one by one; ``perform`` returns the fields of an answer, or raises."""
+    die_with_driver(request_fd)
+    threading.Thread(target=exit_with_driver, args=(request_fd,), daemon=True).start()
+    channel = Channel(request_fd, reply_fd)
+    while True:
+        request = channel.receive()
+        if request is None:
+            return
+        channel.send(serve(perform, request))
+        if request.get("op") == "close":
+            return
+
+
+def serve(perform, request):
+    """The encoded answer to one request; any error in a framework is an answer too."""
+    try:
+        return encode(dict(perform(request), status="done"))
+    except RequestError as error:
+        return _failed(error.kind, str(error))
+    except MemoryError as error:
+        return _failed("out_of_memory", "MemoryError: %s" % error)
+    except Exception as error:  # The boundary: a framework can raise anything, and the driver must learn of it.
+        kind = "out_of_memory" if is_out_of_memory(error) else "error"
+        return _failed(kind, "%s: %s" % (type(error).__name__, error))
+
+
+def chosen(operations, request, ready, needs):
+    """The operation that a request names; ``ready`` is, by operation, what others need of it, None until it is done."""
+    op = required(request, "op")
+    if op not in operations:
+        known = ", ".join(sorted(operations))
+        raise RequestError("bad_request", "unknown op %r; this worker (protocol %d) knows %s" % (op, VERSION, known))
+    if op in needs and ready[needs[op]] is None:
+        raise RequestError("bad_request", "op %r comes after %r" % (op, needs[op]))
+    return operations[op]
+
+
+def is_out_of_memory(error):
+    """Whether an error says that memory ran out."""
+    # Frameworks have their own exception classes for this, with no common base; their messages are more alike.
+    text = ("%s %s" % (type(error).__name__, error)).lower()
+    return any(
+        sign in text
+        for sign in ("out of memory", "outofmemory", "can't allocate memory", "resource_exhausted", "oom when")
+    )
+
+
+def _failed(kind, message):
+    return encode({"status": "failed", "kind": kind, "message": message, "traceback": traceback.format_exc()})

@@ -1,0 +1,156 @@
+"""dlbench.measure in a repository: a program is a case like any other."""
+
+import json
+import sys
+
+import pytest
+
+from pytest_dlbench.storing import recorded
+
+PROGRAM = """
+import numpy as np
+from rates import RATE
+
+def build(run):
+    draw = np.random.default_rng(run.seed)
+    weights = np.zeros((8, run.parameters["classes"]))
+
+    def step(number):
+        values = draw.normal(size=(64, 8))
+        error = values @ weights - values[:, : weights.shape[1]]
+        weights[:] -= RATE * values.T @ error / 64
+        return (error ** 2).mean()
+
+    def evaluate():
+        return {"accuracy": 0.9, "tokens": 500.0}
+
+    return {"step": step, "evaluate": evaluate, "samples_per_step": 64}
+"""
+TEST = """
+import pytest
+
+@pytest.mark.dlbench(tolerance={"step_time": "900%", "peak_rss": "50%"})
+def test_ours(dlbench):
+    result = dlbench.measure("programs/ours.py", steps=60, classes=3)
+    assert result.accuracy.mean == 0.9
+"""
+CASE = "program-current-programs.ours-cpu-classes3"
+
+
+@pytest.fixture
+def repository(suite):
+    """A repository with a program and its test."""
+    suite.path.joinpath("programs").mkdir()
+    suite.path.joinpath("programs", "ours.py").write_text(PROGRAM)
+    suite.path.joinpath("programs", "rates.py").write_text("RATE = 0.1\n")
+    suite.pytester.makeconftest("")
+    suite.pytester.makepyfile(test_suite=TEST)
+    return suite
+
+
+def case_of(suite):
+    (case,) = recorded.read([max(suite.path.glob(".dlbench/*.jsonl"))]).cases
+    return case
+
+
+def test_is_measured_recorded_and_reported(repository):
+    result = repository.run("--dlbench-allow=invalid", "--dlbench-json=told.json")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"{CASE} * 90.00 % *"])
+    record = case_of(repository).record
+    assert (record.program.source, record.program.function) == ("programs/ours.py", "build")
+    assert (record.program.parameters, record.recipe) == ({"classes": 3}, {})
+    assert record.runs[0].work is None
+    assert record.runs[0].flop_utilisation is None
+    told = json.loads((repository.path / "told.json").read_text())
+    assert CASE in json.dumps(told)
+
+
+def test_a_changed_file_is_printed_and_compared_with_the_baseline_anyway(repository):
+    repository.save("--dlbench-allow=invalid")
+    repository.path.joinpath("programs", "rates.py").write_text("RATE = 0.2\n")
+    loss = PROGRAM.replace('"accuracy": 0.9', '"accuracy": 0.5')
+    repository.path.joinpath("programs", "ours.py").write_text(loss)
+    repository.pytester.makepyfile(test_suite=TEST.replace("== 0.9", "== 0.5"))
+    result = repository.run("--dlbench-allow=invalid")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            f"regressed: {CASE}",
+            "*accuracy *regressed *90.00 % → 50.00 %*",
+            "what changed in between:",
+            "*file programs/ours.py*",
+            "*file programs/rates.py*",
+        ]
+    )
+
+
+def test_both_sides_of_a_pair_run_it(repository):
+    repository.pytester.makeconftest(
+        "from pytest_dlbench.environments import Framework\n"
+        "def pytest_dlbench_frameworks():\n    return [Framework(name=name) for name in ('one', 'two')]\n"
+    )
+    repository.pytester.makepyfile(
+        test_suite=TEST.replace("(dlbench)", "(dlbench, framework)").replace('ours.py"', 'ours.py", framework')
+    )
+    result = repository.run("--dlbench-ab=one,two", "--dlbench-allow=invalid")
+    assert result.ret == 0, result.stdout.str()
+    found = case_of(repository)
+    assert found.result.pairing.old.framework == "one"
+    assert found.old.program == found.record.program
+
+
+def test_a_function_of_the_test_module_is_a_program(repository):
+    repository.pytester.makepyfile(
+        test_suite="def ours(run):\n    return {'step': lambda number: number + 1.0}\n"
+        "def test_ours(dlbench):\n    dlbench.measure(ours, steps=20)\n"
+    )
+    result = repository.run("--dlbench-allow=invalid")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["program-current-test_suite.ours-cpu *"])
+
+
+def test_the_mark_says_where_it_runs(repository):
+    repository.pytester.makepyfile(test_suite=TEST.replace("(tolerance", f"(environment={sys.executable!r}, tolerance"))
+    result = repository.run("--dlbench-allow=invalid")
+    assert result.ret == 0
+    assert case_of(repository).record.runs[0].versions["environment"] == sys.executable
+
+
+def test_a_wrong_program_fails_its_test_with_its_own_frames(repository):
+    repository.path.joinpath("programs", "rates.py").write_text("RATE = 1 / 0\n")
+    result = repository.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            f"failed: {CASE}",
+            "run 1 (seed 1): importing programs/ours.py: ZeroDivisionError: division by zero",
+            "  programs/ours.py:3 in <module>",
+            "  programs/rates.py:1 in <module>",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*dlworker*")
+
+
+def test_metrics_of_hooks_read_what_it_reported_and_are_judged(repository):
+    repository.pytester.makeconftest(
+        "from pytest_dlbench import Metric\n"
+        "def pytest_dlbench_record():\n"
+        "    return [Metric(name='tokens', unit='tokens', better='higher', kind='ratio', tolerance=0.05,\n"
+        "                   value=lambda run: run.reported.values.get('tokens'))]\n"
+    )
+    repository.save("--dlbench-allow=invalid")
+    repository.path.joinpath("programs", "ours.py").write_text(PROGRAM.replace("500.0", "100.0"))
+    verdicts = {one.metric: one.outcome for one in (repository.run(), case_of(repository).result.verdicts)[1]}
+    assert verdicts["tokens"] in ("regressed", "suspect")
+
+
+def test_an_interrupted_session_goes_on_with_its_finished_runs(repository):
+    repository.run("--dlbench-allow=invalid")
+    (journal,) = repository.path.glob(".dlbench/*.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:2]))
+    result = repository.run("--dlbench-resume", "--dlbench-allow=invalid")
+    assert result.ret == 0
+    assert len(case_of(repository).record.runs) == 3
+    assert journal.read_bytes().startswith(b"".join(lines[:2]))
