@@ -17,6 +17,7 @@ from pytest_dlbench.cli import (
     doctor,
     environments,
     export,
+    gpu_plan,
     history,
     init,
     models,
@@ -46,6 +47,7 @@ COMMANDS = (
     calibrate,
     bump,
     bisect,
+    gpu_plan,
     doctor,
 )
 REMOVED = {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The GPU part of the suite on a machine with a GPU; appends its results to docs/reference/gpu-check.md. Needs Python 3.11 or
-# later and the frameworks to check, with GPU support, in the current environment.
+# later, gcc, pytest-dlbench with its tests' requirements (pip install -e ".[test]") and about 50 GiB of disk: it builds
+# the environments for GPUs that this machine can run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 report=docs/reference/gpu-check.md
@@ -17,10 +18,10 @@ python -c "import pynvml" || fail "nvidia-ml-py is not installed: pip install -e
 
 status=0
 python -m pytest tests/gpu/real_gpu.py tests/gpu/test_seen.py tests/sampling/test_nvml.py \
-    tests/sampling/test_gpu.py tests/sampling/test_observer.py tests/running/test_devices.py \
+    tests/sampling/test_gpu.py tests/sampling/test_observer.py tests/running/test_devices.py tests/plugin/test_gpus.py \
     -p no:cacheprovider -q 2>&1 | tee "$results/tests.txt" || status=1
 DLBENCH_TIMEOUT=600
-python -m pytest bench -m "training and gpu" --dlbench-frameworks all --dlbench-scale smoke --dlbench-runs 1 --dlbench-timeout "$DLBENCH_TIMEOUT" \
+python -m pytest bench -m "training and gpu" --dlbench-frameworks all --dlbench-scale smoke --dlbench-runs 1 --dlbench-timeout "$DLBENCH_TIMEOUT" --dlbench-build \
     --dlbench-journals "$results/journal" -p no:cacheprovider 2>&1 | tee "$results/bench.txt" || status=1
 
 {

@@ -70,7 +70,7 @@ def test_a_gpu_that_does_not_exist_is_refused(session, nvml):
 @pytest.mark.parametrize(
     ("framework", "reason"),
     [
-        ("pytorch", "CUDA 13 needs NVIDIA's driver 580.65.06 or newer, this machine has 550.54.14"),
+        ("pytorch", "CUDA 13 needs NVIDIA's driver 580.65.06 or newer, not 550.54.14"),
         ("pytorch-1.0", "CUDA 9.0 needs a GPU with a compute capability of 3.5 to 7.5, * has 8.0"),
     ],
 )

@@ -22,7 +22,7 @@ class Cuda:
         """Why it cannot run on a GPU with a driver; empty if it can, or if that is not known."""
         needs = f"CUDA {self.version} needs"
         if driver and _numbers(driver) < _numbers(self.driver):
-            return f"{needs} NVIDIA's driver {self.driver} or newer, this machine has {driver}"
+            return f"{needs} NVIDIA's driver {self.driver} or newer, not {driver}"
         if capability and not self.least <= capability <= (self.most or capability):
             most = f" to {_text(self.most)}" if self.most else " or higher"
             wanted = f"a compute capability of {_text(self.least)}{most}"

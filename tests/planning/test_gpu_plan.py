@@ -1,0 +1,105 @@
+"""What would run on another GPU than this machine has, by its data sheet."""
+
+from dataclasses import replace
+from math import prod
+
+import pytest
+
+from pytest_dlbench.data import ANY_SHAPE
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS
+from pytest_dlbench.planning.gpu_plan import CARDS, GIB, least_bytes, planned, unusable
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.zoo import MODELS
+from tests.doubles import records
+
+SETTINGS = RunSettings(machine=records.machine(), scale="quick", threads=1, seed=1, timeout_seconds=60.0)
+LENET, LARGE = MODELS["gatech-lenet"], MODELS["hkbu-resnet-50"]
+# The frameworks that the thesis ran.
+OF_THE_THESIS = ("pytorch", "tensorflow", "jax", "keras-tensorflow", "mxnet", "chainer")
+PYTORCH = FRAMEWORKS["pytorch"]
+
+
+def plan(card, *frameworks, models=(LENET,)):
+    return list(planned(CARDS[card], [FRAMEWORKS[name] for name in frameworks], models, SETTINGS))
+
+
+@pytest.mark.parametrize("card", ["T4", "A100-40GB", "H100", "B200"])
+def test_current_frameworks_run_on_current_gpus(card):
+    assert [(case.environment, case.reason) for case in plan(card, "pytorch", "jax", "tensorflow")] == [
+        ("pytorch-cuda", ""),
+        ("jax-cuda", ""),
+        ("tensorflow-cuda", ""),
+    ]
+
+
+def test_a_gpu_that_is_too_old_says_which_it_would_have_to_be():
+    (case,) = plan("V100", "jax")
+    assert case.reason == "CUDA 13 needs a GPU with a compute capability of 7.5 or higher, V100 has 7.0"
+
+
+def test_a_gpu_whose_last_driver_is_too_old_says_which_driver_is_needed():
+    (case,) = plan("K80", "tensorflow")
+    assert case.reason == "CUDA 12 needs NVIDIA's driver 525.60.13 or newer, not 470.256.02"
+
+
+def test_a_retired_framework_runs_on_the_gpus_of_its_time_only():
+    runs = [name for name in CARDS if not unusable(FRAMEWORKS["pytorch-1.0"], CARDS[name])[0]]
+    assert runs == ["K80", "P4", "P100", "V100", "T4", "RTX-2080-Ti"]
+
+
+@pytest.mark.parametrize(
+    ("framework", "reason"),
+    [
+        ("chainer", "its builder is for processors"),
+        ("mxnet", "no lock file has its build for GPUs: pip install mxnet-cu112>=1.9 numpy<1.24"),
+        ("torch7", "Torch7 has no package in today's registries*"),
+    ],
+)
+def test_a_framework_without_an_environment_for_gpus_says_why(framework, reason):
+    (case,) = plan("H100", framework)
+    assert case.reason.startswith(reason.rstrip("*"))
+
+
+@pytest.mark.parametrize("framework", OF_THE_THESIS)
+def test_every_case_of_the_thesis_is_planned(framework):
+    models = [model for model in MODELS.values() if "thesis" in model.sources]
+    cases = plan("H100", framework, models=models)
+    assert [case.model for case in cases] == [model.name for model in models]
+    assert all(case.reason or (case.steps and case.least_bytes and case.least_seconds) for case in cases)
+
+
+def test_a_training_that_needs_more_memory_than_the_gpu_has_is_refused():
+    card = replace(CARDS["H100"], memory_gib=0)
+    (case,) = planned(card, [PYTORCH], [LENET], SETTINGS)
+    assert case.reason == f"needs at least {case.least_bytes / GIB:.1f} GiB, the GPU has 0"
+
+
+def test_memory_is_weights_gradients_slots_examples_and_outputs():
+    outline = SETTINGS.outline(PYTORCH, LENET, ANY_SHAPE, DEVICES["gpu"])
+    network, recipe = outline.network, outline.recipe
+    state = (2 + recipe.optimizer.slots) * network.parameter_count
+    examples = outline.dataset.train_examples * prod(LENET.input_shape)
+    outputs = recipe.batch_size * sum(
+        prod(placed.inferred.output) for placed in network.layers if placed.inferred.multiply_adds
+    )
+    assert least_bytes(outline) == 4 * (state + examples + outputs)
+
+
+def test_with_a_pipeline_only_a_batch_is_on_the_gpu():
+    outline = SETTINGS.outline(PYTORCH, LENET, ANY_SHAPE, DEVICES["gpu"])
+    piped = replace(outline, recipe=replace(outline.recipe, input="pipeline"))
+    batch, all_examples = outline.recipe.batch_size, outline.dataset.train_examples
+    assert least_bytes(outline) - least_bytes(piped) == 4 * (all_examples - batch) * prod(LENET.input_shape)
+
+
+def test_a_faster_gpu_needs_less_time_for_a_large_network():
+    slow, fast = (plan(card, "pytorch", models=(LARGE,))[0].least_seconds for card in ("T4", "H100"))
+    assert fast < slow
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_every_card_has_a_plausible_data_sheet(name):
+    card = CARDS[name]
+    # Bytes per operation: between that of the RTX 4090 and that of the B200.
+    assert 0.005 < card.bytes_per_second / card.flops_per_second < 0.2
+    assert 8 <= card.memory_gib <= 192
