@@ -1,4 +1,4 @@
-"""``dlbench gpu-plan``: what would run on a GPU that is not here."""
+"""``dlbench gpu-plan``: what would run on another GPU than this machine has."""
 
 import argparse
 from collections.abc import Iterator, Sequence

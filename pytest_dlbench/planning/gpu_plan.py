@@ -1,4 +1,4 @@
-"""What would run on a GPU that is not here: which cases, in which environment, in how much memory and time at least."""
+"""What would run on another GPU than this machine has: where, and in how much memory and time at least."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -65,10 +65,10 @@ CARDS: Mapping[str, Card] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A case on a card. ``reason`` says why it would not run, and is empty if it would.
+    """A case on a GPU. ``reason`` says why it would not run, and is empty if it would.
 
     ``least_bytes`` is what weights, their gradients, optimiser slots, the data set and the outputs that a backward pass
-    needs take together; ``least_seconds`` is one run at the card's peak. Both are bounds: no run needs less.
+    needs take together; ``least_seconds`` is one run at the GPU's peak. Both are bounds: no run needs less.
     """
 
     framework: str
@@ -83,7 +83,7 @@ class Planned:
 def planned(
     card: Card, frameworks: Iterable[Framework], models: Iterable[Model], settings: RunSettings
 ) -> Iterator[Planned]:
-    """Every framework with every model on a card, trained on synthetic data of the model's shape."""
+    """Every framework with every model on a GPU, trained on synthetic data of the model's shape."""
     models = list(models)
     for framework in frameworks:
         reason, environment = unusable(framework, card)
@@ -93,7 +93,7 @@ def planned(
 
 
 def unusable(framework: Framework, card: Card) -> tuple[str, str]:
-    """Why a framework cannot compute on a card, empty if it can; and the environment that it would have there."""
+    """Why a framework cannot compute on a GPU, empty if it can; and the environment that it would have there."""
     if framework.unsupported:
         return framework.unsupported, ""
     if not framework.gpu_needs:

@@ -1,4 +1,4 @@
-"""What would run on a GPU that is not here, by its data sheet."""
+"""What would run on another GPU than this machine has, by its data sheet."""
 
 from dataclasses import replace
 from math import prod
