@@ -267,9 +267,10 @@ def _hold(folder: Path) -> None:
 
 def _prune(folder: Path) -> None:
     """Remove the checkouts of a repository that were not used for longest, unless a session uses them."""
+    used = {user.name.partition(".")[0] for user in folder.glob("*.user") if _is_used(user)}
     found = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{40,64}", path.name)]
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
-        if not any(map(_is_used, folder.glob(f"{path.name}.*.user"))):
+        if path.name not in used:
             shutil.rmtree(path, ignore_errors=True)
 
 

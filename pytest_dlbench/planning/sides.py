@@ -108,7 +108,10 @@ class AskedSides:
 def distinct(old: Side, new: Side) -> Sides:
     """Both sides, whose cases are in one journal, and so need names of their own."""
     if old.framework.name == new.framework.name:
-        new = replace(new, framework=replace(new.framework, name=f"{new.framework.name}{AGAIN}"))
+        then, now = old.framework.checkout, new.framework.checkout
+        # HEAD~2 and HEAD^2, for example, have one label.
+        suffix = f"-{now.revision.commit[:12]}" if then and now and then.content != now.content else AGAIN
+        new = replace(new, framework=replace(new.framework, name=f"{new.framework.name}{suffix}"))
     return Sides(old=old, new=new)
 
 

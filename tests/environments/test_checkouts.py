@@ -114,6 +114,7 @@ def test_checkouts_that_were_not_used_for_longest_are_removed(opened, repository
     opened.checkout("HEAD")
     assert not old.exists()
     assert new.is_dir()
+    assert not list(old.parent.glob(f"{old.name}.*"))
 
 
 def test_a_checkout_that_another_process_uses_is_kept(opened, monkeypatch):

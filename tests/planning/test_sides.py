@@ -10,7 +10,7 @@ from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.planning.sides import Parts, parsed, sides_of
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.running.launch import OWN
-from tests.doubles.repositories import commit, create
+from tests.doubles.repositories import commit, create, git
 
 HERE = Path(__file__).parent
 
@@ -141,6 +141,17 @@ def test_a_side_without_a_framework_has_that_of_the_other_as_it_is_installed():
 def test_both_sides_need_a_revision_or_none():
     with pytest.raises(OptionError, match="both sides need a revision; 'worktree' is your files as they are"):
         sides_of(["rev:HEAD", "env:A=1"], (), KNOWN, HERE)
+
+
+def test_two_commits_whose_names_look_alike_in_ids_have_different_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = create(tmp_path / "ours")
+    commit(folder, "One", {"a": "1"})
+    git(folder, "branch", "a/b")
+    last = commit(folder, "Two", {"a": "2"})
+    git(folder, "branch", "a_b")
+    pair = sides_of(["rev:a/b", "rev:a_b"], (), KNOWN, folder).of(KNOWN.values["framework"]["jax"])
+    assert (pair.old.framework.name, pair.new.framework.name) == ("jax@a_b", f"jax@a_b-{last[:12]}")
 
 
 # Requirement files of two revisions

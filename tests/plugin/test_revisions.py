@@ -139,6 +139,13 @@ def test_reports_name_the_revisions(repository, monkeypatch):
         assert "Add the builder" in text, name
 
 
+def test_a_plan_shows_what_would_run_and_runs_nothing(repository):
+    result = repository.run("--dlbench-ab=rev:HEAD,worktree", "--dlbench-plan")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["ours@worktree-softmax-digits-cpu *runs*"])
+    assert not list(repository.path.glob(".dlbench/*.jsonl"))
+
+
 def test_a_suite_in_a_part_of_the_repository_is_compared(suite, repository):
     (suite.path / "part").mkdir()
     for name in ("conftest.py", "test_suite.py"):
