@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 PRIOR_FREEDOM = 4
 CLIP_DEVIATIONS = 2.5
+# Of normal values, one of two is within 1/1.4826 standard deviations of the median, three of four within 1.1503.
 MAD_TO_SD = 1.4826
+QUARTILE_TO_SD = 1 / 1.1503
 
 Values = NDArray[np.float64]
 

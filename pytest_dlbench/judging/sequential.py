@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK, level_of_a_look
-from pytest_dlbench.judging.intervals import Moderated, Values, moderated
+from pytest_dlbench.judging.intervals import QUARTILE_TO_SD, Moderated, Values, moderated
 from pytest_dlbench.records import VerdictOutcome
 
 # The error rate of a change exactly at the tolerance, on either side.
@@ -70,6 +70,9 @@ class Rule:
     ``gives_up``: from pair SPREAD_PAIRS on, it stops as TOO_VARIABLE if the interval after the last pair will be wider
     than the tolerance, as far as the pairs so far show their spread. That makes errors no more likely.
     ``is_one_sided``: a change surely no worse than the tolerance is called equivalent, even if it is an improvement.
+    ``widens``: the expected spread is at least what the upper quartile of the pairs shows. An assumed one does not know
+    processes of two kinds, of which half of the pairs may show nothing. ``pairs_to_clear``: with fewer pairs, nothing
+    is called equivalent, because they may all differ by what two kinds of processes do.
     """
 
     tolerance: float
@@ -78,6 +81,8 @@ class Rule:
     max_pairs: int = LAST_LOOK
     gives_up: bool = False
     is_one_sided: bool = False
+    widens: bool = False
+    pairs_to_clear: int = FIRST_LOOK
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < np.inf:
@@ -183,6 +188,9 @@ def _begin(comparisons: int) -> Replay:
 def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule: Rule) -> None:
     """One look at the comparisons in ``rows``, which are still open."""
     count = differences.shape[1]
+    if rule.widens:
+        distances = np.abs(differences - np.median(differences, axis=-1, keepdims=True))
+        spreads = np.maximum(spreads, QUARTILE_TO_SD * np.quantile(distances, 0.75, axis=-1))
     now = moderated(differences, spreads, is_robust=True)
     # At odd counts one order of the sides has one pair more: where the order matters, most pairs would be on its side.
     is_guarded = count < SETTLED_PAIRS or count % 2 == 1
@@ -195,6 +203,8 @@ def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule
     found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
     found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
     said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule)
+    if count < rule.pairs_to_clear:
+        said = np.where(said == EQUIVALENT, INCONCLUSIVE, said)
     outcome = np.where(is_held, INCONCLUSIVE, said)
     is_variable = _is_too_variable(now, count, rule)
     found.outcome[rows] = outcome

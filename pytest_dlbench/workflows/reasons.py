@@ -175,6 +175,6 @@ def too_tight_for_pairs(terms: Terms, smallest: Mapping[str, float]) -> Toleranc
     return ToleranceTooTight(
         metrics=tight(terms.tolerances, smallest),
         pairs=terms.max_pairs,
-        basis="runs" if terms.reference_runs else "calibration" if terms.calibrated else "any",
+        basis="runs" if terms.reference_runs else "calibration" if terms.calibrated or terms.step_pairs else "any",
         reference_runs=terms.reference_runs,
     )

@@ -18,7 +18,7 @@ import scipy
 
 from pytest_dlbench.judging.power import smallest_tolerance
 from tests.characteristics.promises import FEW, MANY, MOST_FALSE_OF_SESSIONS, MOST_PAIRS, PROMISES, within
-from tests.characteristics.regimes import QUIET, REGIMES, TYPICAL, Regime
+from tests.characteristics.regimes import QUIET, REGIMES, STEPS, TYPICAL, Alternating, Regime
 from tests.characteristics.simulation import EQUIVALENT, IMPROVED, REGRESSED, cleared, simulate, stored
 
 ROOT = Path(__file__).parents[2]
@@ -96,11 +96,11 @@ def pairs(cases: int) -> Iterator[str]:
         *("noise", "unchanged: passes", "regressed", "of 100 cases", "improved", "of 100 cases", "pairs", "interval"),
         *("+3 % at 1.5 %", "+5 % at 2.5 %", "+10 % at 5 %", "pairs", "time equivalent", "exactly 5 %: regressed"),
     )
-    yield from (row(*_of_regime(regime, cases)) for regime in REGIMES)
+    yield from (row(*_of_regime(regime, cases)) for regime in (*REGIMES, *STEPS))
     yield ""
 
 
-def _of_regime(regime: Regime, cases: int) -> Iterator[str]:
+def _of_regime(regime: Regime | Alternating, cases: int) -> Iterator[str]:
     same = simulate(regime, 0.0, cases=cases, seed=SEED, session=MANY)
     three, five, ten, edge = (
         simulate(regime, change, cases=cases // 10, seed=SEED, session=FEW, tolerance=tolerance)

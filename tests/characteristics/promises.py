@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-from tests.characteristics.regimes import CONTENDED, QUIET, REGIMES, TYPICAL, Regime
+from tests.characteristics.regimes import CONTENDED, QUIET, REGIMES, STEPS, TYPICAL, Alternating, Regime
 from tests.characteristics.simulation import EQUIVALENT, IMPROVED, REGRESSED, Cases, simulate
 
 # How many cases a session has in which nothing changed, and one in which something did.
@@ -16,7 +16,7 @@ class Promise:
     """A share of simulated cases that is ``most`` or ``least``."""
 
     text: str
-    regime: Regime
+    regime: Regime | Alternating
     change: float
     figure: Callable[[Cases], float]
     tolerance: float = 0.05
@@ -63,7 +63,7 @@ UNCHANGED = tuple(
         figure=share_of(outcome),
         most=0.0001,
     )
-    for regime in REGIMES
+    for regime in (*REGIMES, *STEPS)
     for name, outcome in (("regressed", REGRESSED), ("improved", IMPROVED))
 )
 MISSED = tuple(
@@ -74,9 +74,40 @@ MISSED = tuple(
         figure=time_is_equivalent,
         most=0.005,
     )
-    for regime in REGIMES
+    for regime in (*REGIMES, *STEPS)
+    if regime is not STEPS[-1]
 )
 FOUND = (
+    Promise(
+        text="alternating, two kinds of processes: 10 % slower is called equivalent at most 1.2 % of the time",
+        regime=STEPS[-1],
+        change=0.1,
+        figure=time_is_equivalent,
+        most=0.012,
+    ),
+    Promise(
+        text="alternating, quiet: 3 % slower is found at least 99 % of the time, tolerance 1.5 %",
+        regime=STEPS[0],
+        change=0.03,
+        tolerance=0.015,
+        figure=share_of(REGRESSED),
+        least=0.99,
+    ),
+    Promise(
+        text="alternating, contended: 5 % slower is found at least 95 % of the time, tolerance 2.5 %",
+        regime=STEPS[1],
+        change=0.05,
+        tolerance=0.025,
+        figure=share_of(REGRESSED),
+        least=0.95,
+    ),
+    Promise(
+        text="alternating, contended: at least 99 % of unchanged cases pass",
+        regime=STEPS[1],
+        change=0.0,
+        figure=share_of(EQUIVALENT),
+        least=0.99,
+    ),
     Promise(
         text="quiet: 10 % slower is found at least 99.5 % of the time",
         regime=QUIET,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dlbench.judging.intervals import MAD_TO_SD, Values
+from pytest_dlbench.judging.intervals import MAD_TO_SD, QUARTILE_TO_SD, Values
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import METRICS
-from pytest_dlbench.judging.pairs import QUARTILE_TO_SD, REFERENCE_RUNS
+from pytest_dlbench.judging.pairs import REFERENCE_RUNS
 from pytest_dlbench.judging.scales import smallest_spread
 
 TIME = METRICS["step_time"]
@@ -43,6 +43,23 @@ class Regime:
     reference: float = 1.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternating:
+    """Standard deviations of the differences of pairs whose steps alternate.
+
+    ``process_sd`` is how two processes of one version differ, in wall time and in processor time alike; ``wall_sd`` and
+    ``cpu_sd`` are what each has of its own. ``tail`` and ``modes`` are those of a Regime, in place of the processes'
+    normal noise and in addition to it. Their reference spread is the assumed one.
+    """
+
+    name: str
+    process_sd: float
+    wall_sd: float
+    cpu_sd: float
+    tail: int | None = None
+    modes: float = 0.0
+
+
 QUIET = Regime(name="quiet", run_sd=0.005, slowed_share=0.005, drift_sd=0.002, session_sd=0.005)
 TYPICAL = Regime(name="typical", run_sd=0.015, slowed_share=0.02, drift_sd=0.01, second_penalty=0.003, session_sd=0.015)
 NOISY = Regime(
@@ -57,6 +74,14 @@ BIMODAL = Regime(name="two kinds of processes", run_sd=0.005, modes=0.08)
 ORDERED = replace(QUIET, name="second run +5 %", second_penalty=0.05)
 CORRELATED = Regime(name="autocorrelated", run_sd=0.005, drift_sd=0.03, drift_kept=0.7)
 TWO_STATES = Regime(name="machine of two speeds", run_sd=0.01, slowed_share=0.3, slowed_by=(0.3, 0.3), burst=8.0)
+# The first three are as observed, without other load, with a load of 5 to 9 on two cores, and with that and few steps.
+STEPS = (
+    Alternating(name="alternating, quiet", process_sd=0.004, wall_sd=0.002, cpu_sd=0.002),
+    Alternating(name="alternating, contended", process_sd=0.015, wall_sd=0.01, cpu_sd=0.006),
+    Alternating(name="alternating, wall disturbed", process_sd=0.015, wall_sd=0.06, cpu_sd=0.006),
+    Alternating(name="alternating, heavy tails", process_sd=0.01, wall_sd=0.005, cpu_sd=0.005, tail=3),
+    Alternating(name="alternating, two kinds of processes", process_sd=0.003, wall_sd=0.002, cpu_sd=0.002, modes=0.08),
+)
 REGIMES = (
     *USUAL,
     HEAVY,
@@ -83,6 +108,15 @@ def pairs(random: np.random.Generator, regime: Regime, sessions: int, count: int
     """Differences second - first of ``count`` pairs back to back."""
     first, second = np.moveaxis(runs(random, regime, sessions, 2 * count).reshape(sessions, count, 2), -1, 0)
     return second + regime.second_penalty - first
+
+
+def steps(random: np.random.Generator, regime: Alternating, sessions: int, count: int) -> tuple[Values, Values]:
+    """Differences of ``count`` pairs whose steps alternate: of wall time, and of processor time."""
+    shape = (sessions, count)
+    own = random.standard_normal(shape) if regime.tail is None else random.standard_t(regime.tail, shape)
+    kinds = regime.modes * ((random.random(shape) < 0.5).astype(float) - (random.random(shape) < 0.5))
+    common = regime.process_sd * own + kinds
+    return common + random.normal(0.0, regime.wall_sd, shape), common + random.normal(0.0, regime.cpu_sd, shape)
 
 
 def orders(random: np.random.Generator, sessions: int, count: int) -> Values:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 
+from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
 from pytest_dlbench.judging.intervals import Values
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.multiple_testing import (
@@ -19,9 +20,10 @@ from pytest_dlbench.judging.multiple_testing import (
     screening,
     share_in_turn,
 )
-from pytest_dlbench.judging.pairs import REFERENCE_RUNS, rules
+from pytest_dlbench.judging.pairs import ALTERNATING_SPREAD, REFERENCE_RUNS, by_steps, rules
 from pytest_dlbench.judging.scales import smallest_spread
 from pytest_dlbench.judging.sequential import (
+    DECIDED,
     EQUIVALENT,
     IMPROVED,
     INCONCLUSIVE,
@@ -34,7 +36,16 @@ from pytest_dlbench.judging.sequential import (
     replay,
 )
 from pytest_dlbench.judging.sessions import SessionFigure, SessionSpread, against_sessions
-from tests.characteristics.regimes import Regime, orders, pairs, reference_spreads, session_figures, spreads_of
+from tests.characteristics.regimes import (
+    Alternating,
+    Regime,
+    orders,
+    pairs,
+    reference_spreads,
+    session_figures,
+    spreads_of,
+    steps,
+)
 
 TOLERANCE = log(1.05)
 TIME = "step_time"
@@ -68,7 +79,7 @@ class Cases:
 
 
 def simulate(
-    regime: Regime,
+    regime: Regime | Alternating,
     change: float,
     *,
     cases: int,
@@ -97,7 +108,7 @@ def simulate(
 class _Source:
     """What cases are drawn from."""
 
-    regime: Regime
+    regime: Regime | Alternating
     change: float
     judged: Mapping[str, Rule]
     others: Mapping[str, float]
@@ -110,12 +121,17 @@ class _Source:
             name: spreads_of(random.normal(0.0, sd, (cases, REFERENCE_RUNS)), METRICS[name])
             for name, sd in self.others.items()
         }
-        drawn[TIME] = Drawn(
-            pairs=pairs(random, self.regime, cases, most),
-            orders=(orders(random, cases, most), orders(random, cases, most)),
-            change=self.change,
-        )
-        spreads[TIME] = reference_spreads(random, self.regime, cases)
+        if isinstance(self.regime, Alternating):
+            wall, cpu = steps(random, self.regime, cases, most)
+            drawn[TIME] = Drawn(pairs=wall, cpu=cpu, change=self.change)
+            spreads[TIME] = np.full(cases, ALTERNATING_SPREAD)
+        else:
+            drawn[TIME] = Drawn(
+                pairs=pairs(random, self.regime, cases, most),
+                orders=(orders(random, cases, most), orders(random, cases, most)),
+                change=self.change,
+            )
+            spreads[TIME] = reference_spreads(random, self.regime, cases)
         return settle(drawn, spreads, self.judged, budget)
 
 
@@ -127,23 +143,44 @@ def _of_other(random: np.random.Generator, name: str, sd: float, shape: tuple[in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """One metric of many cases: differences second - first of pairs, of which each pass has the order of its own."""
+    """One metric of many cases: differences second - first of pairs, of which each pass has the order of its own.
+
+    Where steps alternate, ``cpu`` has the differences new - old in processor time.
+    """
 
     pairs: Values
     orders: tuple[Values, Values] | None = None
     change: float = 0.0
+    cpu: Values | None = None
 
-    def screened(self, rule: Rule) -> Values:
-        """Differences new - old of the first pass."""
-        return self._ordered(self.pairs[:, : rule.max_pairs], 0, slice(None))
+    def screened(self, spreads: Values, rule: Rule) -> Replay:
+        """The first pass."""
+        found = self._ordered(self.pairs[:, : rule.max_pairs], 0, slice(None))
+        return self._decided(found, slice(None), 0, spreads, rule)
 
-    def confirmed(self, rule: Rule, rows: Codes, begins: int) -> Values:
-        """The same of a second pass that begins there."""
-        return self._ordered(self.pairs[rows, begins : begins + rule.max_pairs], 1, rows)
+    def confirmed(self, spreads: Values, rule: Rule, rows: Codes, begins: int) -> Replay:
+        """A second pass, which begins there."""
+        found = self._ordered(self.pairs[rows, begins : begins + rule.max_pairs], 1, rows)
+        return self._decided(found, rows, begins, spreads, rule)
+
+    def _decided(self, wall: Values, rows: Codes | slice, begins: int, spreads: Values, rule: Rule) -> Replay:
+        if self.cpu is None:
+            return replay(wall, spreads, rule)
+        # ``pairs.decide_by_steps``.
+        half = replace(by_steps(rule), alpha=max(rule.alpha / 2, LEAST_ALPHA))
+        cpu = self.cpu[rows, begins : begins + rule.max_pairs] + self.change
+        return _either(replay(wall, spreads, half), replay(cpu, spreads, half))
 
     def _ordered(self, pairs: Values, which: int, rows: Codes | slice) -> Values:
         order = 1.0 if self.orders is None else self.orders[which][rows, : pairs.shape[1]]
         return order * pairs + self.change
+
+
+def _either(wall: Replay, cpu: Replay) -> Replay:
+    """The first of the two that is decided, wall time if both are at once or none is."""
+    earlier = (wall.reason != DECIDED) | (cpu.pairs < wall.pairs)
+    is_of_cpu = (cpu.reason == DECIDED) & earlier
+    return Replay(**{name: np.where(is_of_cpu, getattr(cpu, name), getattr(wall, name)) for name in Replay.__slots__})
 
 
 def settle(
@@ -154,9 +191,7 @@ def settle(
     It runs ``sequential.replay`` in the same way: each metric is screened, a change is confirmed on the pairs after the
     one that showed it, and a confirmed regression ends the case.
     """
-    screened = {
-        name: replay(drawn[name].screened(rule), spreads[name], screening(rule)) for name, rule in judged.items()
-    }
+    screened = {name: drawn[name].screened(spreads[name], screening(rule)) for name, rule in judged.items()}
     flags = {name: np.isin(found.outcome, (REGRESSED, IMPROVED)) for name, found in screened.items()}
     places = _places(screened, flags)
     final = {
@@ -202,7 +237,7 @@ def _confirmed(drawn: Drawn, spreads: Values, screened: Replay, levels: _Levels)
             found.pairs[rows] = 0
             continue
         fresh = confirming(levels.rule, share_in_turn(place, levels.budget))
-        again = replay(drawn.confirmed(fresh, rows, begins), spreads[rows], fresh)
+        again = drawn.confirmed(spreads[rows], fresh, rows, begins)
         for name in Replay.__slots__:
             getattr(found, name)[rows] = getattr(again, name)
     return found

@@ -62,6 +62,7 @@ def calibrated(suite, spread):
         smallest={"step_time": 2 * spread},
         verdicts=(),
         exchanged={"step_time": 0.0},
+        design="alternating",
     )
     CalibrationStore(folder=suite.path / "baselines").write(found)
 
