@@ -16,6 +16,7 @@ RECORDS = (
     "Training",
     "WarmUp",
     "Evaluation",
+    "Reported",
     "CurvePoint",
     "StepCheck",
     "UpdateCheck",
@@ -30,7 +31,7 @@ RECORDS = (
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {
     *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),
-    *("training", "evaluation", "usage", "timeline", "step_checks", "update_check"),
+    *("training", "evaluation", "reported", "usage", "timeline", "step_checks", "update_check"),
     *("speed", "work", "warm_up", "contention"),
 }
 

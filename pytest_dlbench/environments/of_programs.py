@@ -65,10 +65,12 @@ def _exported(path: Path, where: str) -> tuple[str, ...]:
     advice = f"or write its pins yourself, and name that file: {' '.join(command)} > requirements.txt"
     if shutil.which(command[0]) is None:
         raise OptionError(f"{where}: {path}: there is no program {command[0]}, which reads it; install it, {advice}")
-    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=path.parent, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode:
         raise OptionError(f"{where}: {path}: {' '.join(command)} failed:\n{done.stderr.strip()}\n  fix that, {advice}")
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
         file.write(done.stdout)
         file.flush()
         return tuple(requirements(Path(file.name), where))

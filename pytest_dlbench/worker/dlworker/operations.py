@@ -200,7 +200,7 @@ def _queued():
     total, folder = 0, "/proc/self/task"
     try:
         for task in os.listdir(folder):
-            with open(os.path.join(folder, task, "schedstat")) as file:
+            with open(os.path.join(folder, task, "schedstat"), encoding="ascii") as file:
                 total += int(file.read().split()[1])
     except (OSError, ValueError, IndexError):
         return None
