@@ -180,6 +180,12 @@ def _of_side(program: Program, changes: Sequence[Change]) -> dict[str, Any]:
             f"--dlbench-ab: set:{unknown[0]}: the test of {program.source} gives no parameter of that name, but"
             f" {known}; give its usual value in the test: dlbench.measure(..., {unknown[0]}=value)"
         )
+    given = {change.name: program.parameters[change.name] for change in changes}
+    if several := [name for name, value in given.items() if isinstance(value, list | tuple | dict)]:
+        raise OptionError(
+            f"--dlbench-ab: set:{several[0]}: the test of {program.source} gives {given[several[0]]!r}, and a side only"
+            " a number, true, false, none or text; give the parts parameters of their own"
+        )
     return {**program.parameters, **{change.name: change.value for change in changes}}
 
 
@@ -188,8 +194,14 @@ def _root(program: Program, framework: Framework, root: Path) -> Path:
     checkout = framework.checkout
     if checkout is None:
         return root
-    if program.source.endswith(".py"):
-        checkout.existing(root / program.source, "--dlbench-ab")
+    source = program.source
+    file = root / source if source.endswith(".py") else _file_of(source, root)
+    if file is None:
+        raise OptionError(
+            f"--dlbench-ab: the program {source} is not in {root}, so that all revisions have the same; name a file or"
+            " a module of the repository"
+        )
+    checkout.existing(file, "--dlbench-ab")
     return checkout.path(root)
 
 

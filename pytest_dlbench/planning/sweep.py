@@ -6,6 +6,7 @@ own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -71,23 +72,24 @@ def parse_any(text: str, where: str) -> tuple[Change, ...]:
 
 
 def _any(name: str, texts: Sequence[str], where: str) -> Scalar:
-    if name in _settable():
+    with suppress(OptionError):
         return _values(name, texts, f"{where} {name}", where)[0]
-    kinds = (NoneType, bool, int)
-    read = next((value for kind in kinds if (value := _read(kind, texts[0])) is not MISSING), MISSING)
-    if read is not MISSING:
-        return cast("Scalar", read)
-    try:
-        return float(texts[0])
-    except ValueError:
-        return texts[0]
+    named = {"none": None, "true": True, "false": False}
+    text = texts[0]
+    if text.lower() in named:
+        return named[text.lower()]
+    for kind in (int, float):
+        # JSON, in which a program gets its parameters, has only finite numbers.
+        with suppress(ValueError, OverflowError):
+            if isfinite(value := kind(text)):
+                return value
+    return text
 
 
 def refuse_unknown(changes: Iterable[Change], where: str) -> None:
-    """Raise OptionError for changes that no recipe has."""
+    """Raise OptionError for changes that no recipe has, or whose values every recipe refuses."""
     for change in changes:
-        if change.name not in _settable():
-            raise OptionError(unknown_name("setting", change.name, where, _settable()))
+        _values(change.name, [show(change.value)], f"{where} {change.name}", where)
 
 
 def points(sweep: Sweep) -> list[tuple[Change, ...]]:

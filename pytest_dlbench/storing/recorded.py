@@ -12,6 +12,7 @@ from pytest_dlbench.records import (
     CaseResult,
     Certificate,
     Context,
+    Program,
     Record,
     Run,
     SkippedCell,
@@ -130,8 +131,15 @@ class _Joiner:
             runs=tuple(run for run in runs if run),
             certificate=certificate,
             metrics=entry.metrics,
-            program=entry.program,
+            program=_as_in(case, entry.program) if entry.program else None,
         )
+
+
+def _as_in(case: Case, program: Program) -> Program:
+    """A program with the parameters of a case: the sides of a comparison may differ in them."""
+    single = {name for name, value in program.parameters.items() if not isinstance(value, list | dict)}
+    settings = {name: value for name, value in case.settings.items() if name in single}
+    return replace(program, parameters={**program.parameters, **settings})
 
 
 def read(paths: Iterable[Path]) -> Found:

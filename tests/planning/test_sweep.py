@@ -102,6 +102,38 @@ def test_the_error_for_an_invalid_setting_says_what_is_expected(text, expected):
     assert expected in error_of(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("batch_size=64", 64),
+        ("batch_size=large", "large"),
+        ("learning_rate=1", 1.0),
+        ("depth=-3", -3),
+        ("rate=1e-3", 0.001),
+        ("rate=nan", "nan"),
+        ("shuffled=True", True),
+        ("warm_up=none", None),
+    ],
+)
+def test_a_setting_of_a_side_may_be_a_parameter_of_a_program(text, value):
+    (found,) = sweep.parse_any(text, WHERE)
+    assert (found.value, type(found.value)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("depth=12", "--dlbench-ab: unknown setting 'depth'"),
+        ("batch_size=large", "--dlbench-ab batch_size: expected a whole number, got 'large'"),
+        ("batch_size=none", "--dlbench-ab batch_size: expected a whole number, got 'none'"),
+    ],
+)
+def test_a_setting_that_no_recipe_has_is_refused_of_a_network(text, expected):
+    with pytest.raises(OptionError) as caught:
+        sweep.refuse_unknown(sweep.parse_any(text, WHERE), "--dlbench-ab")
+    assert expected in str(caught.value)
+
+
 @given(st.text(max_size=12))
 def test_any_text_for_a_number_is_parsed_or_refused_with_the_name_of_the_option(text):
     try:
