@@ -55,6 +55,10 @@ SWEEPS: Mapping[str, Sweep] = {
     "vocabulary": Sweep(tests=("tests/worker/test_vocabulary_agrees.py",)),
     "precision": Sweep(tests=("tests/worker/test_mixed_precision.py",)),
     "table": Sweep(tests=("tests/worker/test_frameworks_table.py",), reads_documentation=True),
+    "programs": Sweep(
+        tests=("tests/worker/test_program_frameworks.py",),
+        frameworks=("pytorch", "keras-jax", "keras-torch", "keras-tensorflow"),
+    ),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
     "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),
     "side-by-side": Sweep(tests=("bench/test_training.py",), data=(ZOO,)),

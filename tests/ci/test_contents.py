@@ -18,7 +18,7 @@ WORKER = "pytest_dlbench/worker/dlworker"
 DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
-TESTS = EVERY - {"equivalence", "side-by-side", "zoo"}
+TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs"}
 ON_TORCH = {"pytorch", "pytorch-compile", "keras-torch"}
 CHAINER_S_ROW = ("| `chainer` | chainer==", "| `chainer` | no chainer==")
 
@@ -50,6 +50,7 @@ CHANGES = {
     "a test that another imports": ("tests/worker/test_vocabulary_agrees.py", "", "", ALL, {"vocabulary", "precision"}),
     "a bound": ("bench/test_equivalence.py", "", "", ALL, {"equivalence", "bounds"}),
     "how tests start workers": ("tests/worker/sessions.py", "", "", ALL, TESTS),
+    "a program of tests": ("tests/running/test_programs.py", "", "", ALL, {"programs"}),
     "a double that tests train": ("tests/doubles/builders/numpy_softmax.py", "", "", ALL, TESTS),
     "a fixture": ("bench/fixtures/framework.py", "", "", ALL, {"equivalence", "bounds", "side-by-side", "zoo"}),
     "a conftest": ("conftest.py", "", "", ALL, EVERY),
@@ -75,9 +76,10 @@ def test_a_change_invalidates_only_what_depends_on_it(unstamped, usual_keys, wha
 
 @pytest.mark.parametrize("part", ["processor", "platform.python_version", "installed"])
 def test_another_machine_or_installation_has_another_key(monkeypatch, part):
-    before = contents.keys(["jax"])
+    # Each sweep trains one of them.
+    before = contents.keys(["jax", "pytorch"])
     monkeypatch.setattr(f"contents.{part}", lambda *_: ["another"])
-    after = contents.keys(["jax"])
+    after = contents.keys(["jax", "pytorch"])
     assert all(before[sweep] != after[sweep] for sweep in EVERY)
 
 

@@ -25,7 +25,9 @@ def _lightning(marks):
             marks.begin()
 
         def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx, *_):
-            marks.end(outputs.get("loss") if isinstance(outputs, dict) else outputs)
+            loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+            # Lightning has divided it by the number of batches whose gradients it adds up.
+            marks.end(loss if loss is None else loss * trainer.accumulate_grad_batches)
             trainer.should_stop = trainer.should_stop or marks.is_enough
 
     return MarkSteps()
