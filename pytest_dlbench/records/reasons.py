@@ -53,6 +53,7 @@ class InPairs(Part, frozen=True, kw_only=True):
     framework: str
     versions: tuple[str, str] | None = None
     tolerances: Mapping[str, float] = {}
+    is_of_program: bool = False
 
 
 class MoveReference(Part, frozen=True, kw_only=True):

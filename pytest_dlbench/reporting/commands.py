@@ -23,17 +23,24 @@ def accept(repeat: Repeat, reason: str = "why the new figure is right") -> str:
 
 
 def in_pairs(case: Case, repeat: Repeat, pairs: InPairs, metrics: Metrics) -> str:
-    """The command that runs the case in pairs: the baseline's version and the current one."""
+    """The command that runs the case in pairs: the baseline's version and the current one, or two revisions."""
+    if pairs.is_of_program:
+        # The user's own code is what changed last.
+        return shlex.join(["pytest", repeat.node, *_kept(repeat), "--dlbench-ab=rev:OLD,rev:HEAD"])
     cells = {"models": case.model, "datasets": case.dataset, "devices": case.device}
     flags = [f"--dlbench-{axis}={value}" for axis, value in cells.items()]
     # Requirements files may pin other frameworks too.
     flags += [] if pairs.versions else [f"--dlbench-frameworks={pairs.framework}"]
     amounts = {name: figures.amount(name, value, metrics) for name, value in pairs.tolerances.items()}
     flags += [f"--dlbench-tolerance={name}:{amount}" for name, amount in amounts.items()]
-    flags += [flag for flag in repeat.flags if not flag.startswith(OF_ONE_SIDE)]
+    flags += _kept(repeat)
     sides = [f"{pairs.framework}=={version}" for version in pairs.versions or ()] or ["old.txt", "new.txt"]
     test = repeat.node.partition("[")[0]
     return shlex.join(["pytest", test, *flags, "--dlbench-build", f"--dlbench-ab={','.join(sides)}"])
+
+
+def _kept(repeat: Repeat) -> list[str]:
+    return [flag for flag in repeat.flags if not flag.startswith(OF_ONE_SIDE)]
 
 
 def move_reference(case: Case, move: MoveReference) -> str:

@@ -79,6 +79,7 @@ def in_pairs(
         framework=framework.plain_name,
         versions=(then, now) if is_released else None,
         tolerances=typed,
+        is_of_program=record.program is not None,
     )
 
 

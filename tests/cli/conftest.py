@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_dlbench.workflows import validity
-from tests.doubles.known_speed import known
+from tests.doubles.speed import known
 
 
 @pytest.fixture(autouse=True)

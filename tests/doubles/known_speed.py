@@ -1,16 +1,12 @@
-"""A plugin for inner sessions: the machine's speed is known. Measuring it takes a second of all processors."""
+"""A plugin for inner sessions: the machine's speed is known. Measuring it takes a second of all processors.
+
+Only inner sessions import it: pytest warns of plugins that were imported before.
+"""
 
 import pytest
 
-from pytest_dlbench.records import MachineSpeed
 from pytest_dlbench.workflows import validity
-
-
-def known(threads: int, precision: str) -> MachineSpeed:
-    """What a machine with two processors might have."""
-    return MachineSpeed(
-        threads=threads, precision=precision, flops_per_second=2e11, copied_bytes_per_second=1e10, launch_seconds=1e-6
-    )
+from tests.doubles.speed import known
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -67,9 +67,7 @@ def few_plugins(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> N
     """Inner sessions load only this plugin and those that a test names, which halves their startup."""
     # After pytester, which removes the options of the outer session.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    # The other tests may have imported the plugin.
-    quiet = "-W ignore::pytest.PytestAssertRewriteWarning"
-    monkeypatch.setenv("PYTEST_ADDOPTS", f"-p dlbench -p tests.doubles.known_speed {quiet}")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p dlbench -p tests.doubles.known_speed")
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 

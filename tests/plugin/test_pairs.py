@@ -194,8 +194,8 @@ def test_sides_whose_medians_contradict_the_pairs_are_explained_everywhere(suite
     result = suite.run("--dlbench-ab=numpy,faster", "--dlbench-max-runs=3", *files)
     result.stdout.fnmatch_lines(
         [
-            "*step_time *10.9 ms → 12.7 ms, ratio 0.7*",
-            "warning: *step_time: ratio 1.165 between the medians of the two sides, ratio 0.7* within the pairs*",
+            "*step_time *10.9 ms → 12.7 ms, ratio 0.[78]*",
+            "warning: *step_time: ratio 1.165 between the medians of the two sides, ratio 0.[78]* within the pairs*",
         ]
     )
     for name in ("junit.xml", "found.json", "page.html"):

@@ -176,6 +176,12 @@ def test_without_a_version_change_the_sides_are_two_requirements_files():
     assert " --dlbench-ab=old.txt,new.txt\n" in text
 
 
+def test_of_a_program_two_revisions_of_the_users_code_would_settle_it():
+    again = records.again(node="test_ours.py::test_ours[32]", flags=("--dlbench-runs=9", "--dlbench-threads=2"))
+    text = compared(SUSPECT, again=again, pairs=records.in_pairs(is_of_program=True))
+    assert " pytest 'test_ours.py::test_ours[32]' --dlbench-threads=2 --dlbench-ab=rev:OLD,rev:HEAD\n" in text
+
+
 def test_pairs_have_the_tolerance_that_was_typed():
     assert " --dlbench-tolerance=step_time:40% " in compared(
         SUSPECT, pairs=records.in_pairs(tolerances={"step_time": 0.4})
