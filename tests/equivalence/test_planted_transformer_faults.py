@@ -29,7 +29,7 @@ from pytest_dlbench.model import (
 )
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.records import Case, RunOutcome
-from pytest_dlbench.running.run_spec import RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
@@ -83,12 +83,12 @@ def losses(tmp_path_factory):
     """Ten losses of a network, by PyTorch with a fault, or by any framework."""
     folder = tmp_path_factory.mktemp("transformers")
 
-    def spec(model: Model, framework: Framework, fault: str, recipe: Recipe) -> RunSpec:
+    def spec(model: Model, framework: Framework, fault: str, recipe: Recipe) -> NetworkSpec:
         faulty = Place(
             python=Path(sys.executable), environment=CURRENT, caches=folder / "caches", variables={"FAULT": fault}
         )
         named = {"id": "equivalence", "framework": framework.name, "model": model.name, "dataset": "synthetic"}
-        return RunSpec(
+        return NetworkSpec(
             case=Case(**named, device="cpu", scale="smoke", threads=1),
             framework=framework,
             place=faulty if framework is FAULTY else Places().find(framework),
