@@ -48,12 +48,18 @@ def imports(file: Path) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
+# What a program's callback is made of, if the program asks for it.
+TRAINERS = {"keras", "lightning", "pytorch_lightning", "tensorflow", "transformers"}
+
+
 def names(files: list[Path]) -> list[str]:
     return [str(file.relative_to(WORKER)) for file in files]
 
 
 def modules(file: Path) -> set[str]:
-    """The modules of a framework that a file of the worker may import."""
+    """The modules of a framework, or of trainers, that a file of the worker may import."""
+    if file == WORKER / "programs" / "callbacks.py":
+        return TRAINERS
     return FRAMEWORK_MODULES[file.parent.name] if file.parent.parent.name == "frameworks" else set()
 
 
