@@ -3,13 +3,11 @@
 import importlib
 import pkgutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-import numpy.fft  # noqa: F401
-import pandas as pd  # noqa: F401
 import pytest
-import scipy.stats  # noqa: F401
 
 import pytest_dlbench
 
@@ -74,9 +72,18 @@ def few_plugins(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture(scope="session", autouse=True)
 def loaded() -> None:
     """Load what sessions load late: pytester forgets the modules of an inner session, and NumPy loads only once."""
+    for name in loaded_late():
+        # Sessions do not load what is not installed either.
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def loaded_late() -> Iterator[str]:
+    """The names of modules."""
+    yield from ("numpy.fft", "pandas", "scipy.stats")
     for module in pkgutil.walk_packages(pytest_dlbench.__path__, "pytest_dlbench."):
         if not module.name.startswith("pytest_dlbench.bench"):
-            importlib.import_module(module.name)
+            yield module.name
 
 
 class Suite:
