@@ -33,6 +33,20 @@ def build(run):
 
     return {"step": step, "evaluate": evaluate, "samples_per_step": 64}
 """
+# Its steps return before they are computed; the matrix takes far longer than the step.
+JAX = """
+import jax
+import jax.numpy as jnp
+
+def main(run):
+    square = jax.jit(lambda matrix: matrix @ matrix @ matrix / 1e9)
+    matrix, ready = jnp.ones((1000, 1000)), []
+    for number in run.steps():
+        matrix = square(matrix)
+        run.wait()
+        ready.append(matrix.is_ready())
+    run.report(accuracy=sum(ready) / len(ready))
+"""
 # Two epochs of 16 batches, of which the measured steps end the second.
 KERAS = """
 import keras
@@ -71,6 +85,12 @@ def test_a_loop_is_stepped(train, name):
     assert found.training.losses[-1] < found.training.losses[0]
     assert found.reported.values["accuracy"] > 0.5
     assert found.versions["torch"].startswith("2.")
+
+
+def test_a_step_of_jax_lasts_until_its_arrays_are_computed(train):
+    found = train("jax", JAX, "main")
+    assert (found.outcome, found.message) == (RunOutcome.FINISHED, "")
+    assert found.reported.values["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize("name", ["keras-jax", "keras-torch", "keras-tensorflow"])

@@ -41,13 +41,14 @@ class Run(object):
         return {part: np.load(os.path.join(folder, part + ".npy"), mmap_mode="r") for part in PARTS}
 
     def wait(self):
-        """Wait until the device has done all that it was asked for. On a CPU only a few frameworks need it."""
+        """Wait for PyTorch's GPU, and for all arrays of JAX, which computes in the background on CPUs, too."""
         torch = sys.modules.get("torch")
         if torch is not None and self.device != "cpu":
             torch.cuda.synchronize()
         jax = sys.modules.get("jax")
-        if jax is not None and hasattr(jax, "effects_barrier"):
-            jax.effects_barrier()
+        if jax is not None:
+            for array in jax.live_arrays():
+                array.block_until_ready()
 
     def report(self, **values):
         """Report figures of the run by name, each a finite number; within ``run.steps``, ``loss`` is the step's."""
