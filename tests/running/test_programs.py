@@ -118,6 +118,8 @@ class TestBuild:
         assert [run.outcome for run in runs] == [RunOutcome.FINISHED] * 2
         assert runs[0].training.losses == runs[1].training.losses
         assert all(len(run.training.alternation.cpu_seconds) > STEPS / 2 for run in runs)
+        # Where the kernel says how long they waited for a processor.
+        assert all(bool(run.training.alternation.computing) == Path("/proc/self/schedstat").exists() for run in runs)
 
     def test_a_planted_slowdown_lengthens_its_steps(self, run):
         slow = "import time\ndef build(run):\n    return {'step': lambda number: time.sleep(0.002) or number + 1.0}\n"
@@ -254,12 +256,13 @@ def test_a_loss_that_is_not_a_number_diverges(run):
 def test_steps_that_are_not_awaited_are_suspicious(run):
     found = run(
         """
-        from dlworker import training
+        from dlworker import checking, training
         from dlworker.programs import operations
 
         # A clock that only steps and evaluations advance, however busy the machine is.
         clock = [operations.monotonic()]
-        operations.monotonic = operations.process_time = training.monotonic = lambda: clock[0]
+        operations.monotonic = training.monotonic = lambda: clock[0]
+        checking.monotonic = checking.process_time = operations.monotonic
 
         def build(run):
             queue = []

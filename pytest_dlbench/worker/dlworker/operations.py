@@ -1,15 +1,16 @@
 """The worker's operations, one function each, in a table, so that a message can call nothing else."""
 
 import importlib
-import os
 import platform
 import sys
 import zlib
-from time import CLOCK_THREAD_CPUTIME_ID, clock_gettime, monotonic, process_time
+from time import monotonic
 
 import numpy as np
 
 from dlworker import distributions
+from dlworker.alternating import Turns
+from dlworker.checking import repeated
 from dlworker.evaluation import TOP, judge
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
@@ -23,8 +24,6 @@ AGAIN = 3
 # Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
 WATCHED_ARRAYS = 16
 WATCHED_VALUES = 2**18
-# Of steps that alternate, one in this many is examined for waits for a processor.
-QUEUES_EVERY = 8
 
 
 class Session:
@@ -39,7 +38,7 @@ class Session:
         self.order = None
         self.stepper = None
         self.slowdown = 0.0
-        self.waiting_since = None
+        self.turns = Turns()
         self.chunk_seconds = 0.0
 
 
@@ -76,7 +75,8 @@ def hello(session, request):
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # If this fails, nothing built before may be trained.
-    session.trainer = session.order = session.stepper = session.waiting_since = None
+    session.trainer = session.order = session.stepper = None
+    session.turns = Turns()
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
@@ -168,48 +168,8 @@ def _trained(session, first, steps):
 
 
 def step(session, request):
-    """Train for step ``number`` of the same order: one of many between which the other worker of a pair takes its own.
-
-    ``cpu_seconds`` is the processor time of this process in the step. ``idle_cpu_seconds`` is what its other threads
-    used in the ``idle_seconds`` since the step before: this thread slept until the request, they may spin.
-    ``queued_seconds`` is how long its threads were ready to run in the step, but others had the processors; None where
-    the kernel does not say, and in most steps, because reading it takes some tens of microseconds.
-    """
-    is_examined = required(request, "number") % QUEUES_EVERY == 0
-    queued = _queued() if is_examined else None
-    began, others = monotonic(), _other_threads()
-    since, others_before = session.waiting_since or (began, others)
-    used = process_time()
-    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), 1, required(request, "number"))
-    used = process_time() - used
-    session.waiting_since = monotonic(), _other_threads()
-    queued_after = None if queued is None else _queued()
-    return {
-        "queued_seconds": None if queued_after is None else queued_after - queued,
-        "began": began,
-        "seconds": seconds[0],
-        "loss": losses[0],
-        "cpu_seconds": used,
-        "idle_seconds": began - since,
-        "idle_cpu_seconds": others - others_before,
-    }
-
-
-def _queued():
-    """How long all threads of this process have waited for a processor so far; None where the kernel does not say."""
-    total, folder = 0, "/proc/self/task"
-    try:
-        for task in os.listdir(folder):
-            with open(os.path.join(folder, task, "schedstat"), encoding="ascii") as file:
-                total += int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    return total / 1e9
-
-
-def _other_threads():
-    """Processor time of all threads of this process except the calling one."""
-    return process_time() - clock_gettime(CLOCK_THREAD_CPUTIME_ID)
+    """Train for step ``number`` of the same order, one of many: the fields of ``alternating.Turns.take``."""
+    return session.turns.take(slowed(session.stepper, session.slowdown), required(request, "number"))
 
 
 def evaluate(session, request):
@@ -283,30 +243,10 @@ def check_steps(session, request):
     def evaluated():
         return _judged(session, inputs, labels, batch_size)[1][2] / _answers(labels, session.network.get("ignored"))
 
-    before, alone = _timed(evaluated)
-    _, single = _timed(lambda: timed_steps(session.stepper, steps))
-    _, behind_single = _timed(evaluated)
-    _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
-    after, behind_double = _timed(evaluated)
-    losses, seconds = zip(*[_timed(evaluated) for _ in range(AGAIN)])
+    found, losses = repeated(session.stepper, steps, evaluated, AGAIN)
+    after = float(found["loss_after"])
     farthest = np.argmax(np.abs(np.subtract(losses, after)))  # NaN takes precedence.
-    return {
-        "loss_before": repr(float(before)),
-        "loss_after": repr(float(after)),
-        "loss_again": repr(float(losses[farthest])),
-        "single": single,
-        "double": double,
-        "behind_single": behind_single,
-        "behind_double": behind_double,
-        "alone": [max(clock) for clock in zip(alone, *seconds)],
-    }
-
-
-def _timed(call):
-    """(result, [seconds of wall clock, CPU seconds of this process])."""
-    began, used = monotonic(), process_time()
-    result = call()
-    return result, [monotonic() - began, process_time() - used]
+    return dict(found, loss_again=repr(float(losses[farthest])))
 
 
 def check_updates(session, request):

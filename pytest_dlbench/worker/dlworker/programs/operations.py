@@ -4,9 +4,11 @@ import os
 import platform
 import sys
 from contextlib import contextmanager
-from time import CLOCK_THREAD_CPUTIME_ID, clock_gettime, monotonic, process_time
+from time import monotonic
 
 from dlworker import distributions
+from dlworker.alternating import Turns
+from dlworker.checking import repeated
 from dlworker.planting import slowed
 from dlworker.programs.loading import files, imported, load
 from dlworker.programs.problems import Forks, ProgramError, explained
@@ -33,7 +35,7 @@ class Session(object):
         self.built = None
         self.stepper = None
         self.slowdown = 0.0
-        self.waiting_since = None
+        self.turns = Turns()
 
 
 class Stepper(object):
@@ -193,30 +195,8 @@ def _looped(session):
 
 
 def step(session, request):
-    """Take step ``number``: one of many; between them the other worker of a pair takes its own.
-
-    ``cpu_seconds`` is the processor time of this process in the step. ``idle_cpu_seconds`` is what its other threads
-    used in the ``idle_seconds`` since the step before: this thread slept until the request, they may spin.
-    """
-    began, others = monotonic(), _other_threads()
-    since, others_before = session.waiting_since or (began, others)
-    used = process_time()
-    seconds, losses = timed_steps(slowed(session.stepper, session.slowdown), 1, required(request, "number"))
-    used = process_time() - used
-    session.waiting_since = monotonic(), _other_threads()
-    return {
-        "began": began,
-        "seconds": seconds[0],
-        "loss": losses[0],
-        "cpu_seconds": used,
-        "idle_seconds": began - since,
-        "idle_cpu_seconds": others - others_before,
-    }
-
-
-def _other_threads():
-    """Processor time of all threads of this process except the calling one."""
-    return process_time() - clock_gettime(CLOCK_THREAD_CPUTIME_ID)
+    """Take step ``number``, one of many: the fields of ``alternating.Turns.take``."""
+    return session.turns.take(slowed(session.stepper, session.slowdown), required(request, "number"))
 
 
 def evaluate(session, request):
@@ -244,34 +224,11 @@ def check_steps(session, request):
     None of it is measured: it shows whether the earlier step times were genuine. Seconds are [wall clock, CPU time of
     this process]; ``alone`` is an evaluation with nothing to wait for. Losses are 0 if evaluations report none.
     """
-    steps = required(request, "steps")
-
-    def evaluated():
-        return _evaluated(session).get("loss", 0.0)
-
-    before, alone = _timed(evaluated)
-    _, single = _timed(lambda: timed_steps(session.stepper, steps))
-    _, behind_single = _timed(evaluated)
-    _, double = _timed(lambda: timed_steps(session.stepper, 2 * steps))
-    after, behind_double = _timed(evaluated)
-    seconds = [_timed(evaluated)[1] for _ in range(AGAIN)]
-    return {
-        "loss_before": repr(before),
-        "loss_after": repr(after),
-        "loss_again": "",
-        "single": single,
-        "double": double,
-        "behind_single": behind_single,
-        "behind_double": behind_double,
-        "alone": [max(clock) for clock in zip(alone, *seconds)],
-    }
-
-
-def _timed(call):
-    """(result, [seconds of wall clock, CPU seconds of this process])."""
-    began, used = monotonic(), process_time()
-    result = call()
-    return result, [monotonic() - began, process_time() - used]
+    # An evaluation may draw its examples: what else the same weights give proves nothing.
+    found, _ = repeated(
+        session.stepper, required(request, "steps"), lambda: _evaluated(session).get("loss", 0.0), AGAIN
+    )
+    return dict(found, loss_again="")
 
 
 def close(session, request):
