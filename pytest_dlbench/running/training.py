@@ -17,7 +17,8 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.running.dialogue import Dialogue, NetworkDialogue, NotDoneError
+from pytest_dlbench.running.dialogue import Dialogue, NotDoneError
+from pytest_dlbench.running.network_dialogue import NetworkDialogue
 from pytest_dlbench.running.program_dialogue import ProgramDialogue
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec

@@ -7,7 +7,8 @@ import pytest
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import Cosine
 from pytest_dlbench.records import MachineSpeed, RunOutcome
-from pytest_dlbench.running.dialogue import CHECKS, updating_steps
+from pytest_dlbench.running.dialogue import CHECKS
+from pytest_dlbench.running.network_dialogue import updating_steps
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.speed import machine_speed
 from pytest_dlbench.running.training import train_once

@@ -1,0 +1,247 @@
+"""The requests that the driver sends to the worker of a network, and the checks of its answers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import cycle, islice
+from math import isfinite, prod
+from statistics import median
+from time import monotonic
+from typing import Any
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.records import (
+    ComputeDevice,
+    CurvePoint,
+    Evaluation,
+    Inference,
+    RunOutcome,
+    StepCheck,
+    Training,
+    UpdateCheck,
+)
+from pytest_dlbench.running import messages
+from pytest_dlbench.running.dialogue import (
+    CHECK_SHARE,
+    CHECKED_SECONDS,
+    CHECKS,
+    LEAST_CHECK_SECONDS,
+    Dialogue,
+    NotDoneError,
+    steps_alone,
+)
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
+
+# Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
+EVALUATION_BATCH = 1000
+EVALUATION_NUMBERS = 2**26
+# Single steps whose updates are checked: as many as fit into these seconds. Two show that every second one is skipped.
+LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
+# On GPUs, steps are timed together for about this long. Waiting for one takes tens of microseconds.
+CHUNK_SECONDS = 0.1
+
+
+class NetworkDialogue(Dialogue[NetworkSpec]):
+    """The requests of a run that trains or applies a network."""
+
+    def samples(self, spec: NetworkSpec) -> int:
+        """Those of a batch."""
+        return spec.recipe.batch_size
+
+    def tokens(self, spec: NetworkSpec, examples: int) -> int | None:
+        """As many for each sample as its input is long."""
+        model = spec.network.model
+        return None if model.vocabulary is None else examples * prod(model.input_shape)
+
+    def run(self, spec: NetworkSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
+        """Import, build, then train and evaluate (or infer), close.
+
+        Where steps alternate, it stops before each of them and after the last, for the other worker's turn.
+        """
+        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device)
+        self._build(spec, seed, inputs["weights"])
+        if spec.purpose == "inference":
+            self._infer(spec, inputs["order"])
+        else:
+            yield from self._train(spec, inputs["order"], inputs["rates"])
+            if spec.is_profiled:
+                profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
+                self.measured["operator_seconds"] = profiled.operator_seconds
+                return
+            self._evaluate(spec)
+            # In the first run only: if the steps of one run are wrong, those of all runs are. A run that is evaluated
+            # twice is compared with golden losses, a stronger check.
+            if seed == spec.seed and spec.evaluations == 1:
+                self._check_updates(spec)
+            if self._hooks.is_suspicious and seed == spec.seed:
+                self._check_steps(spec, self._hooks.is_suspicious)
+        self._ask("close")
+
+    def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:
+        built: messages.Built = self._ask(
+            "build", network=spec.network.as_json(), recipe=recipe_json(spec.recipe), weights=weights, seed=seed
+        )
+        self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters, "device": built.device}
+        if problem := _wrong_device(spec, built.device):
+            raise NotDoneError(RunOutcome.FAILED, problem)
+        inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
+        if built.parameters != inferred:
+            differing = sorted(set(built.parameters.items()) ^ set(inferred.items()))
+            message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
+            raise NotDoneError(RunOutcome.FAILED, message)
+
+    def _train(self, spec: NetworkSpec, order: str, rates: str | None) -> Iterator[None]:
+        """All steps, with evaluations between them that do not count towards any step."""
+        first = 0
+        for last in (*spec.evaluate_after, spec.steps):
+            alone = min(last, max(first, steps_alone(spec)))
+            if first < alone:
+                self._train_alone(spec, first, alone, order, rates)
+            if alone < last:
+                yield from self._alternate(spec, alone, last)
+            if last < spec.steps:
+                self._plot(spec, self._evaluated(spec))
+            first = last
+
+    def _train_alone(self, spec: NetworkSpec, first: int, last: int, order: str, rates: str | None) -> None:
+        """Steps ``first`` to ``last`` in one request."""
+        if first:
+            trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
+        else:
+            inputs, labels = str(spec.data.part("train_inputs")), str(spec.data.part("train_labels"))
+            # Sent only where a slowdown is planted.
+            planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
+            chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
+            trained = self._ask(
+                "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted, **chunked
+            )
+        self._add(trained, spec)
+        self._check_trained(spec, trained, first, last)
+
+    def _plot(self, spec: NetworkSpec, evaluated: messages.Evaluated) -> float:
+        """Add a point to the curve, after the steps taken so far; returns its loss."""
+        training: Training = self.measured["training"]
+        loss, step = _number(evaluated.loss), len(training.step_seconds)
+        if not isfinite(loss):
+            where = "after training" if step == spec.steps else f"after step {step} of {spec.steps}"
+            raise NotDoneError(RunOutcome.DIVERGED, f"the test loss {where} is {loss}")
+        point = CurvePoint(
+            step=step,
+            epoch=step * spec.recipe.batch_size / spec.data.dataset.train_examples,
+            seconds=sum(training.step_seconds),
+            accuracy=evaluated.correct / evaluated.examples,
+            loss=loss,
+        )
+        self.measured["curve"] = (*self.measured.get("curve", ()), point)
+        return loss
+
+    def _infer(self, spec: NetworkSpec, order: str) -> None:
+        inferred: messages.Inferred = self._ask("infer", inputs=str(spec.data.part("train_inputs")), order=order)
+        batch_size = spec.recipe.batch_size
+        self.measured["inference"] = Inference(
+            batch_seconds=inferred.batch_seconds,
+            examples=inferred.examples,
+            batch_size=batch_size,
+            output=inferred.output,
+        )
+        if inferred.output != spec.network.output:
+            message = f"one example gives an output of {inferred.output}, {spec.case.model} has {spec.network.output}"
+            raise NotDoneError(RunOutcome.FAILED, message)
+        if not inferred.is_finite:
+            raise NotDoneError(RunOutcome.DIVERGED, "not all outputs are finite numbers")
+        if (len(inferred.batch_seconds), inferred.examples) != (spec.steps, spec.steps * batch_size):
+            message = f"{spec.steps} batches were requested, the worker reported {len(inferred.batch_seconds)}"
+            raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {inferred.examples} examples")
+
+    def _evaluate(self, spec: NetworkSpec) -> None:
+        first, *others = [self._evaluated(spec) for _ in range(spec.evaluations)]
+        for other in others:
+            if (other.loss, other.correct) != (first.loss, first.correct):
+                message = f"evaluated twice: loss {first.loss}, then {other.loss}; is dropout left on?"
+                raise NotDoneError(RunOutcome.FAILED, message)
+        loss = self._plot(spec, first)
+        self.measured["evaluation"] = Evaluation(
+            seconds=first.seconds,
+            examples=first.examples,
+            correct=first.correct,
+            loss=loss,
+            top5_correct=first.top5_correct,
+            answers=spec.network.model.head.task,
+        )
+
+    def _check_updates(self, spec: NetworkSpec) -> None:
+        step = median(self.measured["training"].step_seconds)
+        count = max(LEAST_UPDATES, min(MOST_UPDATES, round(UPDATES_SECONDS / step)))
+        numbers = updating_steps(spec.learning_rates(), count)
+        if not numbers:
+            self._observer.absent["update check"] = "the learning rate is 0 in every step"
+        elif monotonic() + 2 * len(numbers) * step > self._deadline:
+            self._observer.absent["update check"] = f"it would take about {len(numbers) * step:.0f} s, past the timeout"
+        else:
+            checked: messages.Updated = self._ask("check_updates", numbers=numbers)
+            self.measured["update_check"] = UpdateCheck(
+                numbers=tuple(numbers), changed=checked.changed, losses=checked.losses
+            )
+
+    def _check_steps(self, spec: NetworkSpec, is_suspicious: Callable[[StepCheck], bool]) -> None:
+        batch_size = _evaluation_batch_size(spec)
+        step = median(self.measured["training"].step_seconds)
+        steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
+        # If steps return before their work is done, the evaluation waited for it: then step times estimate it better.
+        evaluated = self.measured["evaluation"].seconds * batch_size / spec.data.dataset.test_examples
+        seconds = 3 * steps * step + 6 * min(evaluated, step * batch_size / spec.recipe.batch_size)
+        if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
+            self._observer.absent["step check"] = f"it would take about {seconds:.0f} s"
+            return
+        for _ in range(CHECKS):
+            checked: messages.Checked = self._ask(
+                "check_steps",
+                inputs=str(spec.data.part("test_inputs")),
+                labels=str(spec.data.part("test_labels")),
+                batch_size=batch_size,
+                steps=steps,
+            )
+            found = StepCheck(steps=steps, **asdict(checked))
+            self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
+            if not is_suspicious(found):
+                return
+
+    def _evaluated(self, spec: NetworkSpec) -> messages.Evaluated:
+        data = spec.data
+        evaluated: messages.Evaluated = self._ask(
+            "evaluate",
+            inputs=str(data.part("test_inputs")),
+            labels=str(data.part("test_labels")),
+            batch_size=_evaluation_batch_size(spec),
+        )
+        return evaluated
+
+
+def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:
+    """Why the run would not measure the device that was requested; empty if it does."""
+    name, wanted = spec.framework.name, spec.case.device
+    if device is None:
+        return "" if wanted == "cpu" else f"{name} does not report what it computes on: its Trainer lacks computes_on()"
+    is_allowed = spec.framework.takes_processor_as_gpu and device.kind == "cpu"
+    if (device.kind == "cpu") == (wanted == "cpu") or is_allowed:
+        return ""
+    return f"a {wanted} was requested, but {name} computes on a {device.kind}: {device.name or 'without a name'}"
+
+
+def updating_steps(rates: Sequence[float], count: int) -> list[int]:
+    """The consecutive steps with the highest learning rates, without those whose rate is 0; again if there are few."""
+    firsts = range(max(1, len(rates) - count + 1))
+    first = max(firsts, key=lambda first: min(rates[first : first + count]))
+    numbers = [number for number in range(first, min(first + count, len(rates))) if rates[number] > 0]
+    return list(islice(cycle(numbers), count))
+
+
+def _evaluation_batch_size(spec: NetworkSpec) -> int:
+    largest = max(prod(placed.inferred.output) for placed in spec.network.layers)
+    return max(1, min(EVALUATION_BATCH, EVALUATION_NUMBERS // largest, spec.data.dataset.test_examples))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise FileFormatError(f"the answer to 'evaluate': the loss is not a number: {text!r}") from None
