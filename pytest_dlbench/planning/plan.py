@@ -95,9 +95,7 @@ class RunSettings:
         outline = self.outline(
             framework, model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
-        reason = outline.refusal or without_device(framework, device)
-        place = Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
-        prepared, place = _prepared(outline.dataset, place)
+        prepared, place = _prepared(outline.dataset, self.place(framework, device, outline.refusal))
         return NetworkSpec(
             case=outline.case,
             framework=framework,
@@ -117,6 +115,11 @@ class RunSettings:
             wait_seconds=self.wait_seconds,
             gpu_numbers=device.numbers,
         )
+
+    def place(self, framework: Framework, device: Device, refusal: str) -> Place | Absent:
+        """Where a framework runs on a device; ``refusal`` is why a case cannot run at all, empty if it can."""
+        reason = refusal or _without_device(framework, device)
+        return Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:
         """Steps after which the test split is evaluated, other than the last; none for inference."""
@@ -228,7 +231,7 @@ class RunSettings:
         )
 
 
-def without_device(framework: Framework, device: Device) -> str:
+def _without_device(framework: Framework, device: Device) -> str:
     """Why a case cannot run on a device, known before the framework is imported; empty if it might."""
     if device.name == "cpu" or framework.takes_processor_as_gpu:
         return ""

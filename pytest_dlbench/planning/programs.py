@@ -16,7 +16,7 @@ from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.placing import Absent, Lack, Place
 from pytest_dlbench.errors import DataMissingError, OptionError
-from pytest_dlbench.planning.plan import RunSettings, without_device
+from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.sweep import Change, show
 from pytest_dlbench.records import Case, Program
 from pytest_dlbench.running.run_spec import ProgramSpec
@@ -143,17 +143,9 @@ def program_spec(
 
     ``changes`` are those of a side of a comparison, whose framework's name has them. A revision's side runs its files.
     """
-    if steps < FEWEST_STEPS:
-        raise OptionError(f"dlbench.measure: steps={steps}: expected {FEWEST_STEPS} or more, the first is not steady")
-    if settings.changes:
-        names = ", ".join(change.name for change in settings.changes)
-        raise OptionError(
-            f"--dlbench-set {names}: a program has no recipe; its test gives its parameters:"
-            " dlbench.measure(..., name=value)"
-        )
-    refusal = framework.unsupported or without_device(framework, device)
-    place = Absent(lack=Lack.UNSUPPORTED, reason=refusal) if refusal else settings.places.find(framework)
-    prepared, place = _prepared(data, place)
+    _check(settings, steps)
+    framework = framework.on(device.name)
+    prepared, place = _prepared(data, settings.place(framework, device, framework.unsupported))
     program = replace(program, parameters=_of_side(program, changes))
     axes = label, "+".join(one.name for one in data), frozenset(change.name for change in changes)
     return ProgramSpec(
@@ -166,10 +158,21 @@ def program_spec(
         steps=steps,
         seed=settings.seed,
         timeout_seconds=settings.timeout_seconds,
-        target_accuracy=None,
         allocator=settings.allocator,
         wait_seconds=settings.wait_seconds,
+        gpu_numbers=device.numbers,
     )
+
+
+def _check(settings: RunSettings, steps: int) -> None:
+    if steps < FEWEST_STEPS:
+        raise OptionError(f"dlbench.measure: steps={steps}: expected {FEWEST_STEPS} or more, the first is not steady")
+    if settings.changes:
+        names = ", ".join(change.name for change in settings.changes)
+        raise OptionError(
+            f"--dlbench-set {names}: a program has no recipe; its test gives its parameters:"
+            " dlbench.measure(..., name=value)"
+        )
 
 
 def _of_side(program: Program, changes: Sequence[Change]) -> dict[str, Any]:

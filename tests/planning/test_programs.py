@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_dlbench.environments import DEVICES
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Device
 from pytest_dlbench.environments.of_programs import HERE
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning.plan import RunSettings
@@ -108,3 +108,10 @@ def test_a_program_has_no_network_and_no_recipe_in_its_context(root):
     spec = program_spec(SETTINGS, program_of("programs/ours.py", {}, root), HERE, DEVICES["cpu"], root=root, steps=10)
     context = SETTINGS.context(spec)
     assert (context.network_digest, context.dataset_digest, context.batch_size, context.steps) == ("", "", None, 10)
+
+
+def test_on_a_gpu_a_program_gets_the_framework_s_build_for_it_and_the_gpus_that_were_chosen(root):
+    device, pytorch = Device(name="gpu", numbers=(1,)), FRAMEWORKS["pytorch"]
+    spec = program_spec(SETTINGS, program_of("programs/ours.py", {}, root), pytorch, device, root=root, steps=10)
+    assert spec.framework.environments == pytorch.gpu_environments != pytorch.environments
+    assert spec.gpu_numbers == (1,)
