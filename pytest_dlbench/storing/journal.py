@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -83,11 +82,10 @@ class Journal:
     def __init__(self, folder: Path, name: str = "", session: str = "") -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         suffix = f"-{name}" if name else ""
+        self.path, number = folder / f"{stamp}-{os.getpid()}{suffix}.jsonl", 2
         # A process may have had another session in this second.
-        numbered = (
-            f"{stamp}-{os.getpid()}{number}{suffix}.jsonl" for number in chain([""], (f".{k}" for k in count(2)))
-        )
-        self.path = next(path for name in numbered if not (path := folder / name).exists())
+        while self.path.exists():
+            self.path, number = folder / f"{stamp}-{os.getpid()}_{number}{suffix}.jsonl", number + 1
         self.problem = ""
         self.session = session
 

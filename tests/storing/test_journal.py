@@ -46,6 +46,14 @@ def test_there_is_no_file_before_the_first_entry(journal):
     assert not journal.path.exists()
 
 
+def test_two_sessions_of_a_process_in_one_second_have_their_own_journals(tmp_path):
+    first = Journal(tmp_path)
+    first.path.touch()
+    second = Journal(tmp_path)
+
+    assert second.path.name > first.path.name
+
+
 def test_an_entry_is_one_line_of_json(journal):
     journal.append(entry())
     (line,) = journal.path.read_text().splitlines(keepends=True)
