@@ -10,7 +10,7 @@ from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running import alternating, devices
 from pytest_dlbench.running.progress import Progress
-from pytest_dlbench.running.waits import Patience
+from pytest_dlbench.running.waits import DeviceBusyError, Patience, busy
 from pytest_dlbench.zoo import MODELS
 
 # A small network that every framework can build.
@@ -43,8 +43,13 @@ def _measured(settings: RunSettings, name: str, framework: Framework, progress: 
     if alternating.obstacle(spec):
         return Waiting(framework=name, problem="it has no place to run")
     patience = Patience(waiting=lambda wait: progress.waiting(spec.case, wait), limit_seconds=settings.wait_seconds)
-    with devices.held("cpu", patience):
-        runs = alternating.train_pair(spec, spec, 0, Random(0))
+    try:
+        with devices.held("cpu", patience):
+            runs = alternating.train_pair(spec, spec, 0, Random(0))
+    except alternating.TooLittleMemoryError:
+        return Waiting(framework=name, problem="there is no memory for two of its workers")
+    except DeviceBusyError as error:
+        return Waiting(framework=name, problem=busy(error.wait))
     for run in runs:
         if run.outcome is not RunOutcome.FINISHED:
             return Waiting(framework=name, problem=f"{run.outcome}: {run.message}".splitlines()[0])

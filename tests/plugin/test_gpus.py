@@ -64,6 +64,7 @@ def test_a_gpu_that_does_not_exist_is_refused(session, nvml):
     nvml.write(A100)
     result, _ = session("--dlbench-devices=gpu:0,3", "-rs")
     result.assert_outcomes(skipped=1)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["*there is no gpu:3 among those that this session may use: gpu:0 is NVIDIA A100*"])
 
 

@@ -5,8 +5,10 @@ python -m tests.worker.interpreters     # the installed versions, in the format 
 
 import os
 
+import pytest
+
 from pytest_dlbench.environments import Environment
-from pytest_dlbench.environments.interpreters import find
+from pytest_dlbench.environments.interpreters import Interpreter, find
 
 # For each Python, the newest NumPy with wheels for it.
 NUMPY = {
@@ -28,6 +30,17 @@ ENVIRONMENTS = {
 def required() -> frozenset[str]:
     """The versions that must not be missing: DLBENCH_REQUIRE_PYTHONS, separated by commas."""
     return frozenset(filter(None, os.environ.get("DLBENCH_REQUIRE_PYTHONS", "").replace(" ", "").split(",")))
+
+
+def found(version: str) -> Interpreter:
+    """A Python; the test fails without it if it must not be missing, and is skipped otherwise."""
+    interpreter = find(version)
+    if interpreter is None:
+        missing = f"Python {version} is not on this machine: no python{version} on PATH, nor among pyenv's versions"
+        if version in required():
+            pytest.fail(f"{missing}; DLBENCH_REQUIRE_PYTHONS asks for it")
+        pytest.skip(missing)
+    return interpreter
 
 
 if __name__ == "__main__":

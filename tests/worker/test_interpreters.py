@@ -12,7 +12,6 @@ import pytest
 from pytest_dlbench.data import Prepared, synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments.building import EnvironmentStore
-from pytest_dlbench.environments.interpreters import find
 from pytest_dlbench.model import SGD, Dense, Flatten, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
 from pytest_dlbench.running.messages import Built, Closed, Evaluated, Failed, Hello, Trained
 from pytest_dlbench.running.progress import Silent
@@ -91,11 +90,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def conversation(tmp_path_factory: pytest.TempPathFactory, data: Prepared, version: str) -> Conversation:
-    if find(version) is None:
-        missing = f"Python {version} is not on this machine: no python{version} on PATH, nor among pyenv's versions"
-        if version in interpreters.required():
-            pytest.fail(f"{missing}; DLBENCH_REQUIRE_PYTHONS asks for it")
-        pytest.skip(missing)
+    interpreters.found(version)
     return _converse(
         tmp_path_factory, data, EnvironmentStore().build(interpreters.ENVIRONMENTS[version], Silent()).python
     )

@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from pytest_dlbench.environments.interpreters import find
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running.training import train_once
 from tests.running.test_programs import LOOP, STEP, spec
+from tests.worker import interpreters
 
 PLAIN = """
 import random
@@ -29,10 +29,9 @@ def build(run):
 
 @pytest.fixture(params=["3.6", "3.13"])
 def place(request, tmp_path):
-    interpreter = find(request.param)
-    if interpreter is None:
-        pytest.skip(f"there is no Python {request.param}")
-    return Place(python=interpreter.executable, environment=request.param, caches=tmp_path / "caches")
+    return Place(
+        python=interpreters.found(request.param).executable, environment=request.param, caches=tmp_path / "caches"
+    )
 
 
 def test_a_build_program_is_stepped(place, tmp_path):
