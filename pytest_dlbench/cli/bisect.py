@@ -33,7 +33,7 @@ WHERE = "dlbench bisect"
 INTERRUPTED = 130
 MORE = """
 CASE is the name of a case as in reports, such as tartu-mnist-cnn-digits28-cpu. Each version is run in pairs with the
-good one, back to back in fresh processes, until the gate's rule decides whether the metric is worse by more than the
+good one, in pairs of fresh processes, until the gate's rule decides whether the metric is worse by more than the
 tolerance. The bad version comes first: if it is not worse, the search ends. Versions are those that pip finds with your
 settings; each is built when needed. Versions that cannot be built or run, and inconclusive ones, are skipped and listed
 with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest first,
@@ -100,8 +100,13 @@ def _bisect(asked: argparse.Namespace) -> int:
         is_whole = False
     finally:
         progress.clear()
-    told = {"framework": asked.framework, "case": asked.case, "question": codec.builtins(question), "commits": commits}
-    answer(asked, {**told, **_told(search)}, [*_lines(search, commits), f"journal: {session.journal.path}"])
+    asked_for = {
+        "framework": asked.framework,
+        "case": asked.case,
+        "question": codec.builtins(question),
+        "commits": commits,
+    }
+    answer(asked, {**asked_for, **_found(search)}, [*_lines(search, commits), f"journal: {session.journal.path}"])
     return _status(search) if is_whole else INTERRUPTED
 
 
@@ -171,7 +176,7 @@ def _status(search: "Search") -> int:
     return {Answer.GOOD: 1, Answer.SKIPPED: 2, Answer.INCONCLUSIVE: 3}[newest]
 
 
-def _told(search: "Search") -> dict[str, Any]:
+def _found(search: "Search") -> dict[str, Any]:
     rows = [
         {
             "version": search.names[place],

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -366,7 +367,6 @@ def recipe() -> Recipe | None:
 def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     """Trains cells in fresh worker processes, records them, and gates on the result."""
     from pytest_dlbench.plugin.fixture import Dlbench  # noqa: PLC0415 - see session_of
-    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - not needed to collect
     from pytest_dlbench.workflows import recording  # noqa: PLC0415 - see session_of
 
     config, node, asked = request.config, request.node, request.config.stash[OPTIONS]
@@ -375,13 +375,6 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
 
     def report(record: Record, result: CaseResult) -> None:
         config.hook.pytest_dlbench_case_finished(config=config, record=record, result=result)
-
-    def settle(record: Record, result: CaseResult) -> None:
-        node.stash[RESULT] = result
-        node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
-        node.user_properties += junit.properties(result, session.settings.metrics)
-        _settle(asked, result, session.settings.metrics)
-        node.stash[SETTLED].append(result)
 
     def note(result: CaseResult, caution: Caution) -> None:
         settled = node.stash[SETTLED]
@@ -401,10 +394,21 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         root=config.rootpath,
         environment=markers.environment(node),
         report=report,
-        settle=settle,
+        settle=partial(_keep, node, asked, session.settings.metrics),
         note=note,
         skip=pytest.skip,
     )
+
+
+def _keep(node: pytest.Item, asked: Options, metrics: Metrics, record: Record, result: CaseResult) -> None:
+    """Keep a result for the reports of its test, and settle it."""
+    from pytest_dlbench.reporting import junit  # noqa: PLC0415 - not needed to collect
+
+    node.stash[RESULT] = result
+    node.stash[RUNS] = [judging.summarise([run]) for run in record.runs]
+    node.user_properties += junit.properties(result, metrics)
+    _settle(asked, result, metrics)
+    node.stash[SETTLED].append(result)
 
 
 def _settle(asked: Options, result: CaseResult, metrics: Metrics) -> None:

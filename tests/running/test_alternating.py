@@ -189,9 +189,9 @@ def test_an_interrupt_between_two_turns_ends_both_workers(folder):
 
 def test_the_neighbour_does_not_change_the_peak_of_memory(folder, plain):
     alone = train_once(plain, 0)
-    beside, large = train_pair(plain, spec("eats_memory", folder, steps=STEPS), 0, Random(1))
+    shared, large = train_pair(plain, spec("eats_memory", folder, steps=STEPS), 0, Random(1))
     assert METRICS["peak_rss"].read(large) > METRICS["peak_rss"].read(alone) + 2**28
-    assert METRICS["peak_rss"].read(beside) == pytest.approx(METRICS["peak_rss"].read(alone), rel=0.03)
+    assert METRICS["peak_rss"].read(shared) == pytest.approx(METRICS["peak_rss"].read(alone), rel=0.03)
 
 
 def test_if_the_first_fails_before_its_turn_the_second_does_not_start(folder, plain):

@@ -44,7 +44,8 @@ def _text(capability: Capability) -> str:
     return "{}.{}".format(*capability)
 
 
-# The first release of CUDA 13 ended support for GPUs before Turing.
+# Drivers: NVIDIA's release notes of the CUDA toolkit, and docs.nvidia.com/deploy/cuda-compatibility (13.x needs 580 or
+# newer, 12.x 525 or newer). The first release of CUDA 13 ended support for GPUs before Turing.
 CUDA_13 = Cuda(version="13", driver="580.65.06", least=(7, 5))
 # TensorFlow's wheels have code for Pascal and later; NVIDIA's libraries of CUDA 12 for Maxwell and later.
 CUDA_12 = Cuda(version="12", driver="525.60.13", least=(6, 0))
