@@ -37,14 +37,17 @@ def wall_seconds(run: Run) -> Sequence[float]:
     return run.training.step_seconds[_alternation(run).first :]
 
 
+def may_compute_alone(*runs: Run) -> bool:
+    """Whether these runs may have a single thread, which they were asked for whatever they then did."""
+    return all(run.threads in (None, 1) for run in runs)
+
+
 def cpu_is_witness(old: Run, new: Run) -> bool:
     """Whether processor time is what users wait for: a single thread computes whenever others leave it a processor."""
-    return all(_computes_alone(run, _warm(old, new)) for run in (old, new))
+    return may_compute_alone(old, new) and all(_computes_alone(run, _warm(old, new)) for run in (old, new))
 
 
 def _computes_alone(run: Run, warm: int) -> bool:
-    if run.threads not in (None, 1):
-        return False
     if computing := _alternation(run).computing:
         return LEAST_COMPUTING <= median(computing) <= MOST_COMPUTING
     # Without the kernel's count of waits, the least disturbed steps show it.

@@ -11,7 +11,13 @@ import numpy as np
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
-from pytest_dlbench.judging.alternation import cpu_is_witness, cpu_ratio, is_alternating, wall_ratio
+from pytest_dlbench.judging.alternation import (
+    cpu_is_witness,
+    cpu_ratio,
+    is_alternating,
+    may_compute_alone,
+    wall_ratio,
+)
 from pytest_dlbench.judging.intervals import MAD_TO_SD, QUARTILE_TO_SD
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
@@ -215,14 +221,16 @@ def by_steps(rule: Rule) -> Rule:
 def decide_by_steps(pairs: Sequence[Pair], rule: Rule, spread: float = ALTERNATING_SPREAD) -> Decision:
     """The decision on a step time whose steps alternated: by wall time, or by processor time where that is undecided.
 
-    Either may err, so each has half of the level. ``spread`` is the expected one of their differences.
+    Either may err, so each has half of the level wherever processor time may become a witness, also while it is none:
+    a level that depends on what pairs show would add up over the looks. ``spread`` is the expected one of their
+    differences.
     """
-    rule = by_steps(rule)
-    if not all(cpu_is_witness(pair.old, pair.new) for pair in pairs):
-        return decide([wall_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
+    rule, walls = by_steps(rule), [wall_ratio(pair.old, pair.new) for pair in pairs]
+    if not all(may_compute_alone(pair.old, pair.new) for pair in pairs):
+        return decide(walls, spread, rule)
     half = replace(rule, alpha=max(rule.alpha / 2, LEAST_ALPHA))
-    wall = decide([wall_ratio(pair.old, pair.new) for pair in pairs], spread, half)
-    if wall.outcome is not VerdictOutcome.INCONCLUSIVE:
+    wall = decide(walls, spread, half)
+    if wall.outcome is not VerdictOutcome.INCONCLUSIVE or not all(cpu_is_witness(pair.old, pair.new) for pair in pairs):
         return wall
     cpu = decide([cpu_ratio(pair.old, pair.new) for pair in pairs], spread, half)
     return wall if cpu.outcome is VerdictOutcome.INCONCLUSIVE else replace(cpu, is_of_cpu=True)

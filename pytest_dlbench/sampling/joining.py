@@ -26,6 +26,10 @@ def joined(parts: Sequence[Usage]) -> Usage:
 _OWN = [field for field in fields(Usage) if field.name not in ("gpus", "readings")]
 
 
+# Fields of a GPU that are not combined by the suffix of their names.
+_OTHERWISE = ("name", "uuid", "absent", "energy_source", "slowed_by", "slowed_shares", "foreign_processes")
+
+
 def _gpu(parts: Sequence[GpuUsage], seconds: Sequence[float]) -> GpuUsage:
     reasons = tuple(sorted({reason for part in parts for reason in part.slowed_by}))
     others = [part.foreign_processes for part in parts]
@@ -34,15 +38,10 @@ def _gpu(parts: Sequence[GpuUsage], seconds: Sequence[float]) -> GpuUsage:
     found = {
         field.name: _joined(field.name, [getattr(part, field.name) for part in parts], seconds)
         for field in fields(GpuUsage)
-        if field.name
-        not in ("name", "uuid", "absent", "energy_source", "slowed_by", "slowed_shares", "foreign_processes")
+        if field.name not in _OTHERWISE
     }
     shares = {reason: _mean([part.slowed_shares.get(reason, 0.0) for part in parts], seconds) for reason in reasons}
     return replace(parts[0], **found, slowed_by=reasons, slowed_shares=shares, foreign_processes=most)
-
-
-# Fields of a GPU that are not combined by the suffix of their names.
-_OTHERWISE = ("name", "uuid", "absent", "energy_source", "slowed_by", "slowed_shares", "foreign_processes")
 
 
 def _joined(name: str, values: Sequence[Any], seconds: Sequence[float]) -> Any:

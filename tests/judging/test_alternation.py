@@ -104,6 +104,14 @@ def test_processor_time_decides_nothing_where_a_side_waits():
     assert decided(waiting).outcome is VerdictOutcome.INCONCLUSIVE
 
 
+def test_the_level_of_wall_time_does_not_depend_on_whether_processor_time_is_a_witness():
+    found = noisy(1.1)
+    waiting = [replace_cpu(pair, 0.5) for pair in found]
+    with_threads = [Pair(old=replace(one.old, threads=2), new=replace(one.new, threads=2)) for one in waiting]
+    whole, half = decided(with_threads), decided(waiting)
+    assert (half.upper - half.lower) > (whole.upper - whole.lower)
+
+
 def noisy(ratio):
     """Pairs whose wall time differs from pair to pair by far more than their processor time."""
     found = []
