@@ -418,7 +418,7 @@ BUILT_IN = (
     ),
     Metric(
         name="gpu_temperature",
-        label="GPU heat",
+        label="GPU temperature",
         unit="°C",
         better="lower",
         kind="ratio",

@@ -31,7 +31,7 @@ class Card:
     driver: str = "580.65.06"
 
 
-# By NVIDIA's data sheets, of the modules (SXM) where there are cards, too, except P100; sparsity is not counted.
+# By NVIDIA's data sheets: of SXM modules where there are PCIe versions, too, except P100; without sparsity.
 _SHEETS = (
     # One of the two GPUs of the board. Driver 470 is the last for Kepler.
     ("K80", (3, 7), 12, 4.4, 240, "470.256.02"),
