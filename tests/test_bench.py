@@ -23,7 +23,7 @@ def node_ids(*arguments, suite=("bench",), folder=ROOT):
     return [line for line in out.splitlines() if "::" in line]
 
 
-def test_without_options_it_is_the_sixteen_cases_of_the_readme_and_speed_comes_first():
+def test_without_options_it_is_the_twelve_cases_of_the_readme_and_speed_comes_first():
     # Whatever is installed or built here, gcc for pytorch-compile included.
     found = [line.partition("::")[2].removesuffix("-cpu]") for line in node_ids("--dlbench-devices=cpu")]
     cells = {
@@ -32,21 +32,20 @@ def test_without_options_it_is_the_sixteen_cases_of_the_readme_and_speed_comes_f
         for cell in (
             "gatech-lenet-digits28",
             "tartu-mnist-cnn-digits28",
-            "tartu-cifar10-cnn-digits32",
             "hkbu-fcn-r-digits28",
         )
     }
     tests = [line.partition("[")[0] for line in found]
-    assert tests == ["test_training"] * 8 + ["test_trains_the_same_network"] * 8
-    assert {line.partition("[")[2] for line in found[:8]} == cells
-    assert {line.partition("[")[2] for line in found[8:]} == cells
+    assert tests == ["test_training"] * 6 + ["test_trains_the_same_network"] * 6
+    assert {line.partition("[")[2] for line in found[:6]} == cells
+    assert {line.partition("[")[2] for line in found[6:]} == cells
 
 
 def test_elsewhere_the_suite_of_the_package_is_the_same(tmp_path):
     here = node_ids("--dlbench-devices=cpu")
     elsewhere = node_ids("--dlbench-devices=cpu", suite=("--pyargs", "pytest_dlbench.bench"), folder=tmp_path)
     assert [line.partition("::")[2] for line in elsewhere] == [line.partition("::")[2] for line in here]
-    assert len(elsewhere) == 16
+    assert len(elsewhere) == 12
 
 
 def test_tests_of_others_in_the_session_are_left_as_they_are(tmp_path):
@@ -57,7 +56,7 @@ def test_tests_of_others_in_the_session_are_left_as_they_are(tmp_path):
     both = ("test_own.py", "--pyargs", "pytest_dlbench.bench")
     found = node_ids("--dlbench-devices=cpu", suite=both, folder=tmp_path)
     assert found[:2] == ["test_own.py::test_own", "test_own.py::test_more"]
-    assert len(found) == 18
+    assert len(found) == 14
 
 
 def test_other_frameworks_are_asked_for_by_name_by_pattern_or_all_together():
@@ -80,10 +79,10 @@ def test_a_node_id_finds_the_case_of_another_framework():
     assert [line for line in out.splitlines() if "::" in line] == [one]
 
 
-def test_four_models_are_the_default_whatever_is_selected():
+def test_three_models_are_the_default_whatever_is_selected():
     cases, why = collected("bench", "-m", "training and rnn")
     assert not cases
-    assert why.startswith("models: gatech-lenet, hkbu-fcn-r, tartu-cifar10-cnn, tartu-mnist-cnn (the default; ")
+    assert why.startswith("models: gatech-lenet, hkbu-fcn-r, tartu-mnist-cnn (the default; ")
     assert "--dlbench-models all has " in why
 
 
