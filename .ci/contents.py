@@ -5,6 +5,7 @@ worker, the framework's builder and pins, what is installed for it, the neutral 
 import, and the processor.
 
 The driver is not part of a key: PyTorch, JAX and one other framework run at every landing, and exercise all of it.
+Keys of the driver's own tests are in folders.py.
 """
 
 import ast
@@ -82,7 +83,7 @@ def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
     about = {name: _about(FRAMEWORKS[name]) for name in names}
     return {
         name: {
-            framework: _digest([about[framework], _sweep(framework, sweep)])
+            framework: digest([about[framework], _sweep(framework, sweep)])
             for framework in about
             if framework in (sweep.frameworks or about)
         }
@@ -106,7 +107,7 @@ def family(module: str) -> str:
 def worker_files(framework: Framework) -> list[Path]:
     """All of dlworker except the folders of other frameworks."""
     others = {one for known in FRAMEWORKS.values() if known.builder for one in families(known)} - families(framework)
-    return [file for file in _below(f"{WORKER.relative_to(ROOT)}/**/*.py") if folder_of(file) not in others]
+    return [file for file in below(f"{WORKER.relative_to(ROOT)}/**/*.py") if folder_of(file) not in others]
 
 
 def folder_of(file: Path) -> str:
@@ -167,24 +168,24 @@ def _module(name: str) -> Path | None:
 
 
 def _sweep(framework: str, sweep: Sweep) -> Any:
-    files = [*test_files(sweep.tests), *(file for pattern in sweep.data for file in _below(pattern))]
+    files = [*test_files(sweep.tests), *(file for pattern in sweep.data for file in below(pattern))]
     rows = _documented(framework) if sweep.reads_documentation else []
-    return [[_content(file) for file in files], rows]
+    return [[content(file) for file in files], rows]
 
 
 def _documented(framework: str) -> list[str]:
     row = re.compile(rf"\| *`?{re.escape(framework)}`? *\|")
-    return [line for file in _below("docs/**/*.md") for line in file.read_text().splitlines() if row.match(line)]
+    return [line for file in below("docs/**/*.md") for line in file.read_text().splitlines() if row.match(line)]
 
 
 def _about(framework: Framework) -> Any:
     """What applies to every sweep of a framework."""
-    files = [*worker_files(framework), *_below(MODELS)]
+    files = [*worker_files(framework), *below(MODELS)]
     place = Places().find(framework)
     # The first one is built unless another version is requested.
     pins = [(one.folder_name, one.variables) for one in framework.environments[:1]]
     return [
-        [_content(file) for file in files],
+        [content(file) for file in files],
         [framework.builder, framework.needs, framework.variables, pins],
         [] if isinstance(place, Absent) else installed(framework, place),
         [platform.python_version(), processor()],
@@ -220,7 +221,7 @@ def processor() -> list[str]:
 
 
 @cache
-def _below(pattern: str) -> tuple[Path, ...]:
+def below(pattern: str) -> tuple[Path, ...]:
     """The files that match a pattern; there must be at least one."""
     found = tuple(sorted(ROOT.glob(pattern)))
     if not found:
@@ -229,9 +230,11 @@ def _below(pattern: str) -> tuple[Path, ...]:
 
 
 @cache
-def _content(file: Path) -> tuple[str, str]:
+def content(file: Path) -> tuple[str, str]:
+    """A file's path in the checkout and the hash of its content."""
     return str(file.relative_to(ROOT)), hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]
+def digest(found: Any) -> str:
+    """A short hash of data that JSON can hold."""
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:12]

@@ -2,11 +2,13 @@
 
 stamps.py plan FRAMEWORK,…           the plan, as JSON; with CI_FULL=1 it skips nothing
 stamps.py frameworks PLAN SWEEP      the frameworks that the sweep trains
+stamps.py folders PLAN               the folders of the driver's tests that are skipped
 stamps.py list PLAN                  what is skipped, with the key and the date of the pass
 stamps.py write PLAN JUNIT_XML…      stamp what passed; nothing if anything failed
 
 A stamp is a file in the user's cache. In the sweeps of all frameworks PyTorch and JAX always run, and one other
-framework in rotation: the one with the oldest stamps.
+framework in rotation: the one with the oldest stamps. Folders of the driver's tests that need only a part of the driver
+are skipped, too (folders.py).
 """
 
 import json
@@ -20,8 +22,11 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from contents import SWEEPS, keys
+from folders import folder_keys
 
 ALWAYS = ("pytorch", "jax")
+# Where stamps of folders are, next to those of frameworks.
+DRIVER = "driver"
 Plan = dict[str, Any]
 
 
@@ -41,16 +46,21 @@ def plan(names: list[str], *, is_full: bool) -> Plan:
         }
         for sweep, stamps in stamped.items()
     }
-    return {"keys": found, "turn": turn, "skipped": skipped}
+    folders = folder_keys()
+    kept = {} if is_full else {name: stamp for name, key in folders.items() if (stamp := _stamp(name, DRIVER, key))}
+    return {"keys": found, "turn": turn, "skipped": skipped, "folders": {"keys": folders, "skipped": kept}}
 
 
 def _stamped(sweep: str, of_frameworks: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    stamps = {}
-    for name, key in of_frameworks.items():
-        if (file := _file(sweep, name, key)).is_file():
-            reason = f"{name} passed before with the same content (stamp {sweep}-{key})"
-            stamps[name] = {"key": key, "passed": file.read_text().strip(), "reason": reason}
-    return stamps
+    return {name: stamp for name, key in of_frameworks.items() if (stamp := _stamp(sweep, name, key))}
+
+
+def _stamp(sweep: str, name: str, key: str) -> dict[str, str]:
+    """What is known of a pass; empty if there was none."""
+    if not (file := _file(sweep, name, key)).is_file():
+        return {}
+    reason = f"{name} passed before with the same content (stamp {sweep}-{key})"
+    return {"key": key, "passed": file.read_text().strip(), "reason": reason}
 
 
 def _turn(names: list[str], stamped: Iterable[Mapping[str, Mapping[str, str]]]) -> str | None:
@@ -62,8 +72,8 @@ def _turn(names: list[str], stamped: Iterable[Mapping[str, Mapping[str, str]]]) 
     return min((name for name in names if name in dates and name not in ALWAYS), key=dates.__getitem__, default=None)
 
 
-def _file(sweep: str, framework: str, key: str) -> Path:
-    return folder() / framework / f"{sweep}-{key}"
+def _file(sweep: str, name: str, key: str) -> Path:
+    return folder() / name / f"{sweep}-{key}"
 
 
 def frameworks(planned: Plan, sweep: str) -> list[str]:
@@ -78,17 +88,26 @@ def lines(planned: Plan) -> Iterator[str]:
         if stamps:
             each = (f"{sweep} {stamp['key']} of {stamp['passed'][:10]}" for sweep, stamp in stamps.items())
             yield f"skipped by stamps: {name}: {', '.join(each)}"
+    for name, stamp in planned["folders"]["skipped"].items():
+        yield f"skipped by stamps: tests/{name}: {stamp['key']} of {stamp['passed'][:10]}"
     yield f"in turn: {planned['turn'] or 'none'}"
 
 
 def write(planned: Plan, reports: Iterable[str]) -> int:
-    """Stamp each sweep and framework with a passed test, and return how many. If any test failed, stamp none."""
+    """Stamp each sweep and framework, and each folder, with a passed test. If any test failed, stamp none.
+
+    Returns the number of stamps.
+    """
     cases = [case for report in reports for case in ET.parse(report).iter("testcase")]
     if any(case.find(bad) is not None for case in cases for bad in ("failure", "error")):
         return 0
     passed = [f"{case.get('classname')}.{case.get('name')}" for case in cases if case.find("skipped") is None]
     ran = {sweep: _trained(sweep, of, passed) & {*frameworks(planned, sweep)} for sweep, of in planned["keys"].items()}
     stamps = [_file(sweep, name, planned["keys"][sweep][name]) for sweep, names in ran.items() for name in names]
+    folders = {
+        name: key for name, key in planned["folders"]["keys"].items() if name not in planned["folders"]["skipped"]
+    }
+    stamps += [_file(name, DRIVER, key) for name, key in folders.items() if _ran(name, passed)]
     # One date for the whole run: ties in the rotation are resolved by the order of the table.
     date = datetime.now(UTC).isoformat()
     for stamp in stamps:
@@ -108,6 +127,11 @@ def _trained(sweep: str, names: Iterable[str], tests: Iterable[str]) -> set[str]
     return found
 
 
+def _ran(name: str, tests: Iterable[str]) -> bool:
+    """Whether any of the tests is in this folder."""
+    return any(test.startswith(f"tests.{name}.") for test in tests)
+
+
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # Atomically, because another run may read it.
@@ -125,6 +149,8 @@ def main(command: str, first: str, *others: str) -> None:
     match command:
         case "frameworks":
             print(",".join(frameworks(planned, *others)))
+        case "folders":
+            print("\n".join(planned["folders"]["skipped"]))
         case "list":
             print("\n".join(lines(planned)))
         case "write":

@@ -34,8 +34,9 @@ def test_frameworks_rotate(tree):
     stamp(tree, *NAMES)
     turns = []
     for _ in range(5):
-        turns.append(tree.plan(NAMES)["turn"])
-        stamp(tree, *tree.ask("frameworks", tree.plan(NAMES), SWEEP).strip().split(","))
+        plan = tree.plan(NAMES)
+        turns.append(plan["turn"])
+        tree.ask("write", plan, tree.report(*(case(name) for name in NAMES if name not in plan["skipped"][SWEEP])))
     assert turns == ["mxnet", "mxnet-imperative", "chainer", "cntk", "mxnet"]
 
 

@@ -233,10 +233,13 @@ def sized(chromium):
 
 def edges(page):
     """The sides on which the table of cases is cut, and whether that is said."""
+    # After two frames; a browser that has nothing to paint may draw none.
     script = """
         const box = document.querySelector("#cases .scroll"), hint = document.querySelector("#cases .further");
-        return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(
-            [box.classList.contains("more-left"), box.classList.contains("more-right"), !hint.hidden]))));
+        const drawn = new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+        const late = new Promise(done => setTimeout(done, 2000));
+        return Promise.race([drawn, late]).then(() =>
+            [box.classList.contains("more-left"), box.classList.contains("more-right"), !hint.hidden]);
     """
     return page.run(script)
 

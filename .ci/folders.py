@@ -1,0 +1,86 @@
+"""What the tests of a folder depend on, as one key for each folder in tests/ that needs only a part of the driver.
+
+The driver's layers import one way, so a change to the command line cannot change what tests/judging finds. A key
+changes with the folder, with all modules of tests/ and of the driver that its tests import or name, directly or not,
+with the data files next to these, with the worker, with Python and with all installed packages.
+
+Folders whose tests start sessions of pytest or commands need all of the driver, and have no key: they always run.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from contents import ROOT, WORKER, below, content, digest, processor
+
+DRIVER = "pytest_dlbench"
+# With the files that tests read besides those of their own folder.
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "data": (),
+    "environments": ("docs/reference/frameworks.md", "docs/how-to/environments.md"),
+    "judging": ("docs/explanation/error-rates.md", "README.md"),
+    "model": (),
+    "running": (),
+    "sampling": (),
+}
+# For all of them.
+SHARED = ("conftest.py", "pyproject.toml", f"{WORKER.relative_to(ROOT)}/**/*.py")
+NAME = re.compile(rf"\b(?:{DRIVER}|tests)(?:\.\w+)+")
+# Each of the names may be a module.
+FROM = re.compile(rf"\bfrom ((?:{DRIVER}|tests)[\w.]*) import (\([^)]*\)|.*)")
+WORD = re.compile(r"\w+")
+WHOLE = re.compile(rf"(?m)^\s*import {DRIVER}$|\bimport {DRIVER} as\b")
+
+
+def folder_keys() -> dict[str, str]:
+    """The key of each folder."""
+    return {name: digest([[content(file) for file in files(name)], _installed(), processor()]) for name in FOLDERS}
+
+
+def files(name: str) -> list[Path]:
+    """The files that tests/NAME depends on."""
+    own = [file for file in (ROOT / "tests" / name).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    found = {*own, *(file for pattern in (*SHARED, *FOLDERS[name]) for file in below(pattern))}
+    todo = [file for file in [*own, ROOT / "tests" / "conftest.py"] if file.suffix == ".py"]
+    seen: set[Path] = set()
+    while todo:
+        file = todo.pop()
+        if file not in seen:
+            seen.add(file)
+            todo += _imported(file)
+    return sorted(found | seen | {data for file in seen for data in _data(file.parent)})
+
+
+@cache
+def _imported(file: Path) -> tuple[Path, ...]:
+    """Modules that a file names anywhere, texts of programs and patches included, and the packages above them."""
+    text = file.read_text(encoding="utf-8")
+    imported = (f"{package}.{name}" for package, names in FROM.findall(text) for name in WORD.findall(names))
+    found = {module for name in (*NAME.findall(text), *imported) for module in _modules(name)}
+    # The public API loads anything.
+    return tuple(found | {*below(f"{DRIVER}/**/*.py")} if WHOLE.search(text) else found)
+
+
+def _modules(name: str) -> Iterator[Path]:
+    """The module that a name begins with, and its packages except the driver's root, which loads nothing."""
+    parts = name.split(".")
+    for count in range(2, len(parts) + 1):
+        path = ROOT.joinpath(*parts[:count])
+        yield from (one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file())
+
+
+@cache
+def _data(folder: Path) -> tuple[Path, ...]:
+    """Files next to modules that are no modules: schemas, templates, tables."""
+    if not folder.is_relative_to(ROOT / DRIVER) and not folder.is_relative_to(ROOT / "tests"):
+        return ()
+    return tuple(file for file in folder.iterdir() if file.is_file() and file.suffix not in (".py", ".pyc", ".pyi"))
+
+
+@cache
+def _installed() -> list[str]:
+    distributions = {f"{one.name}-{one.version}" for one in metadata.distributions()}
+    return [sys.version, *sorted(distributions)]
