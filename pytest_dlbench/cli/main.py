@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import shtab
 
@@ -92,12 +92,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         return error.status if isinstance(error, TerminatedError) else INTERRUPTED
     except DlbenchError as error:
-        print(f"dlbench: {explain.error(error)}", file=sys.stderr)
+        text = explain.error(error)
+        # Errors about arguments begin with the command.
+        print(text if text.startswith("dlbench ") else f"dlbench: {text}", file=sys.stderr)
         return 2
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the nearest command or option for one that there is not, as Python does from 3.14 on for commands."""
+    """Names the nearest command or option for one that there is not, as Python does from 3.14 on for commands.
+
+    Without a command, it prints the help.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        if self._subparsers is not None and message.startswith("the following arguments are required"):
+            self.print_help(sys.stderr)
+            self.exit(2, f"\n{self.prog}: error: {message}\n")
+        super().error(message)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = super().parse_known_args(args, namespace)

@@ -57,3 +57,18 @@ def test_the_version_is_that_of_the_distribution(capsys):
 def test_the_command_runs_without_loading_pytest():
     check = "import sys; from pytest_dlbench.cli.main import main; main(['models']); sys.exit('pytest' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False, stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.parametrize(("given", "listed"), [([], "    doctor "), (["env"], "    build ")])
+def test_without_a_command_the_help_is_printed(capsys, given, listed):
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    found = capsys.readouterr()
+    assert ended.value.code == 2
+    assert listed in found.err
+    assert "the following arguments are required" in found.err.splitlines()[-1]
+
+
+def test_an_error_names_the_command_once(capsys):
+    assert main(["models", "lenet-5"]) == 2
+    assert capsys.readouterr().err.startswith("dlbench models: unknown model 'lenet-5'\n")
