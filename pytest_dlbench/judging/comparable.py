@@ -28,8 +28,13 @@ def obstacles(old: Context, new: Context) -> tuple[Difference, ...]:
         "initial weights": (_rule(old.init), _rule(new.init)),
         "input": (old.input, new.input),
         "memory allocator": (old.allocator, new.allocator),
+        "settings of execution": (_names(old), _names(new)),
     }
     return _differences(pairs)
+
+
+def _names(context: Context) -> str:
+    return ", ".join(context.execution) or "none"
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Difference, ...]:

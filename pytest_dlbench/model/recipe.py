@@ -11,6 +11,8 @@ from pytest_dlbench.model.schedules import Moment, Schedule
 
 Precision = Literal["float32", "float64", "bfloat16", "float16"]
 MIXED = frozenset({"bfloat16", "float16"})
+# Fields that say how a framework computes, off by default in every framework.
+EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32")
 Rule = Literal["glorot", "he"]
 Initialisation = Literal[Rule, "framework"]
 Input = Literal["memory", "pipeline"]
@@ -36,6 +38,13 @@ class Recipe:
 
     The test split is evaluated every ``evaluation_interval`` epochs, outside the training time; None means only after
     the last step.
+
+    The settings of execution are the same for all frameworks, and off in all of them by default. ``tf32`` lets GPUs
+    round the factors of float32 products to 10 binary digits; with ``autotune``, cuDNN and XLA choose algorithms by
+    timing them; ``deterministic`` permits only operations whose results are equal to the bit in every run, so it
+    excludes ``autotune``; ``channels_last`` keeps images channels last in memory, where otherwise each framework's
+    builder chooses; with ``cuda_graphs`` a step is launched as graphs of kernels. A framework that cannot do what is
+    set does not train.
     """
 
     batch_size: int
@@ -48,6 +57,11 @@ class Recipe:
     init: Initialisation = "glorot"
     evaluation_interval: int | None = 1
     input: Input = "memory"
+    autotune: bool = False
+    channels_last: bool = False
+    cuda_graphs: bool = False
+    deterministic: bool = False
+    tf32: bool = False
 
     def __post_init__(self) -> None:
         require_positive((self.batch_size,), "the batch size")
@@ -56,6 +70,10 @@ class Recipe:
             require_positive((self.evaluation_interval,), "the evaluation interval")
         if self.clip_norm is not None and not 0 < self.clip_norm < inf:
             raise ModelError(f"clip_norm must be above 0 and finite, got {self.clip_norm!r}")
+        if self.deterministic and self.autotune:
+            raise ModelError(
+                "deterministic=true needs autotune=false: which algorithm is the fastest differs from run to run"
+            )
 
     def _require_one_length(self) -> None:
         lengths = {"epochs": self.epochs, "steps": self.steps}
@@ -65,6 +83,11 @@ class Recipe:
             raise ModelError(f"a recipe needs either epochs or steps, got {found}")
         for name, length in given.items():
             require_positive((length,), name)
+
+    @property
+    def execution(self) -> tuple[str, ...]:
+        """The settings of execution that are on."""
+        return tuple(name for name in EXECUTION if getattr(self, name))
 
     @property
     def stored_precision(self) -> str:

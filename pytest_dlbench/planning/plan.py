@@ -7,7 +7,7 @@ from math import inf
 from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
-from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.environments import Device, Framework, execution
 from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.errors import DataMissingError, ModelError
@@ -145,6 +145,7 @@ class RunSettings:
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
+        refusal = refusal or execution.refusal(framework, device.name, asked.execution)
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
         return Outline(
             case=self._case(label, framework, (model.name, data.name, device.name), changes),
@@ -228,6 +229,7 @@ class RunSettings:
             input=spec.recipe.input,
             recipe_steps=spec.recipe_steps,
             allocator=spec.allocator,
+            execution=spec.recipe.execution,
         )
 
 

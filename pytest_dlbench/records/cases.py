@@ -61,7 +61,8 @@ class Context:
     """What must be the same on both sides of a comparison.
 
     A program has no network and no recipe: these fields are empty, and ``batch_size`` is None. ``allocator`` is the
-    allocation policy of all workers, as in --dlbench-allocator.
+    allocation policy of all workers, as in --dlbench-allocator. ``execution`` are the recipe's settings of execution
+    that are on, such as "tf32"; none in files older than this field.
 
     The exception is ``recipe_steps``, the recipe's own number of steps: if ``steps`` is lower, the scale ended the
     training early, and its accuracy is not the recipe's. None in files older than this field.
@@ -77,6 +78,7 @@ class Context:
     recipe_steps: int | None = None
     input: str = "memory"
     allocator: str = "tuned"
+    execution: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The command line and the environment variables that a worker starts with."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pytest_dlbench.environments import Framework
@@ -64,11 +64,11 @@ OWN = (
     "PYTHONHASHSEED",
 )
 
-# Makes float32 mean float32 in every framework: by default some let cuBLAS and cuDNN round factors to 10 bits of
-# mantissa (TF32), others do not. And JAX would preallocate three quarters of the GPU's memory. CUDA would number the
+# Makes float32 mean float32 in every framework, whatever it sets, unless the recipe has tf32.
+WITHOUT_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
+# JAX would preallocate three quarters of the GPU's memory. CUDA would number the
 # fastest GPU 0; NVML, this package and nvidia-smi number them in PCI order.
 ON_A_GPU = {
-    "NVIDIA_TF32_OVERRIDE": "0",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
 }
@@ -88,13 +88,18 @@ def environment(
     threads: int,
     allocator: str = TUNED,
     is_passive: bool = False,
+    execution: Collection[str] = (),
 ) -> Mapping[str, str]:
-    """All variables that the worker sees. Those of its place, then of its side, override all but OWN."""
+    """All variables that the worker sees. Those of its place, then of its side, override all but OWN.
+
+    ``execution`` are the settings of execution that are on.
+    """
     place.caches.mkdir(parents=True, exist_ok=True)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     threading = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **(PASSIVE if is_passive else {})}
     # On the CPU a framework must not find a GPU; JAX must not even look for one.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
+    rounding = WITHOUT_TF32 if device != "cpu" and "tf32" not in execution else {}
     # Frameworks keep settings and compiled code in the home folder (keras.json, graphs, kernels): each gets its own.
     home = {
         "HOME": str(place.caches),
@@ -114,4 +119,13 @@ def environment(
         "PYTHONIOENCODING": "utf-8:replace",
         "PYTHONHASHSEED": "0",
     }
-    return {**inherited, **threading, **hidden, **home, **place.variables, **dict(framework.more_variables), **own}
+    return {
+        **inherited,
+        **threading,
+        **hidden,
+        **rounding,
+        **home,
+        **place.variables,
+        **dict(framework.more_variables),
+        **own,
+    }

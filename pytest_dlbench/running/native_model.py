@@ -24,6 +24,7 @@ def describe(framework: Framework, place: Place, network: Network, recipe: Recip
         environment = launch.environment(framework, place, device="cpu", threads=1)
         with Worker(launch.command(place.python), environment, folder) as worker:
             hello = {"protocol": messages.PROTOCOL_VERSION, "builder": framework.builder, "device": "cpu", "threads": 1}
+            hello |= {"execution": recipe.execution} if recipe.execution else {}
             _ask(worker, "hello", **hello)
             built: messages.Built = _ask(
                 worker,

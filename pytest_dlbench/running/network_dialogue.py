@@ -57,7 +57,9 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 
         Where steps alternate, it stops before each of them and after the last, for the other worker's turn.
         """
-        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device)
+        # Sent only where some are on.
+        execution = {"execution": spec.execution} if spec.execution else {}
+        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device, **execution)
         self._build(spec, seed, inputs["weights"])
         if spec.purpose == "inference":
             self._infer(spec, inputs["order"])

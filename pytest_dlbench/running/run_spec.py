@@ -11,6 +11,7 @@ from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
+from pytest_dlbench.model.recipe import EXECUTION
 from pytest_dlbench.records import Case, Program
 from pytest_dlbench.running import launch
 
@@ -53,6 +54,11 @@ class RunSpec(ABC):
         """The settings that the code does not have, as JSON: those of the recipe, or a program's parameters."""
 
     @property
+    def execution(self) -> tuple[str, ...]:
+        """The settings of execution that are on; a program has its own code for them."""
+        return ()
+
+    @property
     def batch_size(self) -> int | None:
         """The samples of a step; None if only the program itself knows them."""
         return None
@@ -80,6 +86,11 @@ class NetworkSpec(RunSpec):
     def work(self) -> Mapping[str, Any]:
         """The recipe."""
         return recipe_json(self.recipe)
+
+    @property
+    def execution(self) -> tuple[str, ...]:
+        """Those of the recipe."""
+        return self.recipe.execution
 
     @property
     def batch_size(self) -> int:
@@ -114,4 +125,6 @@ def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe in the form that workers receive and records store."""
     parts = {"optimizer": recipe.optimizer, "schedule": recipe.schedule}
     named = {name: {"kind": part.kind, **asdict(part)} for name, part in parts.items() if part}
-    return {**asdict(recipe), **named}
+    # Settings of execution that are off are those of all records that are older than these fields.
+    off = set(EXECUTION) - set(recipe.execution)
+    return {name: value for name, value in {**asdict(recipe), **named}.items() if name not in off}

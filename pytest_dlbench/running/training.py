@@ -147,6 +147,7 @@ def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
         threads=spec.case.threads,
         allocator=spec.allocator,
         is_passive=spec.alternates,
+        execution=spec.execution,
     )
     gpu = {"CUDA_VISIBLE_DEVICES": spec.gpu} if spec.gpu else {}
     return {**usual, **gpu, RUN: run, DRIVER: driver_id()}

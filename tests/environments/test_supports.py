@@ -19,7 +19,7 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
     layers,
 )
-from pytest_dlbench.model.recipe import MIXED
+from pytest_dlbench.model.recipe import EXECUTION, MIXED
 
 DOUBLES = Path(__file__).parents[1] / "doubles" / "builders"
 TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
@@ -30,22 +30,31 @@ KINDS |= {Conv2D(1, 1).kind, Conv2D(2, 1, groups=2).kind, GELU().kind, GELU(tanh
 LOSSES = {head.loss for head in (SoftmaxCrossEntropy, SequenceCrossEntropy, SigmoidCrossEntropy)}
 OPTIMIZERS = {optimizer.kind for optimizer in (SGD, Adam, AdamW, Adadelta, RMSprop)}
 FEATURES = {"clip_norm", "lengths", "pipeline", "schedule", "start"}
-VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED
-# What a framework of that folder has not, and why. All others have the whole vocabulary.
+VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED | set(EXECUTION)
+# What a framework of that folder has not, and why (environments/execution.py says it for settings of execution). All
+# others have the whole vocabulary.
 SEQUENCES = {"cut", "embedding", "gru", "lengths", "lstm", "sequence_cross_entropy", "start"}
 # Frameworks without current releases have no Transformer.
 TRANSFORMER = {"adamw", "attention", "first_step", "gelu", "gelu_tanh", "layer_norm", "positions", "tied_dense"}
+OFF = set(EXECUTION)
 LACKS = {
-    "caffe2": MIXED | SEQUENCES | TRANSFORMER,  # a recurrent layer of rnn_cell is a step net inside an operator
-    "chainer": {"bfloat16"} | TRANSFORMER,  # NumPy computes, which has none
-    "cntk": MIXED | TRANSFORMER,
+    "caffe2": OFF | MIXED | SEQUENCES | TRANSFORMER,  # a recurrent layer of rnn_cell is a step net inside an operator
+    "chainer": OFF | {"bfloat16"} | TRANSFORMER,  # NumPy computes, which has none
+    "cntk": OFF | MIXED | TRANSFORMER,
     "jax": {"float16"},  # neither JAX nor optax scales a loss
-    "keras2": MIXED | TRANSFORMER,
-    "lasagne": MIXED | TRANSFORMER,
-    "mxnet": {"float16"},  # not on a CPU
-    "tensorflow1": MIXED | TRANSFORMER,
-    "theano": MIXED | TRANSFORMER,
+    "keras2": OFF | MIXED | TRANSFORMER,
+    "lasagne": OFF | MIXED | TRANSFORMER,
+    "mlx": OFF - {"channels_last"},
+    "mxnet": {"float16"} | OFF - {"autotune", "deterministic"},  # no float16 on a CPU
+    "paddle": OFF - {"autotune", "deterministic"},
+    "pytorch": {"cuda_graphs"},
+    "tensorflow": {"cuda_graphs"},
+    "tensorflow1": OFF | MIXED | TRANSFORMER,
+    "theano": OFF | MIXED | TRANSFORMER,
+    "tinygrad": OFF - {"cuda_graphs", "tf32"},
 }
+# What a variant has in addition to the builder in whose folder it is.
+MORE = {"pytorch-compile": {"cuda_graphs"}, "tensorflow-xla": {"cuda_graphs"}}
 
 
 def double(builder, folder=DOUBLES):
@@ -55,7 +64,7 @@ def double(builder, folder=DOUBLES):
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_framework_has_the_whole_vocabulary_but_for_what_it_is_known_to_lack(name):
     folder = FRAMEWORKS[name].builder.split(".")[2]
-    assert supports(FRAMEWORKS[name]) == VOCABULARY - LACKS.get(folder, set())
+    assert supports(FRAMEWORKS[name]) == VOCABULARY - LACKS.get(folder, set()) | MORE.get(name, set())
 
 
 def test_a_variant_may_lie_in_another_folder_than_its_builder():

@@ -25,6 +25,7 @@ OTHER = {
     "init": ("framework", differs("initial weights", "glorot", "framework")),
     "input": ("pipeline", differs("input", "memory", "pipeline")),
     "allocator": ("default", differs("memory allocator", "tuned", "default")),
+    "execution": (("deterministic", "tf32"), differs("settings of execution", "none", "deterministic, tf32")),
 }
 
 

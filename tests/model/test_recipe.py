@@ -72,3 +72,12 @@ def test_a_recipe_defaults_to_float32_and_glorots_rule():
 
 def test_recipes_with_equal_settings_are_equal():
     assert len({Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1)) for _ in range(2)}) == 1
+
+
+def test_a_recipe_turns_no_setting_of_execution_on_by_default():
+    assert Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1)).execution == ()
+
+
+def test_what_is_chosen_by_its_time_is_not_deterministic():
+    with pytest.raises(ModelError, match="deterministic=true needs autotune=false"):
+        Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1), deterministic=True, autotune=True)

@@ -317,3 +317,16 @@ def test_the_allocation_policy_is_in_the_plan_and_in_the_context():
     settings = replace(SETTINGS, allocator="default")
     planned = spec_of(settings, steps=10)
     assert planned.allocator == settings.context(planned).allocator == "default"
+
+
+def test_settings_of_execution_are_in_the_context_and_in_the_name():
+    settings = replace(SETTINGS, changes=(Change(name="deterministic", value=True),))
+    planned = spec_of(settings, steps=10)
+    assert settings.context(planned).execution == planned.execution == ("deterministic",)
+    assert planned.case.id.endswith("-deterministic_true")
+
+
+def test_a_setting_of_execution_that_a_device_lacks_is_refused_with_the_reason():
+    settings = replace(SETTINGS, changes=(Change(name="tf32", value=True),))
+    outline = settings.outline(PYTORCH, SMALL, ANY_SHAPE, CPU)
+    assert (outline.steps, outline.refusal) == (0, "tf32=true on a processor: it is a format of NVIDIA's GPUs")

@@ -57,11 +57,13 @@ def test_tinygrad_uses_a_back_end_that_keeps_to_the_leased_gpu(tmp_path, lease, 
 
 def test_on_a_gpu_single_precision_is_not_rounded_and_memory_is_allocated_on_demand(tmp_path):
     place = Places().find(FRAMEWORKS["pytorch"])
+    place = replace(place, caches=tmp_path)
     of = {
-        device: launch.environment(FRAMEWORKS["pytorch"], replace(place, caches=tmp_path), device=device, threads=1)
-        for device in ("cpu", "gpu")
+        name: launch.environment(FRAMEWORKS["pytorch"], place, device=device, threads=1, execution=execution)
+        for name, device, execution in (("cpu", "cpu", ()), ("gpu", "gpu", ()), ("tf32", "gpu", ("tf32",)))
     }
     assert of["gpu"]["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert "NVIDIA_TF32_OVERRIDE" not in of["tf32"]
     assert of["gpu"]["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     assert of["gpu"]["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
     assert "CUDA_VISIBLE_DEVICES" not in of["gpu"]

@@ -19,6 +19,8 @@ from dlworker.protocol import VERSION, RequestError, required
 from dlworker.serving import chosen
 from dlworker.training import timed_chunks, timed_outputs, timed_steps
 
+# Settings of how a framework computes, off by default.
+EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32")
 # Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
 AGAIN = 3
 # Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
@@ -55,6 +57,7 @@ def hello(session, request):
         # Any other ImportError means that the framework is installed but broken, for example without a system library.
         raise RequestError("missing_framework", "%s cannot import the framework: %s" % (sys.executable, error))
     session.builder.configure(required(request, "threads"))
+    _execute(session.builder, request.get("execution", ()), session.device)
     # Some frameworks start their thread pool only now, which is part of the import.
     threads = session.builder.threads()
     seconds = monotonic() - began
@@ -70,6 +73,17 @@ def hello(session, request):
         "sources": distributions.sources(versions, found),
         "elsewhere": distributions.imported_from(request.get("repository")),
     }
+
+
+def _execute(builder, execution, device):
+    """Turn these settings of execution on, and the others off, in a builder that has any of them."""
+    # A builder that has none of these settings needs no such function, and one with SUPPORTS of another might lack it.
+    can_set = hasattr(builder, "set_execution")
+    missing = sorted(set(execution) - set(builder.SUPPORTS if can_set else ()))
+    if missing:
+        raise RequestError("unsupported", "the builder %s has no %s" % (name_of(builder), ", no ".join(missing)))
+    if can_set:
+        builder.set_execution(execution, device)
 
 
 def build(session, request):
@@ -112,6 +126,7 @@ def needs(network, recipe):
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
     features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
+    features |= {feature for feature in EXECUTION if recipe.get(feature)}
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
     return {layer["kind"] for layer in layers} | {network["loss"], recipe["optimizer"]["kind"]} | features
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from dlworker.frameworks.jax.execution import EXECUTION, round_products, set_execution
 from dlworker.frameworks.jax.layers import KINDS, apply, operator_of
 from dlworker.frameworks.jax.losses import LOSSES, mean_loss
 from dlworker.frameworks.jax.optimizers import OPTIMIZERS, optimizer
@@ -16,7 +17,9 @@ from dlworker.frameworks.jax.precision import MIXED
 from dlworker.frameworks.jax.weights import first_states, own_weights, to_native
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -54,9 +57,9 @@ class Trainer:
         compute = partial(apply, dtype=mixed) if mixed else apply
         self.network, self.layers = network, network["layers"]
         self.device = _find(device)
-        if device != "cpu" and not mixed:
+        if device != "cpu":
             # By default XLA may round the operands of products on a GPU to 10 binary digits (TF32).
-            jax.config.update("jax_default_matmul_precision", "float32")
+            round_products(recipe)
         self.key = jax.random.key(seed)
         native = own_weights(self.layers, self.key) if weights is None else to_native(self.layers, weights)
         # Everything a step uses is put on the device here: otherwise the second step would be compiled again.

@@ -9,15 +9,16 @@ import numpy as np
 from keras import ops
 
 from dlworker.frameworks.keras.backend import configure, kind_of, rows, threads, use, versions
+from dlworker.frameworks.keras.execution import EXECUTION, round_products, set_execution
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
 from dlworker.frameworks.keras.losses import LOSSES
 from dlworker.frameworks.keras.optimizers import OPTIMIZERS, optimizer
 from dlworker.frameworks.keras.precision import MIXED, set_precision
 from dlworker.graph import flattened, is_chain, run, wired
 
-__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def _taken_activations(layers):
@@ -151,6 +152,8 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         self.device = device
         use(device)
+        if device != "cpu":
+            round_products(recipe)
         set_precision(recipe["precision"])
         keras.config.set_image_data_format(LAYOUT)
         keras.utils.set_random_seed(seed)

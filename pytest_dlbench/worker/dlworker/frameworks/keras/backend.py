@@ -70,7 +70,7 @@ def kind_of(array):
 
 
 def use(device):
-    """Select the device; on a GPU, allocate memory as needed and compute products in full float32.
+    """Select the device; on a GPU, allocate memory as needed.
 
     Raises RequestError if the device is missing: TensorFlow would silently compute on the CPU.
     """
@@ -84,11 +84,9 @@ def use(device):
             jax.devices(device.partition(":")[0])
         except RuntimeError as error:
             raise RequestError("unsupported", "JAX found no %s: %s" % (device, error))
-        jax.config.update("jax_default_matmul_precision", "float32")
     elif not tf.config.list_physical_devices("GPU"):
         raise RequestError("unsupported", "TensorFlow found no GPU")
     else:
         for gpu in tf.config.list_physical_devices("GPU"):
             # By default TensorFlow allocates all of the GPU's memory at once.
             tf.config.experimental.set_memory_growth(gpu, True)
-        tf.config.experimental.enable_tensor_float_32_execution(False)

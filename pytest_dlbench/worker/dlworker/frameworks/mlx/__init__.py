@@ -19,7 +19,13 @@ from dlworker.frameworks.mlx.weights import ARRAYS, ARRAYS_OF, is_transposed, to
 from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+# The only layout of its layers; for the others MLX has no switches.
+EXECUTION = ("channels_last",)
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+
+
+def set_execution(execution, device):
+    """Does nothing: images are channels last anyway."""
 
 
 def configure(threads):

@@ -5,13 +5,16 @@ from mxnet import autograd, gluon, nd
 from mxnet.gluon import rnn
 
 from dlworker.frameworks.mxnet.blocks import RunningStatistics
+from dlworker.frameworks.mxnet.execution import EXECUTION, set_execution
 from dlworker.frameworks.mxnet.layers import KINDS, build
 from dlworker.frameworks.mxnet.losses import LOSSES
 from dlworker.frameworks.mxnet.optimizers import OPTIMIZERS, clip, optimizer
 from dlworker.frameworks.mxnet.precision import MIXED, require
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 PRECISIONS = {"float32", "float64", *MIXED}
 
 

@@ -10,13 +10,16 @@ from functools import reduce
 import numpy as np
 import paddle
 
+from dlworker.frameworks.paddle.execution import EXECUTION, set_execution
 from dlworker.frameworks.paddle.layers import IN_DOUBLE, IN_PROGRAM, LAYERS, build
 from dlworker.frameworks.paddle.losses import LOSSES
 from dlworker.frameworks.paddle.optimizers import OPTIMIZERS, optimizer
 from dlworker.frameworks.paddle.precision import MIXED, is_compiled, mixed_precision
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):

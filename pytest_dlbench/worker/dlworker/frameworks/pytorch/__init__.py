@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from dlworker.frameworks.pytorch.execution import EXECUTION, memory_format, set_execution
 from dlworker.frameworks.pytorch.layers import LAYERS, build
 from dlworker.frameworks.pytorch.losses import LOSSES
 from dlworker.frameworks.pytorch.optimizers import OPTIMIZERS, clip
@@ -13,7 +14,9 @@ from dlworker.frameworks.pytorch.precision import MIXED, mixed_precision, refuse
 from dlworker.frameworks.pytorch.releases import refuse_newer
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -61,7 +64,9 @@ class Trainer:
             refuse_half_lstms(network["layers"])
         refuse_newer(network, recipe)
         self.network = network
-        self.model = build(network).to(device=self.device, dtype=self.dtype)
+        # Only images have channels; of the weights, PyTorch moves only those of convolutions.
+        self.format = memory_format(recipe) if len(network["input"]) == 3 else {}
+        self.model = build(network).to(device=self.device, dtype=self.dtype, **self.format)
         if weights is not None:
             self._set(weights)
         self.forward = self.model
@@ -121,11 +126,14 @@ class Trainer:
         dtype = torch.int64 if "vocabulary" in self.network else self.dtype
         return torch.from_numpy(np.array(inputs)).to(device=self.device, dtype=dtype)
 
+    def _formatted(self, inputs):
+        return inputs.contiguous(**self.format) if self.format else inputs
+
     def step(self, number):
         index = self.order[number]
         self.optimizer.zero_grad()
         with self.mixed():
-            loss = self.loss(self.forward(self.inputs[index]), self.labels[index])
+            loss = self.loss(self.forward(self._formatted(self.inputs[index])), self.labels[index])
         (self.scaler.scale(loss) if self.scaler else loss).backward()
         if self.scaler:
             self.scaler.unscale_(self.optimizer)
@@ -146,7 +154,7 @@ class Trainer:
         self.model.eval()
         for x in self._inputs(inputs).split(batch_size):
             with torch.no_grad(), self.mixed():
-                outputs = self.forward(x)
+                outputs = self.forward(self._formatted(x))
             # NumPy has no bfloat16.
             yield outputs.to(self.dtype).cpu().numpy()
         self.model.train()

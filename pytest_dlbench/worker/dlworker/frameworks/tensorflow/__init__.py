@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import tensorflow as tf
 
+from dlworker.frameworks.tensorflow.execution import EXECUTION, set_execution
 from dlworker.frameworks.tensorflow.layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
 from dlworker.frameworks.tensorflow.losses import LOSSES
 from dlworker.frameworks.tensorflow.optimizers import OPTIMIZERS, LossScaled
@@ -13,7 +14,9 @@ from dlworker.frameworks.tensorflow.weights import keeps_channels_last, own_weig
 from dlworker.graph import run, wired
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
+
+SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 def configure(threads):
@@ -86,8 +89,6 @@ def _use(device):
     tf.config.set_visible_devices(gpus[number], "GPU")
     # By default TensorFlow allocates all of the GPU's memory at once.
     tf.config.experimental.set_memory_growth(gpus[number], True)
-    # By default it rounds the operands of products to 10 binary digits (TF32).
-    tf.config.experimental.enable_tensor_float_32_execution(False)
 
 
 def kind_of(variable):

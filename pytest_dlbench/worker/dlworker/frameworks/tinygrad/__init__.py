@@ -16,6 +16,7 @@ from tinygrad.dtype import to_dtype
 from tinygrad.helpers import DEFAULT_FLOAT, DEV, NUM_CPU_THREADS
 from tinygrad.runtime.autogen import opencl
 
+from dlworker.frameworks.tinygrad.execution import EXECUTION, set_execution
 from dlworker.frameworks.tinygrad.layers import KINDS, built, logits_of
 from dlworker.frameworks.tinygrad.losses import LOSSES
 from dlworker.frameworks.tinygrad.optimizers import OPTIMIZERS, clip
@@ -23,7 +24,9 @@ from dlworker.frameworks.tinygrad.precision import MIXED, refuse_rough_erf, refu
 from dlworker.loss_scale import LossScale
 from dlworker.protocol import RequestError
 
-SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
+
+SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
 
 
 # Set by a framework whose tests use an OpenCL driver of the processor in place of a GPU.
