@@ -123,6 +123,7 @@ class Dlbench:
         tolerance: Mapping[str, float],
         root: Path,
         environment: str | Sequence[str] | None,
+        declared: Sequence[str],
         report: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
         note: Callable[[CaseResult, Caution], None],
@@ -132,7 +133,7 @@ class Dlbench:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._sides = sides
         self._recipe, self._tolerance = recipe, tolerance
-        self._root, self._environment = root, environment
+        self._root, self._environment, self._declared = root, environment, declared
         self._report, self._settle, self._note, self._skip = report, settle, note, skip
         self._taker = taker
 
@@ -251,8 +252,18 @@ class Dlbench:
         self._report(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
+        if record.program:
+            self._require_reported(figures)
         metrics = self._session.settings.metrics
         return Result(record=record, verdict=result, figures=figures, _metrics=metrics, _note=self._note)
+
+    def _require_reported(self, figures: Mapping[str, Figure]) -> None:
+        """Raise OptionError for a metric that the test declares, and that not every run has: it was not judged."""
+        if missing := [name for name in self._declared if name not in figures]:
+            raise OptionError(
+                f"{self._node}: its mark declares the metric {missing[0]!r}, which not every run of the program"
+                f" reported; report it, run.report({missing[0]}=…), or drop it from the mark"
+            )
 
     def run(
         self,

@@ -222,6 +222,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
+        config.stash[REGISTRY] = markers.measuring(config.stash[REGISTRY], items)
         for item in items:
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
@@ -317,6 +318,8 @@ def _reported(item: pytest.Item) -> dict[str, Any]:
     return {
         "result": codec.builtins(item.stash[RESULT]),
         "runs": item.stash[RUNS],
+        # The controller of pytest-xdist collects nothing, and so knows none of those that marks declare.
+        "metrics": codec.builtins(judging.facts(item.config.stash[REGISTRY].metrics)),
         "test": f"{parent}::{getattr(item, 'originalname', None) or item.name}",
         "marks": sorted({mark.name for mark in item.iter_markers()} & known),
     }
@@ -404,6 +407,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
         root=config.rootpath,
         environment=markers.environment(node),
+        declared=tuple(markers.declared(node)),
         report=report,
         settle=partial(_keep, node, asked, session.settings.metrics),
         note=note,
