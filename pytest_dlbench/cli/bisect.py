@@ -2,49 +2,57 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from packaging.version import InvalidVersion, Version
 
 from pytest_dlbench import judging
-from pytest_dlbench.cli.cases import cell_of, declare_settings, options_of, planner, registry_of, session_of
+from pytest_dlbench.cli.cases import cell_of, declare_settings, live, options_of, planner, registry_of, session_of
 from pytest_dlbench.cli.output import Commands, answer, command
+from pytest_dlbench.cli.tested import is_test, taken
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.checkouts import Repository
 from pytest_dlbench.environments.releases import between, released
 from pytest_dlbench.errors import OptionError, unknown_name
+from pytest_dlbench.judging import Metrics
 from pytest_dlbench.judging.alpha_spending import LEAST_ALPHA
 from pytest_dlbench.judging.bisection import Answer, bounds, most_questions, suspects
 from pytest_dlbench.judging.sequential import ALPHA
-from pytest_dlbench.options import Options
 from pytest_dlbench.options.parsers import names as listed
 from pytest_dlbench.planning.registry import Registry
-from pytest_dlbench.planning.sides import Parts, checked_out
+from pytest_dlbench.planning.sides import Parts, Side, checked_out
 from pytest_dlbench.records import codec
 from pytest_dlbench.records.reasons import Reason
 from pytest_dlbench.reporting import explain
 
 if TYPE_CHECKING:
+    from pytest_dlbench.reporting.progress import Live
     from pytest_dlbench.running.run_spec import RunSpec
     from pytest_dlbench.workflows.bisect import Comparison, Question, Search
+    from pytest_dlbench.workflows.session import Session
 
 WHERE = "dlbench bisect"
 INTERRUPTED = 130
 MORE = """
-CASE is the name of a case as in reports, such as tartu-mnist-cnn-digits28-cpu. Each version is run in pairs with the
-good one, in pairs of fresh processes, until the gate's rule decides whether the metric is worse by more than the
-tolerance. The bad version comes first: if it is not worse, the search ends. Versions are those that pip finds with your
-settings; each is built when needed. Versions that cannot be built or run, and inconclusive ones, are skipped and listed
-with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest first,
-such as lock files from a repository's history. With --rev, commits of the repository in this folder do: GOOD, and all
-later ones up to BAD along first parents, so that a merge stands for what it brought. FRAMEWORK is then one whose
-builder is in the repository; a commit that lacks it, or cannot run, is skipped.
+CASE is the name of a case as in reports, such as tartu-mnist-cnn-digits28-cpu. TEST is a test of yours, such as
+tests/test_ours.py::test_ours, whose call of dlbench.measure or dlbench.train says what is run. Each version is run in
+pairs with the good one, in pairs of fresh processes, until the gate's rule decides whether the metric is worse by more
+than the tolerance. The bad version comes first: if it is not worse, the search ends. Versions are those that pip finds
+with your settings; each is built when needed. Versions that cannot be built or run, and inconclusive ones, are skipped
+and listed with the reason. With --among, environments take the place of versions: requirements files or Pythons, oldest
+first, such as lock files from a repository's history. With --rev, commits of the repository in this folder do: GOOD,
+and all later ones up to BAD along first parents, so that a merge stands for what it brought: of the program that TEST
+measures, or of the builder of FRAMEWORK, which is in the repository. A commit that lacks it, or cannot run, is skipped.
 
 examples:
   dlbench bisect pytorch --good 2.9.0 --bad 2.13.0 tartu-mnist-cnn-digits28-cpu
   dlbench bisect jax --good 0.8.0 --bad 0.10.2 tartu-mnist-cnn-digits28-cpu --metric accuracy --tolerance 0.5pp
   dlbench bisect pytorch --good may.txt --bad july.txt --among june-1.txt,june-2.txt tartu-mnist-cnn-digits28-cpu
+  dlbench bisect --rev v1.2..HEAD tests/test_ours.py::test_ours
+  dlbench bisect pytorch --good 2.12.0 --bad 2.13.0 tests/test_ours.py::test_ours
   dlbench bisect ours --rev v1.2..HEAD tartu-mnist-cnn-digits28-cpu -p bench.conftest
 
 exit status: 0 the first bad version is found; 1 the bad version is not worse than the good one; 2 usage error, or the
@@ -56,8 +64,7 @@ inconclusive whether the bad version is worse; 130 Ctrl-C: what was found by the
 def declare(commands: Commands) -> None:
     """Add ``bisect``."""
     parser = command(commands, "bisect", help_text="Find the first version that is worse.", more=MORE)
-    parser.add_argument("framework", metavar="FRAMEWORK")
-    parser.add_argument("case", metavar="CASE")
+    parser.add_argument("what", metavar="WHAT", nargs="+", help="TEST, FRAMEWORK TEST, or FRAMEWORK CASE.")
     parser.add_argument("--good", metavar="VERSION")
     parser.add_argument("--bad", metavar="VERSION")
     parser.add_argument("--rev", metavar="GOOD..BAD", help="Commits of your repository, instead of versions.")
@@ -73,41 +80,103 @@ def _bisect(asked: argparse.Namespace) -> int:
     # Late: what measures is slow to load.
     from pytest_dlbench.workflows import bisect  # noqa: PLC0415
 
-    registry = registry_of(asked)
-    cell, scale = cell_of(asked.case, registry, WHERE)
-    options = options_of(asked, build="true", **({"scale": scale} if scale else {}))
+    asked.framework, asked.case = _named(asked)
     commits = _commits(asked)
-    names = tuple(commits) or _versions(asked, registry)
-    question = _question(asked, options, len(names))
-    session, progress = session_of(options, most_questions(len(names)))
-    spec_of = planner(session, registry, cell, WHERE)
-
-    def spec(version: str) -> "RunSpec":
-        if commits:
-            return spec_of(_at(version, asked.framework, registry))
-        return spec_of(f"{asked.framework}{'==' if asked.among is None else '@'}{version}")
-
-    good = spec(names[0])
+    searched = (_of_test if is_test(asked.case) else _of_case)(asked, commits)
+    question, session, spec = searched.question, searched.session, searched.spec
+    good = spec(searched.names[0])
 
     def compared(version: str) -> "Comparison":
         return bisect.compare(session, good, lambda: spec(version), question)
 
-    search = bisect.Search(names=names, compare=compared)
+    search = bisect.Search(names=searched.names, compare=compared)
     is_whole = True
     try:
         search.run()
     except KeyboardInterrupt:
         is_whole = False
     finally:
-        progress.clear()
+        searched.progress.clear()
+    metrics = session.settings.metrics
     asked_for = {
         "framework": asked.framework,
         "case": asked.case,
         "question": codec.builtins(question),
         "commits": commits,
     }
-    answer(asked, {**asked_for, **_found(search)}, [*_lines(search, commits), f"journal: {session.journal.path}"])
+    lines = [*_lines(search, commits, metrics), f"journal: {session.journal.path}"]
+    answer(asked, {**asked_for, **_found(search)}, lines)
     return _status(search) if is_whole else INTERRUPTED
+
+
+def _named(asked: argparse.Namespace) -> tuple[str, str]:
+    """The framework, empty if it is that of a test, and the case or test; raises OptionError."""
+    *frameworks, case = asked.what
+    if len(frameworks) == 1 or (not frameworks and is_test(case) and asked.rev is not None):
+        return (*frameworks, "")[0], case
+    right = "--rev GOOD..BAD TEST, or FRAMEWORK and a TEST or CASE"
+    raise OptionError(f"{WHERE}: expected {right}, got {' '.join(asked.what)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Searched:
+    """The versions or commits, oldest first, and what is run of each, which raises DlbenchError."""
+
+    names: Sequence[str]
+    question: "Question"
+    session: "Session"
+    progress: "Live"
+    spec: Callable[[str], "RunSpec"]
+
+
+def _of_case(asked: argparse.Namespace, commits: Mapping[str, str]) -> _Searched:
+    """A network in each version of a framework, or in one whose builder is that of each commit."""
+    registry = registry_of(asked)
+    cell, scale = cell_of(asked.case, registry, WHERE)
+    options = options_of(asked, build="true", **({"scale": scale} if scale else {}))
+    names = tuple(commits) or _versions(asked, registry)
+    question = _question(asked, options.false_alarms, options.max_runs, versions=len(names), metrics=judging.METRICS)
+    session, progress = session_of(options, most_questions(len(names)))
+    spec_of = planner(session, registry, cell, WHERE)
+
+    def spec(version: str) -> "RunSpec":
+        framework = cast("Framework", registry.find("framework", asked.framework, WHERE)) if commits else None
+        return spec_of(_at(version, framework).framework if framework else _versioned(asked, version))
+
+    return _Searched(names=names, question=question, session=session, progress=progress, spec=spec)
+
+
+def _of_test(asked: argparse.Namespace, commits: Mapping[str, str]) -> _Searched:
+    """What a test measures at each commit, or in each version of a framework."""
+    registry = registry_of(asked)
+    names = tuple(commits) or _versions(asked, registry)
+    progress = live(most_questions(len(names)))
+    found = taken(asked, [asked.case], WHERE, progress, build="true")
+    if len(found) > 1:
+        cases = ", ".join(dict.fromkeys(one.node for one in found))
+        raise OptionError(f"{WHERE}: {asked.case} has several cases; name a test with one, out of {cases}")
+    (handed,) = found
+    policy, metrics = handed.session.policy, handed.session.settings.metrics
+    question = _question(
+        asked,
+        policy.false_alarms,
+        policy.max_pairs,
+        versions=len(names),
+        metrics=metrics,
+        of_test=handed.tolerance,
+    )
+
+    def spec(version: str) -> "RunSpec":
+        if commits:
+            return handed.spec_of(_at(version, handed.framework))
+        framework = cast("Framework", registry.find("framework", _versioned(asked, version), WHERE))
+        return handed.spec_of(Side(framework=framework))
+
+    return _Searched(names=names, question=question, session=handed.session, progress=progress, spec=spec)
+
+
+def _versioned(asked: argparse.Namespace, version: str) -> str:
+    return f"{asked.framework}{'==' if asked.among is None else '@'}{version}"
 
 
 def _repository() -> Repository:
@@ -129,10 +198,10 @@ def _commits(asked: argparse.Namespace) -> Mapping[str, str]:
     return {commit.short: commit.subject for commit in _repository().between(good, bad)}
 
 
-def _at(commit: str, framework: str, registry: Registry) -> Framework:
-    """A framework whose builder is that of a commit; raises OptionError."""
+def _at(commit: str, framework: Framework) -> Side:
+    """A framework with the user's code of a commit; raises OptionError."""
     (side,) = checked_out([Parts(revision=commit)], _repository())
-    return side.side(cast("Framework", registry.find("framework", framework, WHERE))).framework
+    return side.side(framework)
 
 
 def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
@@ -155,18 +224,28 @@ def _versions(asked: argparse.Namespace, registry: Registry) -> tuple[str, ...]:
     return between(released(framework.package, pythons, with_previews=asked.pre), asked.good, asked.bad)
 
 
-def _question(asked: argparse.Namespace, options: Options, versions: int) -> "Question":
+def _question(
+    asked: argparse.Namespace,
+    false_alarms: float,
+    max_pairs: int,
+    *,
+    versions: int,
+    metrics: Metrics,
+    of_test: Mapping[str, float] = MappingProxyType({}),
+) -> "Question":
+    """The metric and its tolerance: the command's, else the test's, else the metric's own. Raises OptionError."""
     from pytest_dlbench.workflows.bisect import Question  # noqa: PLC0415 - as above
 
     texts = [f"{asked.metric}:{asked.tolerance}"] if asked.tolerance else []
-    tolerances = judging.parse_tolerances(texts, "--tolerance", judging.METRICS)
-    if asked.metric not in judging.METRICS:
-        raise OptionError(unknown_name("metric", asked.metric, "--metric", judging.METRICS))
+    given = judging.given_tolerances(texts, "--tolerance", metrics)
+    tolerances = {**judging.parse_tolerances([], "", metrics), **of_test, **given}
+    if asked.metric not in metrics:
+        raise OptionError(unknown_name("metric", asked.metric, "--metric", metrics))
     if asked.metric not in tolerances:
         raise OptionError(f"--metric {asked.metric}: it has no default tolerance; give one, such as --tolerance 5%")
     # One wrong answer spoils the search, so all comparisons share the false-alarm rate.
-    alpha = min(ALPHA, max(LEAST_ALPHA, options.false_alarms / most_questions(versions)))
-    return Question(metric=asked.metric, tolerance=tolerances[asked.metric], alpha=alpha, max_pairs=options.max_runs)
+    alpha = min(ALPHA, max(LEAST_ALPHA, false_alarms / most_questions(versions)))
+    return Question(metric=asked.metric, tolerance=tolerances[asked.metric], alpha=alpha, max_pairs=max_pairs)
 
 
 def _status(search: "Search") -> int:
@@ -194,9 +273,9 @@ def _found(search: "Search") -> dict[str, Any]:
     return found
 
 
-def _lines(search: "Search", commits: Mapping[str, str]) -> Iterator[str]:
+def _lines(search: "Search", commits: Mapping[str, str], metrics: Metrics) -> Iterator[str]:
     for place, comparison in sorted(search.found.items()):
-        found = explain.line(comparison.verdict) if comparison.verdict else _reason(comparison, explain.brief)
+        found = explain.line(comparison.verdict, metrics) if comparison.verdict else _reason(comparison, explain.brief)
         yield f"{search.names[place]:<12} {comparison.answer:<12} {' '.join(found.split())}"
     if search.is_bad:
         yield from _conclusion(search, commits)

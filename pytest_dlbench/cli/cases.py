@@ -107,17 +107,23 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     (changes,) = points(options.settings)
     # Late: NumPy and what measures are slow to load.
     from pytest_dlbench.options import settings  # noqa: PLC0415
-    from pytest_dlbench.reporting.progress import Counted, Live, orphans  # noqa: PLC0415
     from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
-    if ended := end_orphans():
-        _Errors().write(f"{orphans(ended)}\n")
-    progress = Live(_Errors(), Counted(shown_cases))
+    progress = live(shown_cases)
     runs = replace(settings.run_settings(options, progress), changes=changes)
     session = open_session(
         runs, settings.gate_policy(options), settings.storage(options), progress, repeat_flags=options.again
     )
     return session, progress
+
+
+def live(shown_cases: int) -> "Live":
+    """The progress of a session that begins, on standard error; what killed sessions left running is ended."""
+    from pytest_dlbench.reporting.progress import Counted, Live, orphans  # noqa: PLC0415 - as above
+
+    if ended := end_orphans():
+        _Errors().write(f"{orphans(ended)}\n")
+    return Live(_Errors(), Counted(shown_cases))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

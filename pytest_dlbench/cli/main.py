@@ -115,6 +115,11 @@ class _Parser(argparse.ArgumentParser):
         for flag in (text.partition("=")[0] for text in unknown if text.startswith("--")):
             close = nearest(flag, self._option_string_actions)
             self.error(f"unknown option {flag}{f'; did you mean {close}?' if close else ''}")
+        # Python 3.11 gives a positional of several values only those before the first option.
+        several = [action.dest for action in self._get_positional_actions() if action.nargs in ("+", "*")]
+        if several and unknown:
+            getattr(found, several[-1]).extend(unknown)
+            unknown = []
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -54,9 +55,17 @@ def _of_file(path: Path, where: str) -> Framework:
         # Not resolved: a virtual environment's bin/python is a link to the Python of another environment.
         parts = path.parts[-3:-2] if path.parent.name == "bin" else (path.stem,)
         return Framework(name=_name("-".join(parts)), python=path, is_explicit=True)
-    if path.name in EXPORTS:
-        return _of_requirements(_exported(path, where), path.parent.name + "-" + path.stem, where)
-    return _of_requirements(tuple(requirements(path, where)), path.stem, where)
+    wanted = _exported(path, where) if path.name in EXPORTS else tuple(requirements(path, where))
+    name = f"{path.parent.name}-{path.stem}" if path.name in EXPORTS else path.stem
+    return replace(_of_requirements(wanted, name, where), requirements_file=path)
+
+
+def of_revision(framework: Framework, path: Path, where: str) -> Framework:
+    """The same environment with what a revision's file asks for; raises OptionError."""
+    (wanted,) = _of_file(path, where).environments
+    # By its name, equal files are one environment.
+    environment = replace(wanted, name=framework.environments[0].name)
+    return replace(framework, environments=(environment,), requirements_file=path)
 
 
 def _exported(path: Path, where: str) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ class Metric:
     figures of another day are as good as today's, however busy the machine is, so runs are compared with stored runs;
     otherwise sessions with stored sessions. Without a ``tolerance`` a metric is reported but not judged.
 
-    ``value`` returns None for a run without this figure; its case has none then, whatever other runs have.
+    ``value`` returns None for a run without this figure; its case has none then, whatever other runs have. Without a
+    ``value`` it is what a program reported by the metric's name.
     ``purpose`` says which runs have it; ``is_optional``: of these, only some models, recipes or machines have it.
     ``needs_whole_recipe``: a training that ends early has another value, which no requirement applies to.
 
@@ -40,8 +41,8 @@ class Metric:
     name: str
     unit: str
     better: Literal["lower", "higher"]
-    kind: Literal["ratio", "points"]
-    value: Callable[[Run], float | None]
+    kind: Literal["ratio", "points"] = "ratio"
+    value: Callable[[Run], float | None] | None = None
     label: str = ""
     cell: str = ""
     default_views: tuple[View, ...] = ()
@@ -87,4 +88,8 @@ class Metric:
     def read(self, run: Run) -> float | None:
         """The run's value, None if it has none."""
         purpose = "training" if run.inference is None else "inference"
-        return self.value(run) if self.purpose in (None, purpose) else None
+        if self.purpose not in (None, purpose):
+            return None
+        if self.value is None:
+            return run.reported.values.get(self.name) if run.reported else None
+        return self.value(run)

@@ -446,17 +446,18 @@ BUILT_IN = (
     ),
 )
 
+HOOK = "pytest_dlbench_record"
+"""Where most metrics that are not built in come from, as errors name it."""
+
 METRICS: Metrics = MappingProxyType({metric.name: metric for metric in BUILT_IN})
 
 
-def extended(metrics: Metrics, added: Iterable[Metric]) -> Metrics:
-    """The metrics with those that hooks add. Raises OptionError for a name that is taken."""
+def extended(metrics: Metrics, added: Iterable[Metric], where: str = HOOK) -> Metrics:
+    """The metrics with those that hooks or marks add. Raises OptionError for a name that is taken."""
     found = dict(metrics)
     for metric in added:
         if metric.name in found:
-            raise OptionError(
-                f"pytest_dlbench_record: there is a metric {metric.name!r} already; give yours another name"
-            )
+            raise OptionError(f"{where}: there is a metric {metric.name!r} already; give yours another name")
         found[metric.name] = metric
     return MappingProxyType(found)
 

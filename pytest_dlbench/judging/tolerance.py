@@ -55,14 +55,14 @@ def allowed(metric: Metric) -> str:
     return f"above 0 and up to {largest:g}{UNITS[metric.kind]}"
 
 
-def check_declared(metric: Metric) -> None:
-    """Raise OptionError for a metric of a hook whose tolerance or spread would let everything pass."""
+def check_declared(metric: Metric, where: str) -> None:
+    """Raise OptionError for a metric of a hook or a mark whose tolerance or spread would let everything pass."""
     spreads = {
         "run_sd": metric.run_sd,
         "session_sd": metric.session_sd,
         "smallest_spread": metric.smallest_spread or 0.0,
     }
-    where = f"pytest_dlbench_record: the metric {metric.name!r}"
+    where = f"{where}: the metric {metric.name!r}"
     # Not the other way round: comparisons with NaN are false.
     if metric.tolerance is not None and not 0 < metric.tolerance <= LARGEST[metric.kind]:
         right = "0.05 is 5%" if metric.kind == "ratio" else "1.0 is 1pp"

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pytest_dlbench.records import CaseResult, Record
     from pytest_dlbench.sampling.sampler import MakeSampler
 
+# The name of the plugin by which a command of dlbench takes the cases of tests, in place of measuring them.
+TAKER = "dlbench-taker"
+
 
 @pytest.hookspec
 def pytest_dlbench_frameworks(config: pytest.Config) -> Iterable["Framework"]:  # type: ignore[empty-body]

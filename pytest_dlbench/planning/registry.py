@@ -11,6 +11,7 @@ from pytest_dlbench.environments.devices import numbered
 from pytest_dlbench.environments.specification import is_specification, specified
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.judging import METRICS, Metric, Metrics, extended
+from pytest_dlbench.judging.metrics import HOOK
 from pytest_dlbench.judging.tolerance import check_declared
 from pytest_dlbench.model import Model
 from pytest_dlbench.planning.matrix import Value
@@ -74,11 +75,11 @@ class Registry:
         """A registry with more values; one with a known name replaces it."""
         return replace(self, values={**self.values, axis: {**self.values[axis], **{v.name: v for v in values}}})
 
-    def measuring(self, added: Iterable[Metric]) -> "Registry":
+    def measuring(self, added: Iterable[Metric], where: str = HOOK) -> "Registry":
         """A registry with more metrics; raises OptionError for a name that is taken, or a tolerance of no use."""
-        metrics = extended(self.metrics, added)
+        metrics = extended(self.metrics, added, where)
         for metric in metrics.values():
-            check_declared(metric)
+            check_declared(metric, where)
         return replace(self, metrics=metrics)
 
 

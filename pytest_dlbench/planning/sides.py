@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.checkouts import WORKTREE, Repository
 from pytest_dlbench.environments.frameworks import AGAIN, Checkout
+from pytest_dlbench.environments.of_programs import of_revision
 from pytest_dlbench.environments.requested import OR, exact_version, version_of_file
 from pytest_dlbench.environments.specification import of_file, requirements, since
 from pytest_dlbench.errors import OptionError
@@ -206,7 +207,8 @@ def _at(framework: Framework, checkout: Checkout) -> Framework:
             if module.exists():
                 checkout.existing(module, WHERE)
     if framework.requirements_file:
-        framework = of_file(framework, checkout.existing(framework.requirements_file, WHERE), WHERE)
+        file = checkout.existing(framework.requirements_file, WHERE)
+        framework = (of_file if framework.builder else of_revision)(framework, file, WHERE)
     return replace(framework, folders=tuple(map(checkout.path, framework.folders)))
 
 

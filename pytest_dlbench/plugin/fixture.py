@@ -25,6 +25,7 @@ from pytest_dlbench.records.reasons import Caution, NotRequired
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows import ab, benchmark, certify
+from pytest_dlbench.workflows.handover import Handed, Taker
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
 
@@ -122,16 +123,19 @@ class Dlbench:
         tolerance: Mapping[str, float],
         root: Path,
         environment: str | Sequence[str] | None,
+        declared: Sequence[str],
         report: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
         note: Callable[[CaseResult, Caution], None],
         skip: Callable[[str], None],
+        taker: Taker | None,
     ) -> None:
         self._session, self._settings, self._registry, self._node = session, settings, registry, node
         self._sides = sides
         self._recipe, self._tolerance = recipe, tolerance
-        self._root, self._environment = root, environment
+        self._root, self._environment, self._declared = root, environment, declared
         self._report, self._settle, self._note, self._skip = report, settle, note, skip
+        self._taker = taker
 
     def train(
         self,
@@ -233,6 +237,12 @@ class Dlbench:
     def _result(self, framework: Framework | str, spec_of: Callable[[Side], RunSpec]) -> Result:
         """Run and judge a case, in pairs if the session has two sides of its framework."""
         found = self._framework(framework)
+        if self._taker:
+            tolerance = self._tolerance
+            self._taker.take(
+                Handed(session=self._session, node=self._node, tolerance=tolerance, framework=found, spec_of=spec_of)
+            )
+            self._skip("handed over")
         if sides := self._sides.of(found):
             baseline, candidate = spec_of(sides.old), spec_of(sides.new)
             record, result = ab.train(self._session, baseline, candidate, self._node, self._tolerance)
@@ -242,8 +252,18 @@ class Dlbench:
         self._report(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}
+        if record.program:
+            self._require_reported(figures)
         metrics = self._session.settings.metrics
         return Result(record=record, verdict=result, figures=figures, _metrics=metrics, _note=self._note)
+
+    def _require_reported(self, figures: Mapping[str, Figure]) -> None:
+        """Raise OptionError for a metric that the test declares, and that not every run has: it was not judged."""
+        if missing := [name for name in self._declared if name not in figures]:
+            raise OptionError(
+                f"{self._node}: its mark declares the metric {missing[0]!r}, which not every run of the program"
+                f" reported; report it, run.report({missing[0]}=…), or drop it from the mark"
+            )
 
     def run(
         self,
@@ -265,6 +285,7 @@ class Dlbench:
         the options. With several ``evaluations``, the run fails unless their results are identical to the bit. Runs
         with ``is_timed=False`` may share the CPUs with each other, for example under ``pytest -n 2``.
         """
+        self._skip_if_taken()
         side = Side(framework=self._framework(framework))
         spec = self._spec(side, model, dataset, device, recipe=recipe, label=label, steps=steps)
         seed = spec.seed if seed is None else seed
@@ -295,6 +316,7 @@ class Dlbench:
         earlier one is revoked. Skips the test if the framework is not installed or cannot build the model, and fails it
         if the run does not finish, evaluates differently the second time, or builds shapes other than those inferred.
         """
+        self._skip_if_taken()
         spec = self._spec(
             Side(framework=self._framework(framework)),
             model,
@@ -312,6 +334,11 @@ class Dlbench:
         if certificate is None:
             raise DlbenchError(explain.text(unfinished(run)))
         return certificate
+
+    def _skip_if_taken(self) -> None:
+        """End a test whose runs are not judged where a command asks for cases: it must not run them."""
+        if self._taker:
+            self._skip("it has no case to hand over")
 
     def _framework(self, framework: Framework | str) -> Framework:
         return cast("Framework", self._registry.find("framework", framework, self._node))

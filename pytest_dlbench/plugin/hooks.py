@@ -16,6 +16,7 @@ from pytest_dlbench.judging import Metrics
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.options import Options
 from pytest_dlbench.planning import hookspecs
+from pytest_dlbench.planning.hookspecs import TAKER
 from pytest_dlbench.planning.registry import KNOWN, Registry, hooked
 from pytest_dlbench.planning.sides import AskedSides, sides_of
 from pytest_dlbench.plugin import gpus, markers, parametrize
@@ -77,7 +78,10 @@ def pytest_configure(config: pytest.Config) -> None:
         written = _written(config)
         # Another plugin may have keys that begin like ours.
         options.check_keys(written.keys() - config._parser._inidict.keys())
-        asked = options.read(config.getoption, written.get, config.rootpath, metrics=registry.metrics)
+        has_pairs = _is_taken(config)
+        asked = options.read(
+            config.getoption, written.get, config.rootpath, metrics=registry.metrics, has_pairs=has_pairs
+        )
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
         config.stash[SIDES] = sides_of(asked.ab, asked.frameworks, registry, config.rootpath)
@@ -112,6 +116,11 @@ def _exit_if(problem: str) -> None:
         pytest.exit(problem, returncode=pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
+def _is_taken(config: pytest.Config) -> bool:
+    """Whether a command of dlbench takes the cases, and measures them in pairs."""
+    return config.pluginmanager.hasplugin(TAKER)
+
+
 def _flat(answers: Iterable[Iterable[Any]]) -> list[Any]:
     return [value for answer in answers for value in answer]
 
@@ -123,8 +132,10 @@ def session_of(config: pytest.Config) -> "Session":
         from pytest_dlbench.options import settings  # noqa: PLC0415
         from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
-        asked, reporter = config.stash[OPTIONS], config.pluginmanager.get_plugin(REPORTER)
-        listener = reporter.progress if reporter else Silent()
+        asked = config.stash[OPTIONS]
+        # A command of dlbench that takes the cases has a progress of its own.
+        shown = config.pluginmanager.get_plugin(TAKER) or config.pluginmanager.get_plugin(REPORTER)
+        listener = shown.progress if shown else Silent()
         worker = getattr(config, "workerinput", {})
         config.stash[SESSION] = open_session(
             settings.run_settings(asked, listener, config.stash[REGISTRY].metrics),
@@ -148,7 +159,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     _name_and_resume(config)
     # Workers of pytest-xdist report to the controller, which may have no terminal either.
-    if not hasattr(config, "workerinput"):
+    if not hasattr(config, "workerinput") and not _is_taken(config):
         asked = config.stash[OPTIONS]
         agenda = Collected(asked, config.stash[REGISTRY], config.stash[SIDES], lambda: session_of(config))
         reporter = Reporter(config, terminal, asked, agenda, lambda: session_of(config))
@@ -211,6 +222,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
+        config.stash[REGISTRY] = markers.measuring(config.stash[REGISTRY], items)
         for item in items:
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
@@ -306,6 +318,8 @@ def _reported(item: pytest.Item) -> dict[str, Any]:
     return {
         "result": codec.builtins(item.stash[RESULT]),
         "runs": item.stash[RUNS],
+        # The controller of pytest-xdist collects nothing, and so knows none of those that marks declare.
+        "metrics": codec.builtins(judging.facts(item.config.stash[REGISTRY].metrics)),
         "test": f"{parent}::{getattr(item, 'originalname', None) or item.name}",
         "marks": sorted({mark.name for mark in item.iter_markers()} & known),
     }
@@ -393,10 +407,12 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         tolerance=markers.tolerances(node, asked, session.settings.metrics),
         root=config.rootpath,
         environment=markers.environment(node),
+        declared=tuple(markers.declared(node)),
         report=report,
         settle=partial(_keep, node, asked, session.settings.metrics),
         note=note,
         skip=pytest.skip,
+        taker=config.pluginmanager.get_plugin(TAKER),
     )
 
 

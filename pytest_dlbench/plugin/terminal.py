@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dlbench.judging import SKIPPING, Metrics
+from pytest_dlbench.judging import SKIPPING, Metrics, described
 from pytest_dlbench.options import Options
 from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.parametrize import SKIPPED
-from pytest_dlbench.records import CaseResult, SkippedCell, codec
+from pytest_dlbench.records import CaseResult, MetricFacts, SkippedCell, codec
 from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
@@ -57,6 +57,7 @@ class Reporter:
         self._results: list[CaseResult] = []
         self._repeated: list[CaseResult] = []
         self._reported: list[dict[str, Any]] = []
+        self._facts: list[MetricFacts] = []
         self._skipped: list[SkippedCell] = config.stash[SKIPPED]
         self._journals: set[str] = set()
         self._problems: list[str] = []
@@ -118,6 +119,7 @@ class Reporter:
         if result:
             self._results.append(result)
             self._reported.append(reported)
+            self._facts += codec.convert(reported["metrics"], list[MetricFacts], report.nodeid)
         elif report.failed:
             self._unmeasured += 1
 
@@ -242,7 +244,8 @@ class Reporter:
 
     @property
     def _metrics(self) -> Metrics:
-        return self._session().settings.metrics
+        known = self._session().settings.metrics
+        return described(self._facts, known) if self._is_distributed else known
 
     def _written(self) -> list[str]:
         return sorted(self._journals | {str(self._session().journal.path)})

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import Metric, Metrics
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.records import Calibration, Fault, VerdictOutcome
 from pytest_dlbench.reporting import explain, figures
@@ -10,7 +10,7 @@ from pytest_dlbench.reporting import explain, figures
 CHANGED = (VerdictOutcome.REGRESSED, VerdictOutcome.IMPROVED)
 
 
-def lines(found: Calibration, tolerances: Mapping[str, float]) -> Iterator[str]:
+def lines(found: Calibration, tolerances: Mapping[str, float], metrics: Metrics) -> Iterator[str]:
     """The case, its false alarms, the tolerances that can be resolved, and the planted faults."""
     alarms = [one.metric for one in found.verdicts if one.decides and one.outcome in CHANGED]
     yield found.case.id
@@ -18,30 +18,32 @@ def lines(found: Calibration, tolerances: Mapping[str, float]) -> Iterator[str]:
     yield f"  against itself, {found.pairs} pairs, {len(found.spreads)} metrics: {summary}"
     yield f"  {'metric':<17}{'pairs differ by':>16}{'tolerance from':>16}{'yours':>8}{'false alarms *':>16}"
     for name, spread in found.spreads.items():
-        yours = amount(name, tolerances[name]) if name in tolerances else "–"
+        metric, least = metrics[name], amount(metrics[name], found.smallest[name])
+        yours = amount(metric, tolerances[name]) if name in tolerances else "–"
         alarm = f"{100 * found.exchanged[name]:.2f} %"
         yield (
-            f"  {name:<17}{_spread(name, spread):>16}{amount(name, found.smallest[name]):>16}{yours:>8}{alarm:>16}"
-            f"{'  too narrow' if is_too_narrow(found, name, tolerances) else ''}"
+            f"  {name:<17}{_spread(metric, spread):>16}{least:>16}{yours:>8}{alarm:>16}"
+            f"{'  too narrow' if is_too_narrow(found, metric, tolerances) else ''}"
         )
     yield f"  {'planted':<24}{'gate':<14}{'pairs':>5}  what it saw"
     yield from (f"  {fault.name:<24}{_fault(fault)}" for fault in found.faults)
 
 
-def is_too_narrow(found: Calibration, name: str, tolerances: Mapping[str, float]) -> bool:
+def is_too_narrow(found: Calibration, metric: Metric, tolerances: Mapping[str, float]) -> bool:
     """Whether a tolerance is below what can be resolved."""
-    return name in tolerances and limit(METRICS[name], tolerances[name]) < limit(METRICS[name], found.smallest[name])
+    yours = tolerances.get(metric.name)
+    return yours is not None and limit(metric, yours) < limit(metric, found.smallest[metric.name])
 
 
-def amount(metric: str, tolerance: float) -> str:
+def amount(metric: Metric, tolerance: float) -> str:
     """A tolerance as it is typed, rounded up to one decimal."""
-    is_points = METRICS[metric].kind == "points"
+    is_points = metric.kind == "points"
     tenths = -int(-10 * (tolerance if is_points else 100 * tolerance) // 1)
     return f"{tenths / 10:g}{'pp' if is_points else '%'}"
 
 
-def _spread(metric: str, spread: float) -> str:
-    return f"{spread:.2f} pp" if METRICS[metric].kind == "points" else f"{100 * spread:.2f} %"
+def _spread(metric: Metric, spread: float) -> str:
+    return f"{spread:.2f} pp" if metric.kind == "points" else f"{100 * spread:.2f} %"
 
 
 def _fault(fault: Fault) -> str:

@@ -58,6 +58,9 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
             {**terms.reported, **terms.tolerances}, terms.metrics, max_pairs=terms.max_pairs
         ).items()
     }
+    # A program may report no accuracy, for example.
+    runs = [*both.runs[BASELINE], *both.runs[CANDIDATE]]
+    full = {name: rule for name, rule in full.items() if len(terms.metrics[name].values(runs)) == len(runs)}
     spreads = calibration.spreads(used, both.candidate_first, [terms.metrics[name] for name in full])
     return Calibration(
         case=_plain(spec),
@@ -89,7 +92,7 @@ def _alpha(session: Session) -> float:
 
 
 def _plain(spec: RunSpec) -> Case:
-    return replace(spec.case, id=spec.case.id.replace(LABEL, "training", 1))
+    return replace(spec.case, id=spec.case.id.removeprefix(f"{LABEL}-"))
 
 
 def faults(spec: RunSpec, accuracy: float) -> Iterator[Planted]:
@@ -115,6 +118,11 @@ def _faults_of_learning(spec: NetworkSpec, accuracy: float) -> Iterator[Planted]
     else:
         without_dropout = _named(replace(spec, network=network), "no_dropout")
         yield Planted(name="dropout off", spec=without_dropout, tolerances={"accuracy": accuracy})
+
+
+def _apart(spec: S) -> S:
+    """The spec under a name by which the runs of a calibration are not those of its case."""
+    return replace(spec, case=replace(spec.case, id=f"{LABEL}-{spec.case.id}"))
 
 
 def _named(spec: S, name: str) -> S:
@@ -178,7 +186,7 @@ def attempt(
 ) -> Reason | None:
     """Calibrate a case; returns the reason if that failed, else None."""
     try:
-        spec = spec_of()
+        spec = _apart(spec_of())
         if isinstance(spec.place, Absent):
             return Unavailable(problem=spec.place.reason)
         metrics = session.settings.metrics

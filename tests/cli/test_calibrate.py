@@ -54,7 +54,8 @@ def test_a_calibration_is_stored_where_the_gate_reads_it(here, capsys):
     assert all(fault.pairs >= 3 or fault.not_planted for fault in found.faults)
     # Runs with a fault are no runs of the case.
     cases = {json.loads(line)["run"]["case"] for line in Path(answer["journal"]).read_text().splitlines()}
-    assert {f"calibration{CASE}", f"calibration_slower10{CASE}", f"calibration_half_rate{CASE}"} <= cases
+    names = ("calibration", "calibration_slower10", "calibration_half_rate")
+    assert {f"{name}-training{CASE}" for name in names} <= cases
 
 
 def test_a_framework_that_does_not_run_is_reported(here, capsys):
@@ -95,3 +96,45 @@ def test_the_store_has_no_calibration_of_an_unknown_case(tmp_path):
     case = Case(id="x", framework="f", model="m", dataset="d", device="cpu", scale="smoke", threads=1)
     machine = Machine(name="here", cpu_model="", cores=1, memory_gib=1, os_family="linux")
     assert CalibrationStore(folder=tmp_path).read(case, machine) is None
+
+
+PROGRAMS = """
+def build(run):
+    def step(number):
+        return float(sum(range(20_000))) / (number + 1)
+    return {"step": step}
+
+def main(run):
+    for number in run.steps():
+        run.report(loss=float(sum(range(20_000))) / (number + 1))
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.dlbench(tolerance={"step_time": "30%"})
+@pytest.mark.parametrize("function", ["build", "main"])
+def test_ours(dlbench, function):
+    dlbench.measure(f"ours.py::{function}", steps=30)
+"""
+
+
+@pytest.mark.parametrize("function", ["build", "main"])
+def test_what_a_test_measures_is_calibrated_where_its_gate_reads_it(here, capsys, monkeypatch, function):
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.delitem(sys.modules, "test_programs_here", raising=False)
+    here.joinpath("ours.py").write_text(PROGRAMS)
+    here.joinpath("test_programs_here.py").write_text(TESTS)
+    here.joinpath("pytest.ini").write_text("[pytest]\n")
+    test = f"test_programs_here.py::test_ours[{function}]"
+    status = main(["calibrate", test, "--pairs", "5", "--max-runs", "3", "--allow", "invalid", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert status in (0, 1, 3)
+    assert not answer["failed"]
+    (found,) = (codec.convert(one, Calibration, "the answer") for one in answer["calibrations"])
+    assert found.case.id == "program-current-ours-cpu"
+    assert "accuracy" not in found.spreads
+    assert {"step_time", "peak_rss"} <= found.spreads.keys()
+    assert CalibrationStore(folder=here / "baselines").read(found.case, found.context.machine) == found
+    # A program's learning is its own: no fault of it is planted.
+    assert [fault.name for fault in found.faults] == [f"{share} % slower" for share in (10, 5, 2, 1)]
+    assert found.faults[0].verdict.metric == "step_time"

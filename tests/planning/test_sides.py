@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from pytest_dlbench.environments import Environment, Framework
+from pytest_dlbench.environments.of_programs import place_of
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.planning.registry import KNOWN
 from pytest_dlbench.planning.sides import Parts, parsed, sides_of
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.running.launch import OWN
 from tests.doubles.repositories import commit, create, git
+from tests.environments.test_of_programs import UV_LOCK
 
 HERE = Path(__file__).parent
 
@@ -181,3 +183,35 @@ def test_sides_share_an_environment_unless_their_requirements_files_differ(pinne
     found = {side.framework.environments[0].folder_name for side in (pair.old, pair.new)}
     assert len(found) == environments
     assert pair.new.framework.name == f"ours@pins@{sides.rpartition(':')[2].replace('~', '_')}"
+
+
+def lock(version):
+    """The files of a repository whose uv.lock pins a version of one package."""
+    project = '[project]\nname = "ours"\nversion = "0.1.0"\nrequires-python = ">=3.9"\ndependencies = ["tomli"]\n'
+    text = UV_LOCK.replace("2.0.1", version)
+    return {"pyproject.toml": project, "uv.lock": text, "requirements.txt": f"tomli=={version}\n"}
+
+
+@pytest.mark.parametrize(("sides", "environments"), [("HEAD~1,rev:HEAD", 2), ("HEAD~2,rev:HEAD~1", 1)])
+@pytest.mark.parametrize("given", ["uv.lock", "requirements.txt"])
+def test_the_environment_of_a_program_is_that_of_each_revision(tmp_path, monkeypatch, given, sides, environments):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = create(tmp_path / "ours")
+    for number, version in enumerate(("2.0.1", "2.0.1", "2.2.1")):
+        commit(folder, f"Pin {version}", {**lock(version), "number": str(number)})
+    asked = sides_of(f"rev:{sides}".split(","), (), KNOWN, folder)
+    pair = asked.of(place_of(given, folder, "here"))
+    found = [side.framework.environments[0] for side in (pair.old, pair.new)]
+    assert len({one.folder_name for one in found}) == environments
+    newest = "2.2.1" if environments == 2 else "2.0.1"
+    assert [one.requirements[0].partition(" ")[0] for one in found] == ["tomli==2.0.1", f"tomli=={newest}"]
+
+
+def test_a_revision_without_the_file_of_an_environment_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = create(tmp_path / "ours")
+    commit(folder, "Begin", {"a": "1"})
+    commit(folder, "Pin", {"pins.txt": "tomli==2.0.1\n"})
+    asked = sides_of(["rev:HEAD~1", "rev:HEAD"], (), KNOWN, folder)
+    with pytest.raises(OptionError, match=r"has no pins\.txt; to find the revision that added it"):
+        asked.of(place_of("pins.txt", folder, "here"))

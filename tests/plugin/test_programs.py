@@ -154,3 +154,79 @@ def test_an_interrupted_session_goes_on_with_its_finished_runs(repository):
     assert result.ret == 0
     assert len(case_of(repository).record.runs) == 3
     assert journal.read_bytes().startswith(b"".join(lines[:2]))
+
+
+DECLARED = """
+import pytest
+from pytest_dlbench import Metric
+
+TOKENS = Metric(name="tokens", unit="tokens", better="higher", tolerance=0.05)
+
+@pytest.mark.dlbench(tolerance={"step_time": "900%", "peak_rss": "50%"}, metrics=[TOKENS])
+def test_ours(dlbench):
+    result = dlbench.measure("programs/ours.py", steps=60, classes=3)
+    result.require(tokens=50)
+"""
+
+
+def test_a_metric_that_the_test_declares_is_shown_and_judged_against_the_baseline(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    saved = repository.save("--dlbench-allow=invalid")
+    saved.stdout.fnmatch_lines(["case * tokens *", f"{CASE} * 500 tokens *"])
+    repository.path.joinpath("programs", "ours.py").write_text(PROGRAM.replace("500.0", "100.0"))
+    result = repository.run("--dlbench-json=told.json")
+    result.stdout.fnmatch_lines(["*tokens * 500 tokens → 100 tokens*"])
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert verdicts["tokens"].outcome in ("regressed", "suspect")
+    assert verdicts["tokens"].tolerance == 0.05
+    (case,) = json.loads((repository.path / "told.json").read_text())["cases"]
+    assert [(one["name"], one["unit"], one["better"]) for one in case["record"]["metrics"]] == [
+        ("tokens", "tokens", "higher")
+    ]
+
+
+def test_a_metric_that_the_test_declares_is_judged_in_pairs(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED.replace("classes=3", "classes=3, tokens=500"))
+    text = PROGRAM.replace("500.0", 'float(run.parameters["tokens"])')
+    repository.path.joinpath("programs", "ours.py").write_text(text)
+    result = repository.run("--dlbench-ab=set:tokens=500,set:tokens=400", "--dlbench-allow=invalid,inconclusive")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*tokens *regressed *500 tokens → 400 tokens*"])
+
+
+def test_a_declared_metric_is_shown_under_xdist(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    result = repository.run("-n2", "--dlbench-allow=invalid")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["case * tokens *", f"{CASE} * 500 tokens *"])
+
+
+def test_a_declared_metric_that_is_not_reported_fails_its_test(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    repository.path.joinpath("programs", "ours.py").write_text(PROGRAM.replace(', "tokens": 500.0', ""))
+    result = repository.run("--dlbench-allow=invalid")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*declares the metric 'tokens', which not every run of the program reported; *"])
+
+
+def test_wrong_declarations_are_usage_errors(repository):
+    for wrong, message in (
+        ('metrics=["tokens"]', "*: expected metrics=[[]Metric(name=*"),
+        ('metrics=[Metric(name="accuracy", unit="share", better="higher")]', "*there is a metric 'accuracy' already*"),
+        ('metrics=[Metric(name="n", unit="n", better="higher", tolerance=50)]', "*expected a tolerance above 0 and*"),
+    ):
+        repository.pytester.makepyfile(test_suite=DECLARED.replace("metrics=[TOKENS]", wrong))
+        result = repository.run()
+        assert result.ret == 4
+        result.stderr.fnmatch_lines([message])
+
+
+def test_two_tests_give_one_metric_one_meaning_and_tolerances_of_their_own(repository):
+    other = '\n@pytest.mark.dlbench(metrics=[Metric(name="tokens", unit="%s", better="higher", tolerance=0.1)])\n'
+    more = other + "def test_theirs(dlbench):\n    pass\n"
+    repository.pytester.makepyfile(test_suite=DECLARED + more % "tokens")
+    assert repository.run("--collect-only").ret == 0
+    repository.pytester.makepyfile(test_suite=DECLARED + more % "bytes")
+    result = repository.run("--collect-only")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*declare different metrics named 'tokens'; give one of them another name"])

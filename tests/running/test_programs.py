@@ -295,3 +295,22 @@ def test_a_program_without_further_batches_is_not_checked(run):
     )
     assert found.outcome is RunOutcome.FINISHED
     assert found.absent["step check"].startswith("no more steps: step(0): StopIteration")
+
+
+SPINS = """
+from time import monotonic
+
+def main(run):
+    for number in run.steps():
+        until = monotonic() + 0.004
+        while monotonic() < until:
+            pass
+"""
+
+
+def test_a_planted_slowdown_prolongs_the_steps_of_a_loop(tmp_path):
+    slower = replace(spec(tmp_path, SPINS, "main"), slowdown=1.0)
+    found = train_once(slower, 0)
+    assert found.outcome == RunOutcome.FINISHED
+    # As long again as the step itself took, which is 4 ms at least.
+    assert min(found.training.step_seconds) >= 0.008

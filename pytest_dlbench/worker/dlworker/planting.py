@@ -13,12 +13,17 @@ class Slowed(object):
         began = monotonic()
         # Waits for the device, as the timing loop does: otherwise it would be a fraction of the dispatch only.
         loss = float(self.trainer.step(number))
-        now = monotonic()
-        until = now + self.share * (now - began)
-        # Busy waiting: sleep is only as precise as the scheduler, and lets the processor clock down.
-        while monotonic() < until:
-            pass
+        prolong(began, self.share)
         return loss
+
+
+def prolong(began, share):
+    """Spin until a step that began then has taken longer by a share of its own time."""
+    now = monotonic()
+    until = now + share * (now - began)
+    # Busy waiting: sleep is only as precise as the scheduler, and lets the processor clock down.
+    while monotonic() < until:
+        pass
 
 
 def slowed(trainer, share):

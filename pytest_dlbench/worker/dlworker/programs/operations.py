@@ -142,9 +142,9 @@ def _interface(built):
 
 def train(session, request):
     """Take the first ``steps`` steps, or run the whole loop. ``slowdown`` slows steps down on purpose."""
+    session.slowdown = request.get("slowdown", 0.0)
     if session.is_loop:
         return _looped(session)
-    session.slowdown = request.get("slowdown", 0.0)
     return dict(_trained(session, 0, required(request, "steps")), load_seconds=0.0)
 
 
@@ -180,6 +180,7 @@ def _device_peak(device):
 def _looped(session):
     """Run ``main(run)``, which marks its own steps."""
     marks, began = session.run._marks, monotonic()
+    marks.slowdown = session.slowdown
     with _asked(session, "main(run)"):
         try:
             session.function(session.run)

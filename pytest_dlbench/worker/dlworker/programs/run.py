@@ -5,6 +5,7 @@ import os
 import sys
 from time import monotonic
 
+from dlworker.planting import prolong
 from dlworker.programs.problems import ProgramError
 
 PARTS = ("train_inputs", "train_labels", "test_inputs", "test_labels")
@@ -97,12 +98,14 @@ class Marks(object):
     """When steps began and ended, in a loop that is not the worker's.
 
     ``began`` is when the first one began; ``inputs`` are the seconds that each waited for its batch, if known.
+    ``slowdown`` is the share of its time by which each step is slowed down on purpose.
     """
 
     def __init__(self, total, wait):
         self.total, self._wait = total, wait
         self.seconds, self.losses, self.inputs = [], [], []
         self.began = self._since = None
+        self.slowdown = 0.0
 
     @property
     def is_within(self):
@@ -132,6 +135,8 @@ class Marks(object):
             self.losses.append(_number("loss", loss))
         else:
             self._wait()
+        if self.slowdown:
+            prolong(self._since, self.slowdown)
         self.seconds.append(monotonic() - self._since)
         self._since = None
         if self.losses and not math.isfinite(self.losses[-1]):
