@@ -32,6 +32,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("Record", "Case", "Context", "Machine", "MachineSpeed", "MetricFacts", "ComputeDevice", "SkippedCell"),
         *("Program", "Reported", "Alternation"),
         *("Run", "RunOutcome", "StepWork", "WarmUp", "Training", "Evaluation", "CurvePoint", "Inference", "StepCheck"),
+        *("WorkerShare", "Exchange"),
         *("UpdateCheck", "Revision"),
         *("Usage", "Timeline", "GpuUsage", "Contention"),
         *("Baseline", "BaselineSession", "Calibration", "Fault", "Certificate", "Golden"),

@@ -94,6 +94,7 @@ from pytest_dlbench.records import Contention as Contention
 from pytest_dlbench.records import Context as Context
 from pytest_dlbench.records import CurvePoint as CurvePoint
 from pytest_dlbench.records import Evaluation as Evaluation
+from pytest_dlbench.records import Exchange as Exchange
 from pytest_dlbench.records import Fault as Fault
 from pytest_dlbench.records import Golden as Golden
 from pytest_dlbench.records import GpuUsage as GpuUsage
@@ -119,6 +120,7 @@ from pytest_dlbench.records import Usage as Usage
 from pytest_dlbench.records import Verdict as Verdict
 from pytest_dlbench.records import VerdictOutcome as VerdictOutcome
 from pytest_dlbench.records import WarmUp as WarmUp
+from pytest_dlbench.records import WorkerShare as WorkerShare
 from pytest_dlbench.sampling.sampler import MakeSampler as MakeSampler
 from pytest_dlbench.sampling.sampler import Sampler as Sampler
 from pytest_dlbench.storing import BaselineStore as BaselineStore

@@ -27,6 +27,8 @@ RECORDS = (
     "Alternation",
     "Usage",
     "GpuUsage",
+    "WorkerShare",
+    "Exchange",
 )
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {

@@ -17,6 +17,12 @@ def supports(framework: Framework) -> frozenset[str] | None:
     return _names("SUPPORTS", framework.builder, (*framework.folders, WORKER)) if framework.builder else None
 
 
+def has_workers(framework: Framework) -> bool:
+    """Whether several workers of a framework can train together: whether its builder has a module ``parallel``."""
+    folders = (*framework.folders, WORKER)
+    return bool(framework.builder) and source(f"{framework.builder}.parallel", folders) is not None
+
+
 def source(module: str, folders: Iterable[Path]) -> Path | None:
     """The file of a module, or of a package, in one of several folders."""
     places = [folder.joinpath(*module.split(".")) for folder in folders]

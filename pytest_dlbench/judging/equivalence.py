@@ -32,6 +32,7 @@ def certificate(case: Case, context: Context, run: Run, golden: Golden, bound: f
         bound=bound,
         versions=of_framework(run.versions),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
+        workers=case.workers,
     )
 
 

@@ -240,7 +240,7 @@ BUILT_IN = (
         smallest_spread=0.002,
         is_robust=False,
         is_exact=True,
-        default_views=("table", "page", "summary", "side_by_side", "history", "baseline"),
+        default_views=("table", "page", "summary", "side_by_side", "history", "baseline", "scaling"),
     ),
     Metric(
         # Growth of the resident set over all steps after the warm-up.
@@ -267,7 +267,7 @@ BUILT_IN = (
         better="lower",
         kind="ratio",
         value=readings.cpu_use,
-        default_views=("table", "page"),
+        default_views=("table", "page", "scaling"),
     ),
     Metric(
         name="token_throughput",
@@ -332,6 +332,30 @@ BUILT_IN = (
         kind="ratio",
         value=readings.page_faults,
         purpose="training",
+        is_optional=True,
+    ),
+    # Of data-parallel workers.
+    Metric(
+        name="exchange_share",
+        label="exchange",
+        unit="share",
+        better="lower",
+        kind="points",
+        value=readings.exchange_share,
+        is_absolute=True,
+        purpose="training",
+        default_views=("page", "scaling"),
+        is_optional=True,
+    ),
+    Metric(
+        name="exchanged",
+        label="exchanged/step",
+        unit="bytes",
+        better="lower",
+        kind="ratio",
+        value=readings.exchanged,
+        purpose="training",
+        default_views=("page", "scaling"),
         is_optional=True,
     ),
     Metric(

@@ -185,6 +185,22 @@ def page_faults(run: Run) -> float | None:
     return None if faults is None else faults / len(trained(run).step_seconds)
 
 
+def exchange_share(run: Run) -> float | None:
+    """The share of a step that data-parallel workers spend on exchanging gradients and waiting for each other.
+
+    From the median step and that of the steps without exchange; 0 if those took longer.
+    """
+    if run.exchange is None or not run.exchange.alone_seconds:
+        return None
+    return max(0.0, 1 - median(run.exchange.alone_seconds) / median(quiet_steps(run)))
+
+
+def exchanged(run: Run) -> float | None:
+    """Bytes per step that workers of one host sent each other."""
+    sent = run.usage["train"].readings.get("loopback_bytes") if "train" in run.usage else None
+    return None if sent is None else sent / len(trained(run).step_seconds)
+
+
 def machine_speed(run: Run) -> float | None:
     """GFLOP/s of a matrix product in NumPy."""
     return run.speed.flops_per_second / 1e9 if run.speed else None

@@ -94,9 +94,18 @@ def positive_int(value: str, where: str) -> int:
 
 def thread_counts(value: str, where: str) -> tuple[int, ...]:
     """Comma-separated whole numbers, without duplicates."""
+    return _counts(value, where, "threads")
+
+
+def worker_counts(value: str, where: str) -> tuple[int, ...]:
+    """Comma-separated whole numbers, without duplicates."""
+    return _counts(value, where, "workers")
+
+
+def _counts(value: str, where: str, noun: str) -> tuple[int, ...]:
     counts = tuple(dict.fromkeys(positive_int(text, where) for text in names(value, where)))
     if not counts:
-        raise OptionError(f"{where}: expected numbers of threads, such as 1,2, got {value!r}")
+        raise OptionError(f"{where}: expected numbers of {noun}, such as 1,2, got {value!r}")
     return counts
 
 

@@ -18,7 +18,7 @@ from pytest_dlbench.storing.resuming import NEWEST
 # Options that a command must repeat to run the same case again.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
-    | {"target_accuracy"}
+    | {"target_accuracy", "workers"}
 )
 
 PAIRS_ONLY = frozenset({"budget", "max_runs", "false_alarms"})
@@ -53,6 +53,7 @@ class Options:
     pythons: Mapping[str, str]
     settings: Sweep
     threads: tuple[int, ...]
+    workers: tuple[int, ...]
     allocator: str
     timeout: float
     wait: float
@@ -91,6 +92,9 @@ def read(
     """
     values = {option.name: _value(option, command_line, ini, metrics) for option in OPTIONS}
     typed = _typed_tolerance(command_line, metrics)
+    if command_line("dlbench_threads") is None and ini("dlbench_threads") is None:
+        # All numbers of workers get as many threads each, so that only their number differs.
+        values["threads"] = tuple(max(1, count // max(values["workers"])) for count in values["threads"])
     # One metric on the command line leaves the ini file's others as they are.
     values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini, metrics), **typed}
     options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))

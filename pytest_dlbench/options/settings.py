@@ -25,6 +25,7 @@ def run_settings(options: Options, progress: Progress, metrics: Metrics = METRIC
         keeps_invalid=CaseOutcome.INVALID in options.allow,
         scale=options.scale,
         threads=options.threads[0],
+        workers=options.workers[0],
         seed=options.seed,
         timeout_seconds=options.timeout,
         wait_seconds=options.wait,

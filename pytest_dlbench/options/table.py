@@ -28,6 +28,7 @@ from pytest_dlbench.options.parsers import (
     thread_counts,
     tolerances,
     two_sides,
+    worker_counts,
 )
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.running.launch import TUNED
@@ -186,7 +187,15 @@ OPTIONS = (
         parse=thread_counts,
         default=str(usable_cores()),
         metavar="N[,N…]",
-        help="CPU threads per worker; several numbers form an axis; by default all cores this process may use.",
+        help="CPU threads per worker; several numbers form an axis; by default all cores this process may use, divided"
+        " by the largest number of workers.",
+    ),
+    Option(
+        name="workers",
+        parse=worker_counts,
+        default="1",
+        metavar="N[,N…]",
+        help="Workers that train one network data-parallel, each a part of every batch; several numbers form an axis.",
     ),
     Option(
         name="allocator",

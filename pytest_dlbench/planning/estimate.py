@@ -66,7 +66,7 @@ class Estimator:
             return Estimate(seconds=seconds, is_measured=True)
         samples = outline.steps * outline.recipe.batch_size if is_exact else 0
         case = outline.case
-        rate = THREAD_RATE * case.threads if case.device == "cpu" else GPU_RATE
+        rate = THREAD_RATE * case.threads * case.workers if case.device == "cpu" else GPU_RATE
         work = PASSES[outline.purpose] * self.size(outline.network).multiply_adds * samples
         return Estimate(seconds=START_SECONDS + work / rate, is_measured=False)
 

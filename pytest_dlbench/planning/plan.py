@@ -14,7 +14,7 @@ from pytest_dlbench.errors import DataMissingError, ModelError
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.model import Model, Network, Purpose, Recipe, infer
 from pytest_dlbench.model.needs import needs
-from pytest_dlbench.planning import sweep
+from pytest_dlbench.planning import sweep, workers
 from pytest_dlbench.planning.matrix import SCALES, misfit
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
@@ -57,6 +57,8 @@ class RunSettings:
     """Whether runs that measured the machine's troubles are used, marked."""
     scale: str
     threads: int
+    workers: int = 1
+    """How many train one network data-parallel; ``threads`` are those of each."""
     seed: int
     timeout_seconds: float
     wait_seconds: float = inf
@@ -145,10 +147,12 @@ class RunSettings:
             raise ModelError(f"{reason}; model.for_input({dataset.shape}) makes a model for it")
         network = infer(model)
         asked, refusal = self._changed(recipe or model.recipe, dataset, framework, changes)
+        case = self._case(label, framework, (model.name, data.name, device.name), changes)
         refusal = refusal or execution.refusal(framework, device.name, asked.execution)
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
+        refusal = refusal or workers.refusal(case, self.machine.cores, framework, asked, purpose)
         return Outline(
-            case=self._case(label, framework, (model.name, data.name, device.name), changes),
+            case=case,
             framework=framework,
             network=network,
             dataset=dataset,
@@ -166,7 +170,7 @@ class RunSettings:
         changes = {change.name: change for change in (*self.changes, *of_side)}.values()
         try:
             recipe = sweep.chosen(recipe, changes, framework.specification, dataset.shape)
-            recipe = sweep.changed(recipe, changes)
+            recipe = sweep.scaled(sweep.changed(recipe, changes), changes, self.workers)
             recipe_steps_of(recipe, dataset)
         except ModelError as error:
             if not changes:
@@ -181,7 +185,7 @@ class RunSettings:
         model, dataset, device = cell
         replaced = {change.name for change in of_side}
         settings = tuple(change.id for change in self.changes if change.name not in replaced)
-        name = "-".join((label, framework.name, *cell, self.scale, *settings, *self.threads_id))
+        name = "-".join((label, framework.name, *cell, self.scale, *settings, *self.processors_id))
         if not re.fullmatch(r"[\w.+=@-]+", name) or name.startswith("."):
             raise ModelError(f"case {name!r} names a file: use letters, digits and . _ + = @ - in names and labels")
         return Case(
@@ -195,12 +199,14 @@ class RunSettings:
             settings={change.name: change.value for change in (*self.changes, *of_side)},
             revision=framework.checkout.revision if framework.checkout else None,
             variables=dict(framework.more_variables),
+            workers=self.workers,
         )
 
     @property
-    def threads_id(self) -> tuple[str, ...]:
-        """The threads in the id of a case: they belong to it, but their default number is not in its name."""
-        return () if self.threads == self.machine.cores else (f"threads{self.threads}",)
+    def processors_id(self) -> tuple[str, ...]:
+        """Threads and workers in the id of a case: they belong to it, but their usual number is not in its name."""
+        threads = () if self.threads == self.machine.cores else (f"threads{self.threads}",)
+        return threads if self.workers == 1 else (*threads, f"workers{self.workers}")
 
     def context(self, spec: RunSpec) -> Context:
         """What must be the same on both sides before figures are compared."""

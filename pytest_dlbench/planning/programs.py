@@ -145,7 +145,7 @@ def program_spec(
     """
     _check(settings, steps)
     framework = framework.on(device.name)
-    prepared, place = _prepared(data, settings.place(framework, device, framework.unsupported))
+    prepared, place = _prepared(data, settings.place(framework, device, _refusal(framework, settings.workers)))
     program = replace(program, parameters=_of_side(program, changes))
     axes = label, "+".join(one.name for one in data), frozenset(change.name for change in changes)
     return ProgramSpec(
@@ -208,6 +208,11 @@ def _root(program: Program, framework: Framework, root: Path) -> Path:
     return checkout.path(root)
 
 
+def _refusal(framework: Framework, workers: int) -> str:
+    several = "a program is run by one worker: it may start others of its own" if workers > 1 else ""
+    return framework.unsupported or several
+
+
 def _prepared(data: Sequence[Dataset], place: Place | Absent) -> tuple[dict[str, Prepared], Place | Absent]:
     try:
         return {dataset.name: prepare(dataset) for dataset in data}, place
@@ -228,7 +233,7 @@ def _case(
     given = sorted((key, value) for key, value in program.parameters.items() if key not in changed)
     parameters = tuple(_part(key, value) for key, value in given)
     parts = (label, framework.name, name, *([dataset] if dataset else []), device.name, *parameters)
-    text = "-".join((*parts, *settings.threads_id))
+    text = "-".join((*parts, *settings.processors_id))
     if len(text) > LONGEST_ID:
         text = f"{text[:LONGEST_ID]}-{_digest(text)}"
     return Case(
@@ -242,6 +247,7 @@ def _case(
         settings={key: _scalar(value) for key, value in sorted(program.parameters.items())},
         revision=framework.checkout.revision if framework.checkout else None,
         variables=dict(framework.more_variables),
+        workers=settings.workers,
     )
 
 

@@ -155,7 +155,7 @@ def outline_of(
     point: Point = given.get("dlbench") or parametrize.points(item, options)[0]
     values = [registry.find(axis, given[axis], item.nodeid) for axis in AXES]
     purpose = parametrize.purpose_of(item)
-    return replace(settings, threads=point.threads, changes=point.changes).outline(
+    return replace(settings, threads=point.threads, workers=point.workers, changes=point.changes).outline(
         cast("Framework", values[0]),
         cast("Model", values[1]),
         cast("Dataset | SyntheticData", values[2]),

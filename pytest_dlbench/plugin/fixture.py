@@ -10,6 +10,7 @@ from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.of_programs import HERE, place_of
+from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.judging import Metrics, requirements
 from pytest_dlbench.judging.equivalence import BOUND
@@ -20,6 +21,7 @@ from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.programs import LABEL, program_of, program_spec
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import AskedSides, Side
+from pytest_dlbench.planning.workers import uncertifiable
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.records.reasons import Caution, NotRequired
 from pytest_dlbench.reporting import explain
@@ -328,6 +330,8 @@ class Dlbench:
             # Golden losses belong to this recipe, whatever the command line sets.
             settings=replace(self._settings, changes=()),
         )
+        if reason := uncertifiable(spec.case, spec.network):
+            spec = replace(spec, place=Absent(lack=Lack.UNSUPPORTED, reason=reason))
         run, certificate = certify.certify(self._session, replace(spec, seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(explain.text(unfinished(run)))

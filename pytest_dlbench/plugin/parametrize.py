@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, cast
 
 import pytest
@@ -128,19 +129,23 @@ def is_paired(item: pytest.Item, sides: AskedSides) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What a case is trained with in addition to its cell: changes of its recipe, and CPU threads."""
+    """What a case is trained with in addition to its cell: changes of its recipe, CPU threads, and workers."""
 
     changes: tuple[Change, ...]
     threads: int
+    workers: int
 
 
 def parametrize_points(metafunc: pytest.Metafunc, asked: Options) -> None:
-    """Make settings and threads with several values axes, which vary fastest."""
+    """Make settings, threads and workers with several values axes, which vary fastest."""
     found = points(metafunc.definition, asked)
     if len(found) > 1:
-        ids = [_id(point, asked) for point in found]
+        parameters = [pytest.param(point, id=_id(point, asked), marks=_marks(point)) for point in found]
         # As the last mark, because metafunc.parametrize would put it before the others.
-        metafunc.definition.add_marker(pytest.mark.parametrize("dlbench", found, indirect=True, ids=ids))
+        metafunc.definition.add_marker(pytest.mark.parametrize("dlbench", parameters, indirect=True))
+    else:
+        for mark in _marks(found[0]):
+            metafunc.definition.add_marker(mark)
 
 
 def points(node: pytest.Item, asked: Options) -> list[Point]:
@@ -148,13 +153,19 @@ def points(node: pytest.Item, asked: Options) -> list[Point]:
     # Golden losses belong to one recipe, which is not swept.
     is_fixed = node.get_closest_marker("equivalence") is not None
     combinations = [()] if is_fixed else sweep.points(asked.settings)
-    return [Point(changes=changes, threads=count) for changes in combinations for count in asked.threads]
+    axes = product(combinations, asked.threads, asked.workers)
+    return [Point(changes=changes, threads=threads, workers=workers) for changes, threads, workers in axes]
+
+
+def _marks(point: Point) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.multi_device] if point.workers > 1 else []
 
 
 def _id(point: Point, asked: Options) -> str:
     """Only axes with several values: a single value leaves the test's ID as it was."""
     parts = [change.id for change in point.changes if len(asked.settings[change.name]) > 1]
-    return "-".join([*parts, f"threads{point.threads}"] if len(asked.threads) > 1 else parts)
+    parts += [f"threads{point.threads}"] if len(asked.threads) > 1 else []
+    return "-".join([*parts, f"workers{point.workers}"] if len(asked.workers) > 1 else parts)
 
 
 def _already_parametrized(metafunc: pytest.Metafunc) -> set[str]:

@@ -260,6 +260,7 @@ class Reporter:
         from pytest_dlbench.reporting import (  # noqa: PLC0415 - as above
             explain,
             ranking,
+            scaling,
             side_by_side,
             skips,
             tables,
@@ -273,6 +274,7 @@ class Reporter:
         rows = [tables.row(result, reported) for result, reported in zip(self._results, self._reported, strict=True)]
         lines = [self._heading(), *explain.revisions(self._results), "", *tables.tables(rows, layout)]
         lines += side_by_side.tables(self._results, self._metrics) if len(options.threads) > 1 else []
+        lines += scaling.tables(rows, self._metrics)
         lines += ranking.lines(rows)
         lines += terminal.notes(self._results, self._metrics)
         lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))

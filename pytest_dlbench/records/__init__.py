@@ -11,7 +11,7 @@ from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
 from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
-from pytest_dlbench.records.runs import ComputeDevice, MachineSpeed, Record, Run, StepWork
+from pytest_dlbench.records.runs import ComputeDevice, Exchange, MachineSpeed, Record, Run, StepWork, WorkerShare
 from pytest_dlbench.records.trainings import (
     Alternation,
     Contention,
@@ -45,6 +45,7 @@ __all__ = [
     "Context",
     "CurvePoint",
     "Evaluation",
+    "Exchange",
     "Fault",
     "Golden",
     "GpuUsage",
@@ -70,4 +71,5 @@ __all__ = [
     "Verdict",
     "VerdictOutcome",
     "WarmUp",
+    "WorkerShare",
 ]

@@ -41,7 +41,8 @@ class Case:
     """One cell of the matrix at one scale.
 
     ``settings`` are recipe settings from the command line; they are part of the id. ``revision`` is that of the user's
-    code, and ``variables`` are the environment variables, if a side of a comparison named them.
+    code, and ``variables`` are the environment variables, if a side of a comparison named them. ``workers`` train
+    data-parallel, each with ``threads`` CPU threads.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Case:
     settings: Mapping[str, int | float | bool | str | None] = field(default_factory=dict)
     revision: Revision | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class Certificate:
 
     ``deviation`` is the largest relative difference of its losses from the golden ones, ``evaluation_deviation`` that
     of the loss on the test split after training; the first was within ``bound``, the second within five times
-    ``bound``.
+    ``bound``. It was trained by that many data-parallel ``workers``.
     """
 
     format: int = FORMAT_VERSION
@@ -43,3 +43,4 @@ class Certificate:
     bound: float
     versions: Mapping[str, str]
     date: str
+    workers: int = 1

@@ -423,9 +423,16 @@ class SequentialPairs(Tagged, frozen=True, kw_only=True):
     With the cause "spinning", the worker of ``framework`` used ``cpus`` processors while it waited for its next step.
     """
 
-    cause: Literal["device", "inference", "loop", "pipeline", "absent", "memory", "spinning"]
+    cause: Literal["device", "inference", "loop", "pipeline", "absent", "memory", "spinning", "workers"]
     framework: str = ""
     cpus: float | None = None
+
+
+class OfEachWorker(Tagged, frozen=True, kw_only=True):
+    """Layers that compute something else in ``workers`` data-parallel workers than in one."""
+
+    kinds: tuple[str, ...]
+    workers: int
 
 
 class TargetMissed(Tagged, frozen=True, kw_only=True):
@@ -468,6 +475,7 @@ Caution = (
     | PageFaults
     | Survivors
     | SequentialPairs
+    | OfEachWorker
     | TargetMissed
     | SidesDisagree
     | NotRequired

@@ -57,6 +57,31 @@ class ComputeDevice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerShare:
+    """What one of several data-parallel workers had and used: its processors, and its part of the training phase.
+
+    ``cores`` are those that the kernel lets its process use. ``cpu_seconds`` is processor time, and ``rss_peak_bytes``
+    resident memory, both of its process and its children.
+    """
+
+    cores: tuple[int, ...]
+    cpu_seconds: float
+    rss_peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What data-parallel workers did together. ``join_seconds`` is how long they took to meet.
+
+    ``alone_seconds`` are those of steps after training without any exchange, on all workers at once; empty if the
+    framework cannot take them.
+    """
+
+    join_seconds: float | None = None
+    alone_seconds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One training or inference in a fresh process: the unit of every statistic.
 
@@ -70,7 +95,8 @@ class Run:
     not the framework's. ``curve`` has all evaluations, of which the last is ``evaluation``; ``target_accuracy`` is the
     requested one, if any. ``reported`` is what a program reported, None for a network. ``hooked`` are metrics that
     hooks added to the session, by name, because later readers do not have the hooks. ``operator_seconds`` are per step,
-    in a run under the framework's own profiler.
+    in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
+    workers; all other figures are those of all workers together.
     """
 
     case: str
@@ -110,6 +136,8 @@ class Run:
     reported: Reported | None = None
     hooked: Mapping[str, float] = field(default_factory=dict)
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
+    workers: tuple[WorkerShare, ...] = ()
+    exchange: Exchange | None = None
 
     @property
     def has_figures(self) -> bool:

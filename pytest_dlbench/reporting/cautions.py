@@ -110,6 +110,18 @@ def _survivors(caution: of.Survivors, _: Metrics) -> Iterator[str]:
 
 
 @_sentences.register
+def _of_each_worker(caution: of.OfEachWorker, _: Metrics) -> Iterator[str]:
+    differing = " and ".join(_OF_EACH_WORKER[kind] for kind in caution.kinds)
+    yield f"losses of {caution.workers} workers are not those of one: {differing}"
+
+
+_OF_EACH_WORKER = {
+    "batch_norm": "batch normalisation uses the mean and variance of each worker's part of the batch",
+    "dropout": "each worker draws dropout masks of its own",
+}
+
+
+@_sentences.register
 def _target_missed(caution: of.TargetMissed, _: Metrics) -> Iterator[str]:
     trained = f"{caution.seconds:.3g} s, or {caution.epochs:.3g} epochs"
     missed = f"{caution.missed} of {caution.runs} runs did not reach an accuracy of {100 * caution.target:g} %"

@@ -44,6 +44,7 @@ def _fields(rows: Iterable[Row]) -> Iterator[Field]:
         result, case = row.result, row.result.case
         if METRIC.name in result.figures and is_sound(result) and not result.pairing:
             settings = [f"{name} {value}" for name, value in case.settings.items()]
+            settings += [f"{case.workers} workers"] if case.workers > 1 else []
             conditions = ", ".join([case.device, f"{case.threads} threads", f"scale {case.scale}", *settings])
             found.setdefault(conditions, {}).setdefault(case.framework, {})[case.model, case.dataset] = row
     return (Field(conditions=name, cells=cells) for name, cells in found.items() if len(cells) > 1)

@@ -38,14 +38,16 @@ def _grouped(results: Iterable[CaseResult], metrics: Metrics) -> Iterable[tuple[
     groups: dict[tuple[str, ...], list[CaseResult]] = {}
     for result in sorted((result for result in results if _is_trained(result)), key=_cell):
         groups.setdefault((*_cell(result), *_settings(result)), []).append(result)
-    for (model, dataset, device, scale, *settings), group in groups.items():
+    for (model, dataset, device, scale, workers, *settings), group in groups.items():
         threads = sorted({result.case.threads for result in group})
         speeds = [f"samples/s, {count} thread{'s' * (count > 1)}" for count in threads]
         columns = [
             metric for metric in shown_in("side_by_side", metrics) if not metric.is_optional or _has(group, metric)
         ]
         headings = ["framework", *speeds, *(metric.heading for metric in columns), OWN["equal_to"]]
-        title = ", ".join((f"{model} on {dataset}", device, f"scale {scale}", *settings))
+        title = ", ".join(
+            (f"{model} on {dataset}", device, f"scale {scale}", *([workers] if workers else []), *settings)
+        )
         yield title, headings, _rows(group, threads, columns, metrics)
 
 
@@ -59,7 +61,7 @@ def _has(group: Sequence[CaseResult], metric: Metric) -> bool:
 
 def _cell(result: CaseResult) -> tuple[str, ...]:
     case = result.case
-    return (case.model, case.dataset, case.device, case.scale)
+    return (case.model, case.dataset, case.device, case.scale, f"{case.workers} workers" if case.workers > 1 else "")
 
 
 def _settings(result: CaseResult) -> Iterable[str]:

@@ -100,7 +100,7 @@ def _marked(rows: Sequence[Row], layout: Layout) -> frozenset[tuple[str, str]]:
     for row in filter(lambda row: is_sound(row.result), rows):
         case = row.result.case
         settings = tuple(sorted(case.settings.items()))
-        place = (row.test, case.model, case.dataset, case.device, case.scale, case.threads, settings)
+        place = (row.test, case.model, case.dataset, case.device, case.scale, case.threads, case.workers, settings)
         rivals.setdefault(place, []).append(row)
     found = set()
     for group in rivals.values():

@@ -34,6 +34,8 @@ def obstacle(*specs: RunSpec) -> SequentialPairs | None:
     """Why the steps of these runs cannot alternate; None if they can."""
     if any(spec.case.device != "cpu" for spec in specs):
         return SequentialPairs(cause="device")
+    if any(spec.case.workers > 1 for spec in specs):
+        return SequentialPairs(cause="workers")
     if any(spec.purpose != "training" for spec in specs):
         return SequentialPairs(cause="inference")
     if any(isinstance(spec, ProgramSpec) and spec.program.is_loop for spec in specs):

@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -25,6 +25,10 @@ EXIT_SECONDS = 5.0
 
 class WorkerError(Exception):
     """The worker will not answer any more requests."""
+
+    def __init__(self, message: str, worker: "Worker | None" = None) -> None:
+        super().__init__(message)
+        self.worker = worker
 
 
 class WorkerDiedError(WorkerError):
@@ -70,14 +74,19 @@ class Worker:
             os.close(request_read)
             os.close(reply_write)
         os.set_blocking(self._requests, False)
-        self._writable, self._readable = select.poll(), select.poll()
+        self._writable = select.poll()
         self._writable.register(self._requests, select.POLLOUT)
-        self._readable.register(self._replies, select.POLLIN)
+        self._line = bytearray()
 
     @property
     def pid(self) -> int:
         """The worker's process id, which is also its process group's."""
         return self._process.pid
+
+    @property
+    def replies(self) -> int:
+        """The descriptor that its answers come from."""
+        return self._replies
 
     def request(
         self, op: str, *, deadline: float, waiting: Callable[[], None], period_seconds: float, **fields: Any
@@ -86,10 +95,14 @@ class Worker:
 
         ``deadline`` is on the monotonic clock. Raises a WorkerError if no answer will come.
         """
-        self._write_line(op, json.dumps({"op": op, **fields}).encode() + b"\n", deadline)
-        return _answer(self._read_line(op, deadline, waiting, period_seconds), op)
+        self.send(op, deadline, fields)
+        found = answers([self], op, deadline=deadline, waiting=waiting, period_seconds=period_seconds)
+        return next(answer for _, answer in found)
 
-    def _write_line(self, op: str, line: bytes, deadline: float) -> None:
+    def send(self, op: str, deadline: float, fields: Mapping[str, Any]) -> None:
+        """Send a request; raises a WorkerError if the worker has ended, or does not read it in time."""
+        self._line = bytearray()
+        line = json.dumps({"op": op, **fields}).encode() + b"\n"
         try:
             while line:
                 # A worker that never reads must not block the driver: the pipe is non-blocking, and the poll times out.
@@ -97,47 +110,42 @@ class Worker:
                     line = line[os.write(self._requests, line) :]
                 except BlockingIOError:
                     if not self._writable.poll(max(1, round(1000 * (deadline - monotonic())))):
-                        raise self._timed_out(op) from None
+                        self.kill()
+                        raise WorkerTimeoutError(f"no answer to {op!r} in time", self) from None
         except BrokenPipeError:
-            raise WorkerDiedError(f"the worker had ended before {op!r}") from None
+            raise WorkerDiedError(f"the worker had ended before {op!r}", self) from None
 
-    def _timed_out(self, op: str) -> WorkerTimeoutError:
-        self.kill()
-        return WorkerTimeoutError(f"no answer to {op!r} in time")
-
-    def _read_line(self, op: str, deadline: float, waiting: Callable[[], None], period_seconds: float) -> bytes:
-        line, next_call = bytearray(), monotonic() + period_seconds
-        while not line.endswith(b"\n"):
-            now = monotonic()
-            if now >= deadline:
-                raise self._timed_out(op)
-            if now >= next_call:
-                waiting()
-                next_call += period_seconds * (1 + (now - next_call) // period_seconds)
-            elif self._is_readable(op, min(next_call, deadline) - now):
-                line += self._read_chunk(op)
-                if len(line) > MAX_REPLY_BYTES:
-                    raise BrokenProtocolError(f"the answer to {op!r} is longer than {MAX_REPLY_BYTES} bytes")
-        return bytes(line)
-
-    def _is_readable(self, op: str, seconds: float) -> bool:
-        if self._readable.poll(max(1, round(1000 * seconds))):
-            return True
-        if self._process.poll() is None:
-            return False
-        # What it wrote before it ended is read first.
-        if self._readable.poll(0):
-            return True
-        # A child process holds the pipe open, so end-of-file may never come.
-        raise WorkerDiedError(f"the worker died during {op!r}")
+    def read(self, op: str) -> dict[str, Any] | None:
+        """Read what has arrived; the answer, None while it is not complete. Raises a WorkerError."""
+        self._line += self._read_chunk(op)
+        if len(self._line) > MAX_REPLY_BYTES:
+            raise BrokenProtocolError(f"the answer to {op!r} is longer than {MAX_REPLY_BYTES} bytes", self)
+        return self._answer(op) if self._line.endswith(b"\n") else None
 
     def _read_chunk(self, op: str) -> bytes:
         chunk = os.read(self._replies, CHUNK_BYTES)
         if not chunk:
-            raise WorkerDiedError(f"the worker died during {op!r}")
+            raise WorkerDiedError(f"the worker died during {op!r}", self)
         if rest := chunk.partition(b"\n")[2]:
-            raise BrokenProtocolError(f"more than one answer to {op!r}: {rest[:80]!r}")
+            raise BrokenProtocolError(f"more than one answer to {op!r}: {rest[:80]!r}", self)
         return chunk
+
+    def _answer(self, op: str) -> dict[str, Any]:
+        line = bytes(self._line)
+        try:
+            # Several times as quick as the standard library: a request for a single step waits for it.
+            answer = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise BrokenProtocolError(f"the answer to {op!r} is not JSON: {line[:80]!r}", self) from None
+        if not isinstance(answer, dict) or answer.get("status") not in ("done", "failed"):
+            message = f"the answer to {op!r} has no status 'done' or 'failed': {line[:80]!r}"
+            raise BrokenProtocolError(message, self)
+        return answer
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process has ended; children of it may still hold its pipes open."""
+        return self._process.poll() is not None
 
     def kill(self) -> None:
         """Kill the whole process group, including everything that the worker started."""
@@ -176,12 +184,41 @@ class Worker:
             self._log.close()
 
 
-def _answer(line: bytes, op: str) -> dict[str, Any]:
-    try:
-        # Several times as quick as the standard library: a request for a single step waits for it.
-        answer = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BrokenProtocolError(f"the answer to {op!r} is not JSON: {line[:80]!r}") from None
-    if not isinstance(answer, dict) or answer.get("status") not in ("done", "failed"):
-        raise BrokenProtocolError(f"the answer to {op!r} has no status 'done' or 'failed': {line[:80]!r}")
-    return answer
+def answers(
+    workers: Sequence[Worker], op: str, *, deadline: float, waiting: Callable[[], None], period_seconds: float
+) -> Iterator[tuple[Worker, dict[str, Any]]]:
+    """The answers of workers that a request was sent to, as they arrive; between them, ``Worker.request`` says what.
+
+    If one does not come in time, those that have not answered are killed.
+    """
+    pending, watch = {worker.replies: worker for worker in workers}, select.poll()
+    for descriptor in pending:
+        watch.register(descriptor, select.POLLIN)
+    next_call = monotonic() + period_seconds
+    while pending:
+        now = monotonic()
+        if now >= deadline:
+            for worker in pending.values():
+                worker.kill()
+            raise WorkerTimeoutError(f"no answer to {op!r} in time", next(iter(pending.values())))
+        if now >= next_call:
+            waiting()
+            next_call += period_seconds * (1 + (now - next_call) // period_seconds)
+            continue
+        for descriptor in _readable(watch, pending, op, min(next_call, deadline) - now):
+            if answer := pending[descriptor].read(op):
+                watch.unregister(descriptor)
+                yield pending.pop(descriptor), answer
+
+
+def _readable(watch: select.poll, pending: Mapping[int, Worker], op: str, seconds: float) -> list[int]:
+    """The descriptors that have something to read within that time; raises WorkerDiedError."""
+    found = [descriptor for descriptor, _ in watch.poll(max(1, round(1000 * seconds)))]
+    ended = [] if found else [worker for worker in pending.values() if worker.has_ended]
+    if not ended:
+        return found
+    # What it wrote before it ended is read first.
+    if found := [descriptor for descriptor, _ in watch.poll(0)]:
+        return found
+    # A child process holds the pipe open, so end-of-file may never come.
+    raise WorkerDiedError(f"the worker died during {op!r}", ended[0])

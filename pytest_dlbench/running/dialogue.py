@@ -17,11 +17,14 @@ from pytest_dlbench.environments.requested import Packages, contradicted, wrong
 from pytest_dlbench.records import (
     Alternation,
     Case,
+    Exchange,
     RunOutcome,
     Training,
 )
 from pytest_dlbench.running import failures, launch, messages, pinning, progress
-from pytest_dlbench.running.connection import Worker
+from pytest_dlbench.running.failures import NotDoneError
+from pytest_dlbench.running.group import Group
+from pytest_dlbench.running.merging import merged
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
 from pytest_dlbench.sampling.joining import joined
@@ -42,23 +45,15 @@ STEPS_ALONE = 10
 PHASES = {"train_on": "train"}
 
 
-class NotDoneError(Exception):
-    """The run ends here, with an outcome other than "finished"."""
-
-    def __init__(self, outcome: RunOutcome, message: str) -> None:
-        super().__init__(message)
-        self.outcome = outcome
-
-
 class Dialogue(ABC, Generic[S]):
     """The requests of one run; ``measured`` keeps the results so far, so that a late failure loses none of them."""
 
     answers: ClassVar[Mapping[str, type]] = messages.ANSWERS
 
-    def __init__(self, worker: Worker, started: float, spec: S, hooks: RunHooks) -> None:
-        self._worker, self._started, self._deadline = worker, started, started + spec.timeout_seconds
+    def __init__(self, workers: Group, started: float, spec: S, hooks: RunHooks) -> None:
+        self._workers, self._started, self._deadline = workers, started, started + spec.timeout_seconds
         self._observer = Observer(
-            worker.pid,
+            workers.pids,
             started,
             device=spec.case.device,
             gpus=(spec.gpu,) if spec.gpu else visible_gpus(),
@@ -105,17 +100,18 @@ class Dialogue(ABC, Generic[S]):
             used[phase] = joined([*([used[phase]] if phase in used else []), part])
 
     def _answered(self, op: str, **fields: Any) -> Any:
-        answer = self._worker.request(
+        answers = self._workers.request(
             op,
             deadline=self._deadline,
             waiting=self._observer.sample,
             period_seconds=self._period_seconds,
             **fields,
         )
-        parsed = messages.parse(op, answer, self.answers)
-        if isinstance(parsed, messages.Failed):
-            raise NotDoneError(failures.FAILURES.get(parsed.kind, RunOutcome.FAILED), failures.quote(parsed))
-        return parsed
+        parsed = [messages.parse(op, answer, self.answers) for answer in answers]
+        if isinstance(parsed[0], messages.Failed):
+            outcome = failures.FAILURES.get(parsed[0].kind, RunOutcome.FAILED)
+            raise NotDoneError(outcome, failures.quote(parsed[0]))
+        return merged(op, parsed)
 
     def _hello(self, spec: S, environment: str, **fields: Any) -> messages.Hello:
         case = spec.case
@@ -141,8 +137,10 @@ class Dialogue(ABC, Generic[S]):
             "import_seconds": hello.seconds,
             "versions": {**hello.versions, **surroundings},
             "threads": hello.threads,
-            "cores": pinning.in_force(self._worker.pid),
+            "cores": tuple(sorted({core for pid in self._workers.pids for core in pinning.in_force(pid)})),
         }
+        if case.workers > 1:
+            self.measured["exchange"] = Exchange(join_seconds=hello.join_seconds)
         self._check_versions(spec, hello)
         if hello.threads not in (None, case.threads):
             message = f"{case.threads} threads were requested, but {spec.framework.name} uses {hello.threads}"

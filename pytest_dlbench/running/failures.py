@@ -6,6 +6,7 @@ from pathlib import Path
 from pytest_dlbench.records import RunOutcome
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.connection import Worker, WorkerDiedError, WorkerError, WorkerTimeoutError
+from pytest_dlbench.running.group import Group
 from pytest_dlbench.sampling.memory import group_folder
 
 # The outcome of each kind of failure that a worker reports (dlworker/operations.py).
@@ -18,7 +19,17 @@ FAILURES = {
 CGROUPS = Path("/sys/fs/cgroup")
 
 
-def explain(error: WorkerError, worker: Worker, kills_before: int, timeout_seconds: float) -> tuple[RunOutcome, str]:
+class NotDoneError(Exception):
+    """The run ends here, with an outcome other than "finished"."""
+
+    def __init__(self, outcome: RunOutcome, message: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+def explain(
+    error: WorkerError, worker: Worker | Group, kills_before: int, timeout_seconds: float
+) -> tuple[RunOutcome, str]:
     """Outcome and message for a worker that stopped answering."""
     if isinstance(error, WorkerTimeoutError):
         message = f"{error}: the run was ended after {timeout_seconds:g} s; --dlbench-timeout=SECONDS allows more"

@@ -17,7 +17,8 @@ class Hello:
 
     ``versions`` are those that the builder reports, ``distributions`` those that are installed, by canonical name.
     ``sources`` are, for a reported name, the installed distributions that it comes from. ``elsewhere`` are modules that
-    come from the user's own files, although those of a revision were requested.
+    come from the user's own files, although those of a revision were requested. ``join_seconds`` is how long it took to
+    meet the other workers of a data-parallel run, None for a single worker.
     """
 
     seconds: float
@@ -27,6 +28,7 @@ class Hello:
     distributions: dict[str, str]
     sources: dict[str, dict[str, str]]
     elsewhere: tuple[str, ...] = ()
+    join_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not re.match(r"\d+\.\d+", self.versions.get("python", "")):
@@ -157,6 +159,20 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """A digest of all parameters of a worker."""
+
+    weights: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """Seconds of steps without exchange between the workers, empty if the framework cannot take them."""
+
+    step_seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inferred:
     """Seconds of every batch, the output shape of one example, and whether all outputs are finite."""
 
@@ -244,6 +260,8 @@ ANSWERS: dict[str, type] = {
     "evaluate": Evaluated,
     "check_steps": Checked,
     "check_updates": Updated,
+    "fingerprint": Fingerprint,
+    "steps_alone": Alone,
     "infer": Inferred,
     "profile": Profiled,
     "close": Closed,

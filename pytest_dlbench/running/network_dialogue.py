@@ -1,7 +1,7 @@
 """The requests that the driver sends to the worker of a network, and the checks of its answers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import cycle, islice
 from math import isfinite, prod
 from statistics import median
@@ -18,17 +18,18 @@ from pytest_dlbench.records import (
     StepCheck,
     Training,
     UpdateCheck,
+    WorkerShare,
 )
-from pytest_dlbench.running import messages
+from pytest_dlbench.running import messages, pinning
 from pytest_dlbench.running.dialogue import (
     CHECK_SHARE,
     CHECKED_SECONDS,
     CHECKS,
     LEAST_CHECK_SECONDS,
     Dialogue,
-    NotDoneError,
     steps_alone,
 )
+from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec, recipe_json
 
 # Limits of an evaluation batch: examples, and numbers in the output of the largest layer (256 MiB in float32).
@@ -36,6 +37,8 @@ EVALUATION_BATCH = 1000
 EVALUATION_NUMBERS = 2**26
 # Single steps whose updates are checked: as many as fit into these seconds. Two show that every second one is skipped.
 LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
+# Steps without exchange between workers: as many as fit into these seconds. The first may compile.
+LEAST_ALONE, MOST_ALONE, ALONE_SECONDS = 5, 50, 1.0
 # On GPUs, steps are timed together for about this long. Waiting for one takes tens of microseconds.
 CHUNK_SECONDS = 0.1
 
@@ -57,14 +60,17 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 
         Where steps alternate, it stops before each of them and after the last, for the other worker's turn.
         """
+        builder, device = spec.framework.builder, spec.case.device
         # Sent only where some are on.
         execution = {"execution": spec.execution} if spec.execution else {}
-        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device, **execution)
+        self._hello(spec, environment, builder=builder, device=device, **execution, **inputs["group"])
         self._build(spec, seed, inputs["weights"])
         if spec.purpose == "inference":
             self._infer(spec, inputs["order"])
         else:
             yield from self._train(spec, inputs["order"], inputs["rates"])
+            if spec.case.workers > 1:
+                self._ask("fingerprint")
             if spec.is_profiled:
                 profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
                 self.measured["operator_seconds"] = profiled.operator_seconds
@@ -76,6 +82,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
                 self._check_updates(spec)
             if self._hooks.is_suspicious and seed == spec.seed:
                 self._check_steps(spec, self._hooks.is_suspicious)
+            if spec.case.workers > 1:
+                self._step_alone(spec)
         self._ask("close")
 
     def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:
@@ -116,6 +124,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             trained = self._ask(
                 "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted, **chunked
             )
+        if spec.case.workers > 1:
+            self._add_shares()
         self._add(trained, spec)
         self._check_trained(spec, trained, first, last)
 
@@ -169,6 +179,29 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             top5_correct=first.top5_correct,
             answers=spec.network.model.head.task,
         )
+
+    def _add_shares(self) -> None:
+        """Add what each of several workers used in the part of training that has just ended."""
+        pids, shares = self._workers.pids, self._observer.shares()
+        before = self.measured.get("workers", [WorkerShare(cores=(), cpu_seconds=0.0, rss_peak_bytes=0) for _ in pids])
+        self.measured["workers"] = tuple(
+            WorkerShare(
+                cores=pinning.in_force(pid),
+                cpu_seconds=known.cpu_seconds + seconds,
+                rss_peak_bytes=max(known.rss_peak_bytes, peak),
+            )
+            for pid, (seconds, peak), known in zip(pids, shares, before, strict=True)
+        )
+
+    def _step_alone(self, spec: NetworkSpec) -> None:
+        """Steps without exchange, the last ones: from then on the workers' weights differ."""
+        step = median(self.measured["training"].step_seconds)
+        count = max(LEAST_ALONE, min(MOST_ALONE, spec.steps, round(ALONE_SECONDS / step)))
+        if monotonic() + 2 * count * step > self._deadline:
+            self._observer.absent["exchange"] = f"steps without it would take {count * step:.0f} s, past the timeout"
+            return
+        alone: messages.Alone = self._ask("steps_alone", steps=min(count, spec.steps))
+        self.measured["exchange"] = replace(self.measured["exchange"], alone_seconds=alone.step_seconds)
 
     def _check_updates(self, spec: NetworkSpec) -> None:
         step = median(self.measured["training"].step_seconds)

@@ -17,6 +17,15 @@ def cores(threads: int) -> frozenset[int]:
     return frozenset(ranked()[:threads])
 
 
+def shares(threads: int, workers: int, among: frozenset[int] = frozenset()) -> list[frozenset[int]]:
+    """The cores of each of several workers, as many as it has threads: the first of ``ranked``, none twice.
+
+    Only cores of ``among``, if it has any.
+    """
+    free = [core for core in ranked() if core in among or not among]
+    return [frozenset(free[rank * threads : (rank + 1) * threads]) for rank in range(workers)]
+
+
 def ranked(root: Path = CORES) -> tuple[int, ...]:
     """All cores that this process may use, highest number first, one per physical core before any sibling.
 

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Reported, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import messages
-from pytest_dlbench.running.dialogue import CHECK_SHARE, CHECKED_SECONDS, CHECKS, Dialogue, NotDoneError, steps_alone
+from pytest_dlbench.running.dialogue import CHECK_SHARE, CHECKED_SECONDS, CHECKS, Dialogue, steps_alone
 from pytest_dlbench.running.dialogue import LEAST_CHECK_SECONDS as LEAST
+from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.run_spec import ProgramSpec
 
 

@@ -85,5 +85,5 @@ def _placed(spec: RunSpec, progress: Progress) -> Iterator[RunSpec]:
         with devices.held(case.device, patience, partial(devices.gpus, spec.gpu_numbers)) as gpu:
             yield replace(spec, gpu=gpu)
     else:
-        with devices.shared(case.threads, patience) as cores:
+        with devices.shared(case.threads * case.workers, patience) as cores:
             yield replace(spec, cores=cores)

@@ -1,8 +1,9 @@
 """One training run: a fresh worker from hello to close, and its outcome."""
 
+import socket
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
@@ -17,7 +19,9 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
-from pytest_dlbench.running.dialogue import Dialogue, NotDoneError
+from pytest_dlbench.running.dialogue import Dialogue
+from pytest_dlbench.running.failures import NotDoneError
+from pytest_dlbench.running.group import Group, PerWorker
 from pytest_dlbench.running.network_dialogue import NetworkDialogue
 from pytest_dlbench.running.program_dialogue import ProgramDialogue
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
@@ -71,8 +75,8 @@ class Attempt:
             self._code = compilation.files(self._place.caches)
             self.started = monotonic()
             self._survivors = blocks.enter_context(none_survives(folder.name))
-            self._worker = blocks.enter_context(_started(self.spec, self._place, environment, folder, module))
-            self._dialogue = dialogue(self._worker, self.started, self.spec, self._hooks)
+            self._workers = blocks.enter_context(_started(self.spec, self._place, environment, folder, module))
+            self._dialogue = dialogue(self._workers, self.started, self.spec, self._hooks)
             self._requests = self._dialogue.run(self.spec, self._place.environment, self._seed, inputs)
             self._blocks = blocks.pop_all()
         self.seconds += monotonic() - self.started
@@ -82,14 +86,14 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         began = monotonic()
-        self._log = () if self._end and self._end[0] is RunOutcome.FINISHED else self._worker.log_tail()
+        self._log = () if self._end and self._end[0] is RunOutcome.FINISHED else self._workers.log_tail()
         self._blocks.__exit__(kind, error, trace)
         self.seconds += monotonic() - began
 
     @property
     def pid(self) -> int:
-        """The worker's process id."""
-        return self._worker.pid
+        """The process id of the first worker."""
+        return self._workers.pids[0]
 
     def proceed(self) -> bool:
         """Go on to where another run may take a step; False once this one has ended."""
@@ -97,7 +101,7 @@ class Attempt:
         try:
             self._end = self._end or self._proceeded()
         except WorkerError as error:
-            self._end = failures.explain(error, self._worker, self._kills, self.spec.timeout_seconds)
+            self._end = failures.explain(error, self._workers, self._kills, self.spec.timeout_seconds)
         self.seconds += monotonic() - began
         return self._end is None
 
@@ -153,10 +157,21 @@ def _environment(spec: RunSpec, place: Place, run: str) -> Mapping[str, str]:
     return {**usual, **gpu, RUN: run, DRIVER: driver_id()}
 
 
-def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path, module: str) -> Worker:
-    cores = spec.cores or pinning.cores(spec.case.threads)
-    with pinning.pinned(cores if spec.case.device == "cpu" else frozenset()):
-        return Worker(launch.command(place.python, module), environment, folder)
+@contextmanager
+def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder: Path, module: str) -> Iterator[Group]:
+    """The workers of a run, each on cores of its own; all have ended after the block."""
+    case = spec.case
+    alone = [spec.cores or pinning.cores(case.threads)]
+    of_each = alone if case.workers == 1 else pinning.shares(case.threads, case.workers, spec.cores)
+    with ExitStack() as blocks:
+        workers = []
+        for rank, cores in enumerate(of_each):
+            own = folder / f"worker{rank + 1}" if len(of_each) > 1 else folder
+            own.mkdir(exist_ok=True)
+            with pinning.pinned(cores if case.device == "cpu" else frozenset()):
+                started = Worker(launch.command(place.python, module), environment, own)
+            workers.append(blocks.enter_context(started))
+        yield Group(workers)
 
 
 def not_started(spec: RunSpec, index: int, error: DeviceBusyError) -> Run:
@@ -195,4 +210,25 @@ def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
         rates = str(folder / "rates.npy")
         np.save(rates, spec.learning_rates(), allow_pickle=False)
     weights = write_weights(spec.network, recipe, seed=seed, folder=folder)
-    return {"weights": weights, "order": str(folder / "order.npy"), "rates": rates}
+    return {"weights": weights, "rates": rates, **_parts(spec, order, folder)}
+
+
+def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[str, Any]:
+    """The order of the examples, each batch cut into a part for each worker, and the group of several workers."""
+    workers = spec.case.workers
+    if workers == 1:
+        return {"order": str(folder / "order.npy"), "group": {}}
+    files = [str(folder / f"order{rank + 1}.npy") for rank in range(workers)]
+    for file, part in zip(files, np.split(order, workers, axis=1), strict=True):
+        np.save(file, part, allow_pickle=False)
+    group = {"workers": workers, "folder": str(folder), "interface": "lo", "address": "127.0.0.1", "port": _free_port()}
+    ranked = PerWorker([{**group, "rank": rank} for rank in range(workers)])
+    return {"order": PerWorker(files), "group": {"group": ranked}}
+
+
+def _free_port() -> int:
+    """A port that nobody listens on now; if somebody does before the workers meet there, the run fails and says so."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pytest_dlbench.records import Timeline, Usage
 from pytest_dlbench.sampling.gpu import GpuSampler
+from pytest_dlbench.sampling.loopback import Loopback
 from pytest_dlbench.sampling.nvml import NoGpuError, open_gpus
 from pytest_dlbench.sampling.processes import ProcessTree
 from pytest_dlbench.sampling.rapl import CannotRead, Rapl
@@ -13,7 +14,7 @@ from pytest_dlbench.sampling.unavailable import unavailable
 
 
 class Observer:
-    """Samples one worker. A phase lasts from ``begin`` to ``end``. ``absent`` says what cannot be read, and why.
+    """Samples the workers of a run. A phase lasts from ``begin`` to ``end``; ``absent`` says what cannot be read, why.
 
     ``origin`` is the start of the run on the monotonic clock. ``gpus`` are the indices or UUIDs of those that it may
     use, None for all.
@@ -21,17 +22,18 @@ class Observer:
 
     def __init__(
         self,
-        pid: int,
+        pids: Sequence[int],
         origin: float,
         *,
         device: str,
         gpus: Sequence[str] | None = None,
         make: Sequence[MakeSampler] = (),
     ) -> None:
-        self.absent = unavailable(pid)
-        self._tree = ProcessTree(pid, origin)
+        self.absent = unavailable(pids[0])
+        self._tree = ProcessTree(*pids, origin=origin)
         self._gpu = None if device == "cpu" else self._opened(gpus)
-        self._samplers: list[Sampler] = [*self._energy(), *(one(pid) for one in make)]
+        traffic = [Loopback()] if len(pids) > 1 else []
+        self._samplers: list[Sampler] = [*self._energy(), *traffic, *(one(pids[0]) for one in make)]
 
     def _opened(self, gpus: Sequence[str] | None) -> GpuSampler | None:
         try:
@@ -69,6 +71,10 @@ class Observer:
         gpus = self._gpu.end() if self._gpu else ()
         readings = {name: float(value) for sampler in self._samplers for name, value in sampler.end().items()}
         return replace(usage, gpus=gpus, readings=readings)
+
+    def shares(self) -> tuple[tuple[float, int], ...]:
+        """Processor seconds and peak resident bytes of each worker, in the last phase."""
+        return self._tree.shares()
 
     def timeline(self) -> Timeline:
         """The samples of the process tree in all phases, thinned."""

@@ -31,28 +31,34 @@ PSS_PAUSE = 1000
 
 
 class ProcessTree:
-    """The worker's processes. A phase lasts from ``begin`` to ``end``, which returns what was used in it.
+    """The processes of one worker, or of all workers of a run, and their children.
 
-    ``origin`` is the start of the run on the monotonic clock.
+    A phase lasts from ``begin`` to ``end``, which returns what was used in it. ``origin`` is the start of the run on
+    the monotonic clock.
     """
 
-    def __init__(self, pid: int, origin: float | None = None) -> None:
-        self._root = psutil.Process(pid)
-        self._processes = [self._root]
+    def __init__(self, *pids: int, origin: float | None = None) -> None:
+        self._roots = [psutil.Process(pid) for pid in pids]
+        self._families = [[root] for root in self._roots]
         self._children_read = 0.0
         self._pss_due = 0.0
         self._origin = monotonic() if origin is None else origin
         self._samples: list[Sample] = []
         self._rss_bytes: list[int] = []
+        self._family_peaks = [0 for _ in pids]
+        self._shares: tuple[tuple[float, int], ...] = ()
         self._pss_bytes: list[int] = []
         self._busy_before = busy_seconds()
         self._began = self._counters()
+        self._family_began = self._family_seconds()
 
     def begin(self) -> None:
         """Start a phase."""
         self._rss_bytes, self._pss_bytes = [], []
-        memory.reset_peak(self._root.pid)
-        self._began = self._counters()
+        for root in self._roots:
+            memory.reset_peak(root.pid)
+        self._family_peaks = [0 for _ in self._roots]
+        self._began, self._family_began = self._counters(), self._family_seconds()
         self.sample()
 
     def sample(self) -> None:
@@ -62,8 +68,10 @@ class ProcessTree:
             self._find_children()
         if now >= self._pss_due:
             self._read_pss()
-        if rss := sum(memory.rss_bytes(process) for process in self._processes):
+        of_families = [sum(map(memory.rss_bytes, family)) for family in self._families]
+        if rss := sum(of_families):
             self._rss_bytes.append(rss)
+            self._family_peaks = list(map(max, self._family_peaks, of_families))
             cpu = sum(sum(cpu_seconds(process)) for process in self._processes)
             machine = busy_seconds() - self._busy_before
             moment = Sample(seconds=now - self._origin, rss_bytes=rss, cpu_seconds=cpu, machine_seconds=machine)
@@ -76,22 +84,29 @@ class ProcessTree:
         self._pss_due = 0.0
         self.sample()
         samples = self._rss_bytes or [0]
-        pss = self._pss_bytes
+        pss, peaks = self._pss_bytes, [memory.peak_bytes(root.pid) for root in self._roots]
+        seconds = map(float.__sub__, self._family_seconds(), self._family_began)
+        self._shares = tuple(zip(seconds, map(max, self._family_peaks, peaks), strict=True))
         return Usage(
             **_processor(self._began, ended),
             began_seconds=self._began[0] - self._origin,
             rss_mean_bytes=round(sum(samples) / len(samples)),
-            rss_peak_bytes=max(*samples, memory.peak_bytes(self._root.pid)),
+            # Of several workers it is the most that they can have had at once: each one's peak is exact.
+            rss_peak_bytes=max(*samples, sum(peaks)),
             samples=len(self._rss_bytes),
             pss_mean_bytes=round(sum(pss) / len(pss)) if pss else None,
             pss_peak_bytes=max(pss, default=None),
-            group_peak_bytes=memory.group_peak_bytes(self._root.pid),
+            group_peak_bytes=memory.group_peak_bytes(self._roots[0].pid),
             load=os.getloadavg()[0],
         )
 
     def pids(self) -> tuple[int, ...]:
         """The processes of the tree, as last found."""
         return tuple(process.pid for process in self._processes)
+
+    def shares(self) -> tuple[tuple[float, int], ...]:
+        """Processor seconds and peak resident bytes of each worker with its children, in the last phase."""
+        return self._shares
 
     def timeline(self) -> Timeline:
         """All samples so far, thinned."""
@@ -105,9 +120,16 @@ class ProcessTree:
         ended = monotonic()
         self._pss_due = ended + max(CHILDREN_PERIOD_SECONDS, PSS_PAUSE * (ended - began))
 
+    @property
+    def _processes(self) -> list[psutil.Process]:
+        return [process for family in self._families for process in family]
+
+    def _family_seconds(self) -> list[float]:
+        return [sum(sum(cpu_seconds(process)) for process in family) for family in self._families]
+
     def _find_children(self) -> None:
         self._children_read = monotonic()
-        self._processes = [self._root, *descendants(self._root)]
+        self._families = [[root, *descendants(root)] for root in self._roots]
 
     def _counters(self) -> tuple[float, TreeCounters, MachineCounters]:
         self._find_children()

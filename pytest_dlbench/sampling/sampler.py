@@ -24,4 +24,4 @@ class Sampler(Protocol):
 
 
 MakeSampler = Callable[[int], Sampler]
-"""Creates the sampler of one run; the argument is the process id of the worker."""
+"""Creates the sampler of one run; the argument is the process id of the worker, of several the first."""

@@ -1,4 +1,4 @@
-"""Certificates of equivalence: one small file per framework, model, data set and device."""
+"""Certificates of equivalence: one small file per framework, model, data set, device and number of workers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,13 @@ class CertificateStore:
 
     folder: Path
 
-    def _path(self, framework: str, model: str, dataset: str, device: str) -> Path:
-        return self.folder / framework / file_name(f"{model}-{dataset}-{device}")
+    def _path(self, of: Case | Certificate) -> Path:
+        several = f"-workers{of.workers}" if of.workers > 1 else ""
+        return self.folder / of.framework / file_name(f"{of.model}-{of.dataset}-{of.device}{several}")
 
     def write(self, certificate: Certificate) -> Path:
-        """Replace the certificate of its framework, model, data set and device."""
-        path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
+        """Replace the certificate of its framework, model, data set, device and number of workers."""
+        path = self._path(certificate)
         # Next to the journals, whose folder is created by whichever comes first.
         create_ignored(self.folder.parent)
         write_whole(path, codec.checked_file(certificate))
@@ -27,12 +28,12 @@ class CertificateStore:
 
     def revoke(self, certificate: Certificate) -> None:
         """Delete the certificate of a framework that is no longer equivalent."""
-        path = self._path(certificate.framework, certificate.model, certificate.dataset, certificate.device)
+        path = self._path(certificate)
         path.unlink(missing_ok=True)
 
     def find(self, case: Case, network_digest: str) -> Certificate | None:
         """The certificate of a case's network, or None without a readable one."""
-        path = self._path(case.framework, case.model, case.dataset, case.device)
+        path = self._path(case)
         try:
             found = codec.decode_versioned(path.read_bytes(), Certificate, str(path))
         except (FileNotFoundError, FileFormatError):

@@ -81,6 +81,7 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
         *disagreements(found.verdicts, terms.metrics),
         *reasons.cautions_of_pairs(found, terms),
         *reasons.left_out(pairs.baseline.framework, pairs.candidate.framework),
+        *reasons.of_workers(pairs.candidate),
     )
     return record, replace(
         result,

@@ -15,6 +15,7 @@ from pytest_dlbench.judging.phases import growths
 from pytest_dlbench.judging.reasons import invalid, tight
 from pytest_dlbench.judging.two_stage import Found, Terms, narrow
 from pytest_dlbench.judging.undecided import too_variable, undecided
+from pytest_dlbench.planning.workers import unlike_one
 from pytest_dlbench.records import Baseline, Record, Run, VerdictOutcome
 from pytest_dlbench.records.reasons import (
     Caution,
@@ -25,6 +26,7 @@ from pytest_dlbench.records.reasons import (
     LeftOut,
     MedianRegressed,
     MoveReference,
+    OfEachWorker,
     Paired,
     PhaseChange,
     Reference,
@@ -34,6 +36,7 @@ from pytest_dlbench.records.reasons import (
     UndecidedSessions,
 )
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError
+from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 
 
 def compared(
@@ -109,6 +112,12 @@ def left_out(*sides: Framework) -> tuple[LeftOut, ...]:
     files = next((checkout.left_out for checkout in checkouts if checkout), ())
     is_in_none = all(checkout and checkout.left_out for checkout in checkouts)
     return (LeftOut(files=files),) if is_in_none else ()
+
+
+def of_workers(spec: RunSpec) -> tuple[OfEachWorker, ...]:
+    """What several workers compute unlike one, if they do."""
+    found = unlike_one(spec.case, spec.network) if isinstance(spec, NetworkSpec) else None
+    return (found,) if found else ()
 
 
 def _time_to_target(*sides: Sequence[Run]) -> TimeToTarget | None:

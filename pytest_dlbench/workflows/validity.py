@@ -57,7 +57,7 @@ class Examiner:
         recipe = spec.recipe if isinstance(spec, NetworkSpec) else None
         if recipe and recipe.precision != recipe.stored_precision:
             return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
-        key = spec.case.threads, recipe.precision if recipe else SINGLE
+        key = spec.case.threads * spec.case.workers, recipe.precision if recipe else SINGLE
         if key not in self._speeds:
             self._speeds[key] = self.probe(*key)
         placed = self._with_speed(spec, run, self._speeds[key])

@@ -43,6 +43,7 @@ def judged(
     changes = {"framework": framework, "model": model, "settings": settings or {}, **case}
     parts = [f"{key}{value}" for key, value in (settings or {}).items()]
     parts += [f"threads{case['threads']}"] if "threads" in case else []
+    parts += [f"workers{case['workers']}"] if "workers" in case else []
     of = records.case(name or "-".join(("training", framework, model, "digits28-cpu", *parts)), **changes)
     found = tuple(_run(of.id, index, step * (1 + spread * index), steps, accuracy) for index in range(runs))
     return Judged(

@@ -25,6 +25,8 @@ OF_SOME_MACHINES = {
     *("energy", "gpu_energy", "gpu_memory", "gpu_utilisation", "gpu_allocated", "gpu_power", "gpu_clock"),
     *("gpu_temperature", "gpu_throttled", "samples_per_joule"),
 }
+# Of several workers: tests/judging/test_workers.py
+OF_WORKERS = {"exchange_share", "exchanged"}
 # Of text.
 OF_TOKENS = {"token_throughput"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
@@ -125,7 +127,14 @@ def test_every_metric_is_listed_under_its_name(name):
 @pytest.mark.parametrize(
     "name",
     sorted(
-        METRICS.keys() - set(OF_INFERENCE) - OF_SOME_RECIPES - OF_PAIRS - OF_LONG_RUNS - OF_SOME_MACHINES - OF_TOKENS
+        METRICS.keys()
+        - set(OF_INFERENCE)
+        - OF_SOME_RECIPES
+        - OF_PAIRS
+        - OF_LONG_RUNS
+        - OF_SOME_MACHINES
+        - OF_TOKENS
+        - OF_WORKERS
     ),
 )
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
@@ -270,6 +279,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_LONG_RUNS,
         *OF_SOME_MACHINES,
         *OF_TOKENS,
+        *OF_WORKERS,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 

@@ -99,7 +99,7 @@ class Dose:
     """
 
     def __init__(self, pid: int, rate: int, period_seconds: float, moments: list[Moment]) -> None:
-        self._observers = [Observer(pid, monotonic(), device="cpu") for _ in range(rate)]
+        self._observers = [Observer([pid], monotonic(), device="cpu") for _ in range(rate)]
         self._period_seconds, self._moments, self._samples = period_seconds, moments, 0
         self._began = 0.0
 

@@ -11,7 +11,7 @@ from tests.doubles.nvml import A100
 # Two phases of a process on a GPU: the UUIDs in each, and what could not be read.
 ON_A_GPU = f"""
 from {Observer.__module__} import {Observer.__name__} as Sampling
-found = Sampling(os.getpid(), time.monotonic(), device="gpu", gpus=given[0])
+found = Sampling([os.getpid()], time.monotonic(), device="gpu", gpus=given[0])
 phases = []
 for _ in range(2):
     found.begin()
@@ -42,7 +42,7 @@ def observing(scripted, do):
     """Samples a live process."""
 
     def observing(**conditions):
-        return Observer(scripted.pid, monotonic(), **conditions)
+        return Observer([scripted.pid], monotonic(), **conditions)
 
     return observing
 

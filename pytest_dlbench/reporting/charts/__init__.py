@@ -31,6 +31,7 @@ from pytest_dlbench.reporting.charts import (
     threads,
     timelines,
     utilisation,
+    workers,
 )
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Table
 from pytest_dlbench.reporting.charts.measured import Measured
@@ -56,6 +57,7 @@ CHARTS: tuple[Draw, ...] = (
     utilisation.chart,
     roofline.chart,
     threads.chart,
+    workers.chart,
     devices.chart,
     sweeps.chart,
     published.chart,

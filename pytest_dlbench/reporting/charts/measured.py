@@ -31,13 +31,14 @@ class Measured:
     """A judged case with its names in a report.
 
     ``cell`` is what frameworks are compared on: model, data set, and whatever else differs between the report's cases.
-    ``workload`` is the same without threads, ``subject`` without settings, ``job`` without the device. ``label`` is
-    unique.
+    ``workload`` is the same without threads, ``training`` without workers, ``subject`` without settings, ``job``
+    without the device. ``label`` is unique.
     """
 
     label: str
     cell: str
     workload: str
+    training: str
     subject: str
     job: str
     judged: Judged
@@ -131,6 +132,7 @@ def _measured(judged: Judged, parts: Mapping[str, str], distinguishing: set[str]
         label=label if seen[label] == 1 else f"{label} · {seen[label]}",
         cell=cell,
         workload=_joined(parts, distinguishing - {"threads"}),
+        training=_joined(parts, distinguishing - {"workers"}),
         subject=_joined(parts, distinguishing - settings),
         job=_joined(parts, distinguishing - {"device"}),
         judged=judged,
@@ -148,6 +150,7 @@ def _parts(judged: Judged, sessions: Mapping[str, str]) -> dict[str, str]:
         "device": case.device,
         **settings,
         "threads": f"{case.threads} thread{'s' * (case.threads != 1)}",
+        "workers": f"{case.workers} workers" if case.workers > 1 else "",
         "scale": case.scale,
         "session": sessions.get(judged.session, judged.session),
     }

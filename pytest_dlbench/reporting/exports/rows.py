@@ -14,11 +14,11 @@ Row = Mapping[str, Cell]
 
 # The columns before the metrics, which hooks may add to.
 COMMON = (
-    *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "settings"),
+    *("began", "machine", "case", "framework", "model", "dataset", "device", "scale", "threads", "workers", "settings"),
     *("steps", "batch_size", "precision", "network_digest", "dataset_digest"),
     *("run", "seed", "run_outcome", "invalid", "case_outcome", "wall_seconds", "versions"),
 )
-INTEGERS = frozenset({"threads", "steps", "batch_size", "run", "seed"})
+INTEGERS = frozenset({"threads", "workers", "steps", "batch_size", "run", "seed"})
 
 
 def kinds(recorded: Sequence[Recorded] = ()) -> dict[str, str]:
@@ -59,6 +59,7 @@ def _of_record(record: Record, outcome: str) -> Iterator[Row]:
         "device": case.device,
         "scale": case.scale,
         "threads": case.threads,
+        "workers": case.workers,
         "settings": json.dumps(dict(case.settings), sort_keys=True),
         "steps": context.steps,
         "batch_size": context.batch_size,

@@ -42,6 +42,8 @@ class Session:
         self.slowdown = 0.0
         self.turns = Turns()
         self.chunk_seconds = 0.0
+        self.group = None
+        self.parallel = None
 
 
 def hello(session, request):
@@ -56,11 +58,14 @@ def hello(session, request):
     except ModuleNotFoundError as error:
         # Any other ImportError means that the framework is installed but broken, for example without a system library.
         raise RequestError("missing_framework", "%s cannot import the framework: %s" % (sys.executable, error))
+    seconds = monotonic() - began
+    join_seconds = _join(session, request.get("group"))
+    began = monotonic()
     session.builder.configure(required(request, "threads"))
     _execute(session.builder, request.get("execution", ()), session.device)
     # Some frameworks start their thread pool only now, which is part of the import.
     threads = session.builder.threads()
-    seconds = monotonic() - began
+    seconds += monotonic() - began
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     versions.update(session.builder.versions())
     found = distributions.installed()
@@ -72,6 +77,7 @@ def hello(session, request):
         "distributions": {name: version for name, (version, _) in found.items()},
         "sources": distributions.sources(versions, found),
         "elsewhere": distributions.imported_from(request.get("repository")),
+        "join_seconds": join_seconds,
     }
 
 
@@ -86,6 +92,18 @@ def _execute(builder, execution, device):
         builder.set_execution(execution, device)
 
 
+def _join(session, group):
+    """Meet the other workers of a data-parallel run; the seconds until all are there, None for a single worker."""
+    if group is None:
+        return None
+    name = session.builder.__name__ + ".parallel"
+    session.group, session.parallel = group, importlib.import_module(name)
+    began = monotonic()
+    # Before anything is computed: some frameworks find their devices, and with them the other workers, only once.
+    session.parallel.join(group)
+    return monotonic() - began
+
+
 def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # If this fails, nothing built before may be trained.
@@ -96,7 +114,9 @@ def build(session, request):
     network, recipe = required(request, "network"), required(request, "recipe")
     _refuse_unsupported(session.builder, network, recipe)
     began = monotonic()
-    session.trainer = session.builder.Trainer(network, recipe, weights, session.device, required(request, "seed"))
+    arguments = [network, recipe, weights, session.device, required(request, "seed")]
+    make = session.parallel.Trainer if session.group else session.builder.Trainer
+    session.trainer = make(*(arguments + ([session.group] if session.group else [])))
     session.network, session.recipe = network, recipe
     seconds = monotonic() - began
     parameters = {name: list(shape) for name, shape in session.trainer.parameters().items()}
@@ -166,7 +186,7 @@ def _trained(session, first, steps):
     if session.chunk_seconds:
         seconds, losses, chunks = timed_chunks(stepper, steps, first, session.chunk_seconds)
     else:
-        seconds, losses = timed_steps(stepper, steps, first)
+        seconds, losses = timed_steps(stepper, steps, first, ends_early=session.group is None)
     examples = len(seconds) * session.order.shape[1]
     # Only builders of frameworks that count their own allocator's memory have it.
     peak = getattr(session.trainer, "peak_device_bytes", lambda: None)()
@@ -277,7 +297,7 @@ def check_updates(session, request):
         changed.append(after != before)
         losses += [repr(float(loss)) for loss in found]
         before = after
-        if not np.isfinite([float(loss) for loss in found]).all():
+        if session.group is None and not np.isfinite([float(loss) for loss in found]).all():
             break
     return {"changed": changed, "losses": losses}
 
@@ -296,6 +316,28 @@ def _fingerprint(trainer, names):
     return [zlib.crc32(np.ascontiguousarray(trainer.array(name)).tobytes()) for name in names]
 
 
+def fingerprint(session, request):
+    """A digest of all parameters, the same on all workers of a data-parallel run that exchange their gradients."""
+    names = sorted(session.trainer.parameters())
+    return {"weights": zlib.crc32(np.array(_fingerprint(session.trainer, names), dtype=np.int64).tobytes())}
+
+
+def steps_alone(session, request):
+    """Take ``steps`` steps without any exchange: their seconds, empty if the framework cannot.
+
+    None of it is measured, and no step follows it: from then on the workers' parameters differ.
+    """
+    alone = getattr(session.trainer, "step_alone", None)
+    if alone is None:
+        return {"step_seconds": []}
+    seconds = []
+    for number in range(required(request, "steps")):
+        began = monotonic()
+        float(alone(number))
+        seconds.append(monotonic() - began)
+    return {"step_seconds": seconds}
+
+
 def profile(session, request):
     """Repeat the first ``steps`` under the framework's own profiler: seconds per step by operator."""
     steps, profiler = required(request, "steps"), profiler_of(session.builder)
@@ -307,6 +349,8 @@ def close(session, request):
     """End the session: no request follows."""
     if isinstance(session.stepper, Pipeline):
         session.stepper.stop()
+    if session.group:
+        session.parallel.leave()
     return {}
 
 
@@ -320,6 +364,8 @@ OPERATIONS = {
     "infer": infer,
     "check_steps": check_steps,
     "check_updates": check_updates,
+    "fingerprint": fingerprint,
+    "steps_alone": steps_alone,
     "profile": profile,
     "close": close,
 }
@@ -333,6 +379,8 @@ NEEDS = {
     "infer": "build",
     "check_steps": "build",
     "check_updates": "train",
+    "fingerprint": "train",
+    "steps_alone": "train",
 }
 
 

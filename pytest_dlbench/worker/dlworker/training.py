@@ -7,21 +7,22 @@ from time import monotonic
 MOST_GROWTH = 8
 
 
-def timed_steps(trainer, steps, first=0):
+def timed_steps(trainer, steps, first=0, ends_early=True):
     """Train for a number of steps starting at ``first``: (seconds of each step, loss of each step before its update).
 
     ``float(loss)`` waits for the device, so that a step's seconds are its own. Training ends early at a loss that is
-    not finite; that loss is then the last one, as the text "nan", "inf" or "-inf".
+    not finite; that loss is then the last one, as the text "nan", "inf" or "-inf". One of several workers does not end
+    early, because the others would wait for it: all of its losses that are not finite are text.
     """
     seconds, losses = [], []
     for number in range(first, first + steps):
         began = monotonic()
         loss = float(trainer.step(number))
         seconds.append(monotonic() - began)
-        if not math.isfinite(loss):
-            losses.append(repr(loss))
+        is_finite = math.isfinite(loss)
+        losses.append(loss if is_finite else repr(loss))
+        if ends_early and not is_finite:
             break
-        losses.append(loss)
     return seconds, losses
 
 

@@ -11,4 +11,4 @@ __all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
 def configure(threads):
     numpy_softmax.configure(threads)
     whole = operations.timed_steps
-    operations.timed_steps = lambda trainer, steps, first=0: whole(trainer, steps - 1, first)
+    operations.timed_steps = lambda trainer, steps, first=0, **how: whole(trainer, steps - 1, first, **how)

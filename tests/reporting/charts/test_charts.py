@@ -24,6 +24,7 @@ def full():
         judged("mxnet", step=0.03, spread=0.1, threads=1),
         judged("mxnet", step=0.02, threads=2),
         judged("mxnet", step=0.001, threads=2, device="gpu"),
+        judged("mxnet", step=0.02, threads=1, workers=2),
         judged("mxnet", "gatech-lenet", settings={"batch_size": 16}, threads=1),
         judged("mxnet", "gatech-lenet", settings={"batch_size": 64}, threads=1),
         unfinished(),

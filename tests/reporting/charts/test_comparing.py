@@ -19,6 +19,7 @@ from pytest_dlbench.reporting.charts import (
     sweeps,
     threads,
     utilisation,
+    workers,
 )
 from pytest_dlbench.reporting.charts.chart import joined
 from tests.doubles import records
@@ -81,6 +82,17 @@ def test_speed_up_is_relative_to_the_fewest_threads_of_the_same_framework():
     assert [(row["threads"], row["speedup"], row["ideal"]) for row in found] == [
         (1, 1.0, 1.0),
         (2, pytest.approx(1.5), 2.0),
+    ]
+
+
+def test_speed_up_of_workers_is_by_samples_so_that_weak_scaling_counts_the_larger_batch():
+    one = judged(step=0.004, runs=1, context={"batch_size": 100})
+    two = judged(step=0.005, runs=1, workers=2, context={"batch_size": 200})
+    assert [
+        (row["workers"], row["speedup"], row["ideal"], row["efficiency"]) for row in rows(workers.chart, two, one)
+    ] == [
+        (1, 1.0, 1.0, 100.0),
+        (2, pytest.approx(1.6), 2.0, pytest.approx(80.0)),
     ]
 
 

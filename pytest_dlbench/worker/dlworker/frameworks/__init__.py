@@ -47,6 +47,17 @@ A builder is a module with
     {operator: seconds} of everything that ``run()`` does, by the framework's own profiler and names. In a folder it is
     in the module ``profile``, which is not imported until a profile is requested.
 
+``parallel``, optional
+    A module of the folder by which several workers train one network, each with a part of every batch.
+
+    ``join(group)``: meet the other workers, before anything is computed. ``group`` has the "rank" of this worker, the
+    number of "workers", the run's "folder", which all of them see, the network "interface" to use, and the "address"
+    and a "port" that was free at which the first one may listen;
+    ``Trainer(network, recipe, weights, device, seed, group)``: as above. Its ``step`` averages gradients over all
+    workers and returns the loss of this worker's part, or the mean of all; ``outputs`` waits for nobody;
+    ``step_alone(number)`` of it, optional: a step without any exchange;
+    ``leave()``: end the connections.
+
 ``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module in the framework's
 folder, which reuses the builder's functions and overrides what differs in its Trainer.
 

@@ -1,0 +1,48 @@
+"""Several data-parallel workers of one run: what they can train, and what they compute unlike one worker."""
+
+from collections.abc import Iterator
+
+from pytest_dlbench.environments import Framework
+from pytest_dlbench.environments.supports import has_workers
+from pytest_dlbench.model import Network, Purpose, Recipe
+from pytest_dlbench.records import Case
+from pytest_dlbench.records.reasons import OfEachWorker
+
+# Layers whose results depend on the other examples of a batch, or on random numbers that each worker draws.
+OF_EACH = ("batch_norm", "dropout")
+
+
+def refusal(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> str:
+    """Why the workers of a case cannot train it; empty if they can, or if there is one."""
+    return next(_refusals(case, cores, framework, recipe, purpose), "") if case.workers > 1 else ""
+
+
+def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> Iterator[str]:
+    workers, threads = case.workers, case.threads
+    if purpose != "training":
+        yield "several workers train; they do not infer"
+    if not has_workers(framework):
+        yield f"the builder of {framework.name} has no module parallel: its workers cannot exchange gradients"
+    if case.device != "cpu":
+        yield f"several workers train on the CPU only, not on {case.device}"
+    if recipe.batch_size % workers:
+        yield f"a batch of {recipe.batch_size} cannot be cut into {workers} parts of one size"
+    if threads * workers > cores:
+        needed = (
+            f"{workers} workers with {threads} thread{'s' * (threads > 1)} each need {threads * workers} processors"
+        )
+        yield f"{needed} of their own, and there are {cores}"
+
+
+def uncertifiable(case: Case, network: Network) -> str:
+    """Why the losses of several workers cannot be those of one; empty if they must be, or for one worker."""
+    unlike = unlike_one(case, network)
+    kinds = " and ".join(unlike.kinds) if unlike else ""
+    return f"{kinds}: each of {case.workers} workers computes it of its part of the batch" if kinds else ""
+
+
+def unlike_one(case: Case, network: Network) -> OfEachWorker | None:
+    """What makes the losses of several workers differ from those of one by design; None if nothing does."""
+    found = {layer["kind"] for layer in network.as_json()["layers"]}
+    kinds = tuple(kind for kind in OF_EACH if kind in found)
+    return OfEachWorker(kinds=kinds, workers=case.workers) if kinds and case.workers > 1 else None

@@ -1,0 +1,111 @@
+"""The answers of several data-parallel workers to one request, as the answer of one worker.
+
+Losses are averaged: each is the mean over a part of the batch, and all parts are of one size. A step lasts from the end
+of the one before until the last worker has taken it, so that the steps' seconds add up to wall time.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import isfinite
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.running import messages
+from pytest_dlbench.running.failures import NotDoneError
+
+
+def merged(op: str, answers: Sequence[Any]) -> Any:
+    """One answer for all; raises NotDoneError if the workers contradict each other."""
+    return answers[0] if len(answers) == 1 else RULES.get(op, _first)(answers)
+
+
+def _first(answers: Sequence[Any]) -> Any:
+    return answers[0]
+
+
+def _hello(answers: Sequence[messages.Hello]) -> messages.Hello:
+    first = answers[0]
+    for rank, other in enumerate(answers[1:], start=2):
+        of_both = [{**one.distributions, **one.versions} for one in (first, other)]
+        names = sorted({*of_both[0], *of_both[1]})
+        differing = [name for name in names if of_both[0].get(name) != of_both[1].get(name)]
+        if differing:
+            listed = (f"{name} {of_both[0].get(name, 'none')} and {of_both[1].get(name, 'none')}" for name in differing)
+            message = f"the workers 1 and {rank} of {len(answers)} have different versions: {', '.join(listed)}"
+            raise NotDoneError(RunOutcome.WRONG_VERSION, message)
+    # Of several numbers of threads, one that is not what was requested is the one to report.
+    threads = next((one.threads for one in answers if one.threads != first.threads), first.threads)
+    joined = [one.join_seconds for one in answers if one.join_seconds is not None]
+    seconds = max(one.seconds for one in answers)
+    return replace(first, seconds=seconds, threads=threads, join_seconds=max(joined, default=None))
+
+
+def _built(answers: Sequence[messages.Built]) -> messages.Built:
+    if len({tuple(sorted(one.parameters.items())) for one in answers}) > 1:
+        raise NotDoneError(RunOutcome.FAILED, "the workers have built networks of different shapes")
+    return replace(answers[0], seconds=max(one.seconds for one in answers))
+
+
+def _trained_on(answers: Sequence[messages.TrainedOn]) -> messages.TrainedOn:
+    if len({(len(one.losses), len(one.step_seconds)) for one in answers}) > 1:
+        taken = ", ".join(str(len(one.losses)) for one in answers)
+        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"the workers took different numbers of steps: {taken}")
+    ended = np.max([one.began + np.cumsum(one.step_seconds) for one in answers], axis=0)
+    began = min(one.began for one in answers)
+    losses = [_mean_loss(of_step) for of_step in zip(*(one.losses for one in answers), strict=True)]
+    last = next((place for place, loss in enumerate(losses, start=1) if isinstance(loss, str)), len(losses))
+    waits = [one.input_seconds for one in answers]
+    return replace(
+        answers[0],
+        began=began,
+        step_seconds=tuple(float(late - early) for early, late in pairwise([began, *ended[:last]])),
+        losses=tuple(losses[:last]),
+        examples=sum(one.examples for one in answers),
+        input_seconds=tuple(map(max, zip(*waits, strict=True)))[:last],
+    )
+
+
+def _trained(answers: Sequence[messages.Trained]) -> messages.TrainedOn:
+    first = replace(answers[0], load_seconds=max(one.load_seconds for one in answers))
+    return _trained_on([first, *answers[1:]])
+
+
+def _mean_loss(losses: Sequence[float | str]) -> float | str:
+    """The mean over the parts of a batch, as text if it is not finite."""
+    mean = fmean(float(loss) for loss in losses)
+    return mean if isfinite(mean) else repr(mean)
+
+
+def _updated(answers: Sequence[messages.Updated]) -> messages.Updated:
+    losses = (fmean(map(float, of_step)) for of_step in zip(*(one.losses for one in answers), strict=True))
+    changed = tuple(all(of_step) for of_step in zip(*(one.changed for one in answers), strict=True))
+    return messages.Updated(changed=changed, losses=tuple(map(repr, losses)))
+
+
+def _fingerprint(answers: Sequence[messages.Fingerprint]) -> messages.Fingerprint:
+    apart = [rank for rank, one in enumerate(answers, start=1) if one.weights != answers[0].weights]
+    if apart:
+        ranks = " and ".join(map(str, apart))
+        message = f"after training, the weights of worker {ranks} of {len(answers)} are not those of worker 1"
+        raise NotDoneError(RunOutcome.FAILED, f"{message}: their gradients were not exchanged in every step")
+    return answers[0]
+
+
+def _alone(answers: Sequence[messages.Alone]) -> messages.Alone:
+    steps = zip(*(one.step_seconds for one in answers), strict=False)
+    return messages.Alone(step_seconds=tuple(map(max, steps)))
+
+
+RULES: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "hello": _hello,
+    "build": _built,
+    "train": _trained,
+    "train_on": _trained_on,
+    "check_updates": _updated,
+    "fingerprint": _fingerprint,
+    "steps_alone": _alone,
+}

@@ -1,0 +1,47 @@
+"""PyTorch's DistributedDataParallel on gloo: gradients are averaged in buckets while the backward pass goes on."""
+
+import os
+
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from dlworker.frameworks import pytorch
+from dlworker.protocol import RequestError
+
+
+def join(group):
+    """Meet in a file of the run's folder, which needs no port; the workers then exchange over TCP."""
+    if not hasattr(DistributedDataParallel, "no_sync"):
+        message = "DistributedDataParallel of PyTorch %s is for GPUs: 1.1 and later also have it for CPUs"
+        raise RequestError("unsupported", message % torch.__version__)
+    os.environ["GLOO_SOCKET_IFNAME"] = group["interface"]
+    store = distributed.FileStore(os.path.join(group["folder"], "store"), group["workers"])
+    distributed.init_process_group("gloo", store=store, rank=group["rank"], world_size=group["workers"])
+
+
+def leave():
+    """End the connections to the other workers."""
+    distributed.destroy_process_group()
+
+
+class Trainer(pytorch.Trainer):
+    """The network in one of several workers. Batch normalisation uses its part of the batch, as DDP does by default."""
+
+    def __init__(self, network, recipe, weights, device, seed, group):
+        super().__init__(network, recipe, weights, device, seed)
+        self.forward = DistributedDataParallel(self.model)
+        # The weights are the same, and the dropout masks must not be.
+        torch.manual_seed(seed + group["rank"])
+
+    def step_alone(self, number):
+        with self.forward.no_sync():
+            return self.step(number)
+
+    def outputs(self, inputs, batch_size):
+        # DDP would wait for the other workers' running statistics before every batch.
+        exchanging, self.forward = self.forward, self.model
+        try:
+            yield from super().outputs(inputs, batch_size)
+        finally:
+            self.forward = exchanging

@@ -1,0 +1,76 @@
+"""Several workers: which cases they are, and what they cannot train."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.data import ANY_SHAPE
+from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
+from pytest_dlbench.environments.supports import has_workers
+from pytest_dlbench.model import SGD, BatchNorm, Dense, Dropout, Model, Recipe, SoftmaxCrossEntropy
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.sweep import Change
+from pytest_dlbench.planning.workers import uncertifiable, unlike_one
+from pytest_dlbench.records import Machine
+
+MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
+SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=2, workers=2, seed=5, timeout_seconds=60.0)
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+DOUBLE = Framework(name="numpy", builder="numpy_workers", folders=(BUILDERS,))
+SMALL = Model(
+    name="small",
+    family="fcn",
+    input_shape=(4,),
+    layers=(Dense(6), Dense(3)),
+    head=SoftmaxCrossEntropy(classes=3),
+    recipe=Recipe(batch_size=32, epochs=2, optimizer=SGD(0.1)),
+)
+
+
+def outline(settings=SETTINGS, framework=DOUBLE, model=SMALL, device="cpu", **more):
+    return settings.outline(framework, model, ANY_SHAPE, DEVICES[device], **more)
+
+
+def test_workers_are_part_of_the_case_and_of_its_name():
+    case = outline().case
+    assert (case.workers, case.threads) == (2, 2)
+    assert case.id.endswith("-threads2-workers2")
+    assert "workers" not in outline(replace(SETTINGS, workers=1)).case.id
+
+
+def test_workers_keep_the_batch_unless_scaling_is_weak():
+    weak = replace(SETTINGS, changes=(Change(name="scaling", value="weak"),))
+    assert (outline().recipe.batch_size, outline(weak).recipe.batch_size) == (32, 64)
+    assert outline(replace(weak, workers=1)).recipe.batch_size == 32
+    assert "scaling_weak" in outline(weak).case.id
+
+
+@pytest.mark.parametrize(
+    ("changed", "because"),
+    [
+        ({"settings": replace(SETTINGS, workers=4)}, "4 workers with 2 threads each need 8 processors of their own"),
+        ({"settings": replace(SETTINGS, workers=3, threads=1)}, "a batch of 32 cannot be cut into 3 parts"),
+        ({"device": "gpu"}, "on the CPU only, not on gpu"),
+        ({"purpose": "inference"}, "they do not infer"),
+        ({"framework": replace(DOUBLE, builder="numpy_softmax")}, "has no module parallel"),
+    ],
+)
+def test_what_workers_cannot_train_is_refused_with_the_reason(changed, because):
+    assert because in outline(**changed).refusal
+    one = {**changed, "settings": replace(changed.get("settings", SETTINGS), workers=1)}
+    assert outline(**one).refusal == ""
+
+
+def test_variants_of_a_framework_are_not_what_its_workers_train():
+    assert has_workers(FRAMEWORKS["pytorch"])
+    assert not has_workers(FRAMEWORKS["pytorch-compile"])
+
+
+def test_layers_that_workers_compute_of_their_part_are_named_and_not_certified():
+    layers = (Dense(6), BatchNorm(), Dropout(0.5), Dense(3))
+    found = outline(model=replace(SMALL, layers=layers), framework=FRAMEWORKS["pytorch"])
+    assert unlike_one(found.case, found.network).kinds == ("batch_norm", "dropout")
+    assert uncertifiable(found.case, found.network).startswith("batch_norm and dropout: each of 2 workers")
+    assert unlike_one(replace(found.case, workers=1), found.network) is None
+    assert uncertifiable(outline().case, outline().network) == ""
