@@ -74,6 +74,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
                 self._check_updates(spec)
             if self._hooks.is_suspicious and seed == spec.seed:
                 self._check_steps(spec, self._hooks.is_suspicious)
+            if spec.is_timed:
+                self._count()
         self._ask("close")
 
     def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import distributions
+from dlworker import counting, distributions
 from dlworker.alternating import Turns
 from dlworker.checking import repeated
 from dlworker.evaluation import TOP, judge
@@ -40,6 +40,7 @@ class Session:
         self.slowdown = 0.0
         self.turns = Turns()
         self.chunk_seconds = 0.0
+        self.compiled = counting.Compiled(dict)
 
 
 def hello(session, request):
@@ -76,7 +77,7 @@ def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # If this fails, nothing built before may be trained.
     session.trainer = session.order = session.stepper = None
-    session.turns = Turns()
+    session.turns, session.compiled = Turns(), counting.Compiled(dict)
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
@@ -127,6 +128,7 @@ def train(session, request):
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     path = request.get("rates")
     rates = () if path is None else (np.load(path, allow_pickle=False),)
+    session.compiled = counting.compiled(session.builder, session.trainer)
     began = monotonic()
     if session.recipe.get("input") == "pipeline":
         session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates)
@@ -180,7 +182,8 @@ def evaluate(session, request):
     """
     network = session.network
     inputs, labels = _examples(request)
-    seconds, (correct, near, total) = _judged(session, inputs, labels, required(request, "batch_size"))
+    with session.compiled.besides():
+        seconds, (correct, near, total) = _judged(session, inputs, labels, required(request, "batch_size"))
     answers = _answers(labels, network.get("ignored"))
     has_top = network["loss"] != "sigmoid_cross_entropy" and network["classes"] > 2 * TOP
     return {
@@ -288,6 +291,16 @@ def profile(session, request):
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 
+def count(session, request):
+    """Repeat the first step a few times: {name: number} of what it does, and {name: why it is unknown}.
+
+    None of it is measured. What training compiled was counted before, and is read only now.
+    """
+    known, found = session.compiled.counts(), counting.of_builder(session.builder, session.trainer, session.device)
+    counts, absent = counting.counted(lambda: timed_steps(session.stepper, 1), found, known)
+    return {"counts": counts, "absent": absent}
+
+
 def close(session, request):
     """End the session: no request follows."""
     if isinstance(session.stepper, Pipeline):
@@ -306,6 +319,7 @@ OPERATIONS = {
     "check_steps": check_steps,
     "check_updates": check_updates,
     "profile": profile,
+    "count": count,
     "close": close,
 }
 NEEDS = {
@@ -314,6 +328,7 @@ NEEDS = {
     "train_on": "train",
     "step": "train",
     "profile": "train",
+    "count": "train",
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",
