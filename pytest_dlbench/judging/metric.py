@@ -29,7 +29,8 @@ class Metric:
     its kind. ``is_robust`` clips outlying runs: right for times, which other processes disturb, and wrong if a single
     bad run is the finding. ``is_absolute``: 0 is right whatever the other side has, and more is worse. ``is_exact``:
     figures of another day are as good as today's, however busy the machine is, so runs are compared with stored runs;
-    otherwise sessions with stored sessions. Without a ``tolerance`` a metric is reported but not judged.
+    otherwise sessions with stored sessions. ``is_counted``: the same in every run of the same code, so that any change
+    is one of the code, and a cause of others. Without a ``tolerance`` a metric is reported but not judged.
 
     ``value`` returns None for a run without this figure; its case has none then, whatever other runs have. Without a
     ``value`` it is what a program reported by the metric's name.
@@ -59,6 +60,7 @@ class Metric:
     is_robust: bool = True
     is_absolute: bool = False
     is_exact: bool = False
+    is_counted: bool = False
     needs_whole_recipe: bool = False
 
     @property

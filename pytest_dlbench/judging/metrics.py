@@ -14,6 +14,21 @@ from pytest_dlbench.records import MetricFacts, Record, Run
 Metrics = Mapping[str, Metric]
 """Metrics by name, in display order: the built-in ones, or all metrics of a session."""
 
+
+def _counted(name: str, *, label: str, unit: str) -> Metric:
+    return Metric(
+        name=name,
+        label=label,
+        unit=unit,
+        better="lower",
+        kind="ratio",
+        value=readings.counted(name),
+        purpose="training",
+        is_optional=True,
+        is_counted=True,
+    )
+
+
 BUILT_IN = (
     Metric(
         name="throughput",
@@ -358,6 +373,21 @@ BUILT_IN = (
         default_views=("page", "scaling"),
         is_optional=True,
     ),
+    _counted("operations", label="operations per step", unit="operations"),
+    _counted("allocated_bytes", label="bytes allocated per step", unit="bytes"),
+    _counted("compilations", label="compilations", unit="compilations"),
+    _counted("recompilations", label="recompilations", unit="recompilations"),
+    _counted("graph_breaks", label="graph breaks", unit="graph breaks"),
+    Metric(
+        name="instructions",
+        label="instructions per step",
+        unit="instructions",
+        better="lower",
+        kind="ratio",
+        value=readings.counted("instructions"),
+        purpose="training",
+        is_optional=True,
+    ),
     Metric(
         name="flop_utilisation",
         label="FLOP utilisation",
@@ -504,6 +534,7 @@ def facts(metrics: Metrics) -> tuple[MetricFacts, ...]:
             is_robust=metric.is_robust,
             is_absolute=metric.is_absolute,
             is_exact=metric.is_exact,
+            is_counted=metric.is_counted,
         )
         for metric in metrics.values()
         if metric.name not in METRICS
@@ -543,6 +574,7 @@ def _restored(known: MetricFacts) -> Metric:
         is_robust=known.is_robust,
         is_absolute=known.is_absolute,
         is_exact=known.is_exact,
+        is_counted=known.is_counted,
         is_optional=True,
     )
 

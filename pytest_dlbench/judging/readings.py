@@ -145,8 +145,9 @@ def perplexity(run: Run) -> float | None:
 
 
 def peak_rss(run: Run) -> float:
-    """The largest resident set of any phase."""
-    return float(max(usage.rss_peak_bytes for usage in run.usage.values()))
+    """The largest resident set of any phase; not of the end if it follows the counting, which may need more."""
+    phases = {name: usage for name, usage in run.usage.items() if name != "close" or run.counts is None}
+    return float(max(usage.rss_peak_bytes for usage in phases.values()))
 
 
 def leak(run: Run) -> float | None:
@@ -199,6 +200,15 @@ def exchanged(run: Run) -> float | None:
     """Bytes per step that workers of one host sent each other."""
     sent = run.usage["train"].readings.get("loopback_bytes") if "train" in run.usage else None
     return None if sent is None else sent / len(trained(run).step_seconds)
+
+
+def counted(name: str) -> Callable[[Run], float | None]:
+    """A reading of what was counted after the measurement."""
+
+    def value(run: Run) -> float | None:
+        return run.counts.get(name) if run.counts else None
+
+    return value
 
 
 def machine_speed(run: Run) -> float | None:

@@ -96,8 +96,12 @@ def session_of(
         versions=record.runs[0].versions,
         seeds=tuple(run.seed for run in record.runs),
         medians={name: _rounded(median(values)) for name, values in figures.items()},
-        values={name: tuple(values) for name, values in figures.items() if name in metrics and metrics[name].is_exact},
+        values={name: tuple(values) for name, values in figures.items() if _is_kept_by_run(name, metrics)},
     )
+
+
+def _is_kept_by_run(name: str, metrics: Metrics) -> bool:
+    return name in metrics and (metrics[name].is_exact or metrics[name].is_counted)
 
 
 def appended(baseline: Baseline | None, record: Record, session: BaselineSession) -> Baseline:

@@ -25,3 +25,4 @@ class MetricFacts:
     is_robust: bool = True
     is_absolute: bool = False
     is_exact: bool = False
+    is_counted: bool = False

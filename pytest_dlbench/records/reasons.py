@@ -291,6 +291,20 @@ class NotProfiled(Tagged, frozen=True, kw_only=True):
     problem: str
 
 
+class CountChange(Part, frozen=True, kw_only=True):
+    """A count, by its metric, that is the same in all runs of either side, and differs between them."""
+
+    metric: str
+    baseline: float
+    candidate: float
+
+
+class CountsChanged(Tagged, frozen=True, kw_only=True):
+    """What a step does, or what is compiled for it, changed: a cause if something regressed, and a notice otherwise."""
+
+    changes: tuple[CountChange, ...]
+
+
 class Unavailable(Tagged, frozen=True, kw_only=True):
     """Nothing could be run: the ``problem`` of an environment, of a data set or of an option."""
 
@@ -315,6 +329,7 @@ Reason = (
     | Invalid
     | Profiled
     | NotProfiled
+    | CountsChanged
     | Unavailable
 )
 """Why a case is what it is, or was not judged."""
@@ -479,6 +494,7 @@ Caution = (
     | TargetMissed
     | SidesDisagree
     | NotRequired
+    | CountsChanged
     | ToleranceTooTight
 )
 """Why the figures of a case may mislead."""

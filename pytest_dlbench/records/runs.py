@@ -94,9 +94,11 @@ class Run:
     ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
     not the framework's. ``curve`` has all evaluations, of which the last is ``evaluation``; ``target_accuracy`` is the
     requested one, if any. ``reported`` is what a program reported, None for a network. ``hooked`` are metrics that
-    hooks added to the session, by name, because later readers do not have the hooks. ``operator_seconds`` are per step,
-    in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
-    workers; all other figures are those of all workers together.
+    hooks added to the session, by name, because later readers do not have the hooks. ``counts`` is what a step
+    does and what was compiled for training, by the names of the metrics, counted after the measurement; None if nothing
+    was counted, or in files older than this field. ``operator_seconds`` are per step, in a run under the framework's
+    own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel workers; all other figures are those
+    of all workers together.
     """
 
     case: str
@@ -135,6 +137,7 @@ class Run:
     invalid: tuple[str, ...] = ()
     reported: Reported | None = None
     hooked: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, int] | None = None
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[WorkerShare, ...] = ()
     exchange: Exchange | None = None

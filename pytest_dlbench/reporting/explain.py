@@ -434,6 +434,18 @@ def _not_profiled(reason: of.NotProfiled, _: Subject) -> Iterator[Paragraph]:
     yield _quoted(reason.problem, "not profiled: ")
 
 
+@_explained.register
+def _counts_changed(reason: of.CountsChanged, subject: Subject) -> Iterator[Paragraph]:
+    heading = "what a step does changed, in all runs of either side; a likely cause:"
+    yield Paragraph(text=heading, items=causes((reason,), subject.metrics))
+
+
+def causes(reasons: Iterable[of.Reason], metrics: Metrics = METRICS) -> tuple[str, ...]:
+    """The counts that changed where something got worse, a line each."""
+    changed = (reason for reason in reasons if isinstance(reason, of.CountsChanged))
+    return tuple(figures.counted(change, metrics) for reason in changed for change in reason.changes)
+
+
 def _operator(change: OperatorTime) -> str:
     old, new = (figures.seconds(value) if value else "none" for value in (change.old, change.new))
     sign = "+" if change.new > change.old else "-"

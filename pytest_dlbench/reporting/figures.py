@@ -4,6 +4,7 @@ import math
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Verdict
+from pytest_dlbench.records.reasons import CountChange
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -110,6 +111,12 @@ def count(value: int) -> str:
         if value >= limit:
             return f"{significant(value / limit)} {unit}"
     return str(value)
+
+
+def counted(change: CountChange, metrics: Metrics = METRICS) -> str:
+    """A count that changed, to the last digit: ``2 graph breaks, before 0``."""
+    name = metrics[change.metric].heading if change.metric in metrics else change.metric
+    return f"{change.candidate:,.0f} {name}, before {change.baseline:,.0f}"
 
 
 def duration(seconds: float) -> str:

@@ -48,7 +48,8 @@ def _warnings(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:
 
 def _reasons(result: CaseResult, metrics: Metrics) -> list[str]:
     every = [line for one in explain.paragraphs(result, metrics) for line in _lines(one)]
-    lines = explain.deciding(result, metrics) or every
+    deciding = explain.deciding(result, metrics)
+    lines = [*deciding, *explain.causes(result.reasons, metrics)] if deciding else every
     shown = [f"- {foreign.markdown(' '.join(line.split()))}" for line in lines]
     command = " ".join(explain.settled_by(result, metrics).splitlines())
     return [*shown, *([f"- to settle it: {_code(command)}"] if command else [])]

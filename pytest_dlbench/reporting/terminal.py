@@ -146,7 +146,7 @@ def _not_saved(result: CaseResult) -> list[str]:
 
 def _deciding(result: CaseResult, metrics: Metrics) -> list[str]:
     """The metrics that decided an outcome, else its reasons."""
-    shown = explain.deciding(result, metrics)
+    shown = [*explain.deciding(result, metrics), *explain.causes(result.reasons, metrics)]
     shown += [f"to settle it: {command}"] if (command := explain.settled_by(result, metrics)) else []
     return [f"  {name(result.case)}: {line}" for line in shown or [explain.message(result, metrics)]]
 

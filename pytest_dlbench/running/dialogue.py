@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
+from statistics import median
 from time import monotonic
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -41,6 +42,8 @@ CHECKS = 3
 # Before steps alternate, each worker takes this many alone, or the first quarter of fewer than four times as many: the
 # first ones compile, allocate and fill caches.
 STEPS_ALONE = 10
+# Counting repeats about as many steps, of which a profiler makes one slower.
+COUNTED_STEPS = 5
 # Requests that continue a phase.
 PHASES = {"train_on": "train"}
 
@@ -218,6 +221,23 @@ class Dialogue(ABC, Generic[S]):
             losses=tuple(stepped.loss for stepped in taken),
             examples=len(taken) * self.samples(spec),
         )
+
+    def _count(self) -> None:
+        """What a step does, counted in steps that are not timed, and in no phase: no figure of the run has them."""
+        training: Training = self.measured["training"]
+        seconds = COUNTED_STEPS * median(training.step_seconds)
+        if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
+            self._observer.absent["counts"] = f"counting would take about {seconds:.0f} s"
+            return
+        self._hooks.phase_began(progress.phase("count", {}, self._steps))
+        try:
+            counted: messages.Counted = self._answered("count")
+        except NotDoneError as error:
+            # Nobody promised more steps than those that were measured.
+            self._observer.absent["counts"] = f"no more steps: {str(error).partition(chr(10))[0]}"
+            return
+        self.measured["counts"] = counted.counts
+        self._observer.absent.update(counted.absent)
 
     def _add(self, trained: messages.TrainedOn, spec: S) -> None:
         """Append steps to those that are already recorded."""

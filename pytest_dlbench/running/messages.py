@@ -194,6 +194,18 @@ class Profiled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What a step does and what was compiled for training, by name; ``absent`` says of others why they are unknown."""
+
+    counts: dict[str, int]
+    absent: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if negative := [name for name, number in self.counts.items() if number < 0]:
+            raise ValueError(f"a count is negative: {', '.join(negative)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The worker is about to end."""
 
@@ -264,6 +276,7 @@ ANSWERS: dict[str, type] = {
     "steps_alone": Alone,
     "infer": Inferred,
     "profile": Profiled,
+    "count": Counted,
     "close": Closed,
 }
 PROGRAM_ANSWERS: dict[str, type] = {
@@ -274,6 +287,7 @@ PROGRAM_ANSWERS: dict[str, type] = {
     "step": Stepped,
     "evaluate": ProgramEvaluated,
     "check_steps": Checked,
+    "count": Counted,
     "close": ProgramClosed,
 }
 

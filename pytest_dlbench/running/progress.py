@@ -14,6 +14,7 @@ PHASES: Final[Mapping[str, str]] = {
     "check_steps": "check of steps",
     "check_updates": "check of updates",
     "profile": "profile",
+    "count": "count",
     "close": "end",
 }
 """The name of what a worker does, by request."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeGuard
 
 from pytest_dlbench import judging
+from pytest_dlbench.judging import counts
 from pytest_dlbench.judging.accuracy import COUNTED_RUNS, Divergences
 from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.pairs import design_of, disagreements, per_example
@@ -13,7 +14,7 @@ from pytest_dlbench.judging.reasons import unfinished, unlikely
 from pytest_dlbench.judging.two_stage import Found, Terms, judge, narrow, terms_of
 from pytest_dlbench.planning.plan import REPEATS
 from pytest_dlbench.records import CaseOutcome, CaseResult, Pairing, Record, Run, RunOutcome
-from pytest_dlbench.records.reasons import Diverged, Paired, Repeat, ToleranceTooTightError
+from pytest_dlbench.records.reasons import CountChange, Diverged, Paired, Repeat, ToleranceTooTightError
 from pytest_dlbench.running import devices
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, Pairs, UnfinishedError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
@@ -83,11 +84,20 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
         *reasons.left_out(pairs.baseline.framework, pairs.candidate.framework),
         *reasons.of_workers(pairs.candidate),
     )
-    return record, replace(
+    result = replace(
         result,
         reasons=(*unlikely(found.verdicts, terms.metrics), *result.reasons),
         cautions=(*result.cautions, *cautions),
     )
+    return record, counts.with_changes(result, _counts_changed(pairs, terms))
+
+
+def _counts_changed(pairs: Pairs, terms: Terms) -> tuple[CountChange, ...]:
+    """The counts that differ between the two sides; none if these are of frameworks that count different things."""
+    one, other = pairs.baseline.framework, pairs.candidate.framework
+    if (one.package, one.variables) != (other.package, other.variables):
+        return ()
+    return counts.changes(*(counts.of_runs(pairs.runs[side], terms.metrics) for side in (BASELINE, CANDIDATE)))
 
 
 def _terms(session: Session, baseline: RunSpec, candidate: RunSpec, tolerance: Mapping[str, float]) -> Terms:

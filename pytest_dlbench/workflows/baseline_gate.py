@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_dlbench import judging
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.errors import DlbenchError, FileFormatError
-from pytest_dlbench.judging import Metrics, stored_baseline
+from pytest_dlbench.judging import Metrics, counts, stored_baseline
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.judging.reasons import unlikely
 from pytest_dlbench.records import Baseline, Case, CaseOutcome, CaseResult, Context, Record
@@ -128,12 +128,14 @@ class Comparer:
         compared = reasons.compared(
             baseline, record, self.baselines.folder, again, pairs=pairs, undecided=judged.undecided
         )
-        return replace(
+        found = replace(
             result(record, judged.outcome, *gains, compared),
             verdicts=judged.verdicts,
             since_anchor=judged.since_anchor,
             drifting=judged.drifting,
         )
+        then, now = counts.of_session(baseline.sessions[-1], self.metrics), counts.of_runs(record.runs, self.metrics)
+        return counts.with_changes(found, counts.changes(then, now))
 
     def _series(self, record: Record) -> Mapping[str, Sequence[float]]:
         """Medians of this case's sessions in --dlbench-history, oldest first; empty without a history."""

@@ -27,6 +27,8 @@ OF_SOME_MACHINES = {
 }
 # Of several workers: tests/judging/test_workers.py
 OF_WORKERS = {"exchange_share", "exchanged"}
+# Of what is counted after the measurement, where a framework or the kernel counts it.
+COUNTED = {"operations", "allocated_bytes", "compilations", "recompilations", "graph_breaks", "instructions"}
 # Of text.
 OF_TOKENS = {"token_throughput"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
@@ -98,6 +100,23 @@ def test_peak_rss_is_the_highest_of_all_phases():
     assert value("peak_rss", records.run(usage=usage)) == 30
 
 
+def test_peak_rss_is_without_the_end_that_follows_the_counting():
+    usage = {name: records.usage(rss_peak_bytes=peak) for name, peak in (("train", 30), ("close", 90))}
+    assert value("peak_rss", records.run(usage=usage, counts={})) == 30
+    assert value("peak_rss", records.run(usage=usage)) == 90
+
+
+@pytest.mark.parametrize("name", sorted(COUNTED))
+def test_a_count_is_read_off_runs_that_have_it(name):
+    assert value(name, records.run(counts={name: 0})) == 0
+    assert value(name, records.run(counts={})) is None
+    assert value(name, records.run()) is None
+
+
+def test_counts_that_vary_from_run_to_run_are_no_witnesses():
+    assert COUNTED - {"instructions"} == {name for name, metric in METRICS.items() if metric.is_counted}
+
+
 def test_cpu_use_is_cpu_seconds_a_second_of_training():
     usage = {
         "build": records.usage(wall_seconds=1.0, user_seconds=50.0),
@@ -135,6 +154,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_SOME_MACHINES
         - OF_TOKENS
         - OF_WORKERS
+        - COUNTED
     ),
 )
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
@@ -280,6 +300,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_SOME_MACHINES,
         *OF_TOKENS,
         *OF_WORKERS,
+        *COUNTED,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)
 

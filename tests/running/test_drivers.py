@@ -103,7 +103,7 @@ class TestSeries:
         asked = spec("numpy_softmax", tmp_path, evaluate_after=(3,))
         train_series(asked, 2, keep=[].append, progress=Listening())
         phases = ["import", "build", "first step and 2 more of 8", "evaluation", "steps 4 to 8 of 8", "evaluation"]
-        assert events == ["run 0", *phases, "check of updates", "end", "run 1", *phases, "end"]
+        assert events == ["run 0", *phases, "check of updates", "count", "end", "run 1", *phases, "count", "end"]
 
     def test_repeats_an_invalid_run_and_keeps_all_repetitions(self, tmp_path):
         kept = []

@@ -284,6 +284,24 @@ def test_steps_that_are_not_awaited_are_suspicious(run):
     assert "a step does not wait for its own work" in suspicion(found.step_checks[-1], "cpu")
 
 
+class TestCounts:
+    def test_of_a_step_are_unknown_without_a_library_that_reports_it(self, finished):
+        assert finished.absent["operations"] == "of a program, only PyTorch and JAX report what a step does"
+        assert ("instructions" in finished.counts) != ("instructions" in finished.absent)
+
+    def test_of_a_loop_are_what_it_compiled(self, run):
+        found = run(LOOP, function="main")
+        assert found.counts == {}
+        reason = "a loop of its own takes no steps that are not timed"
+        assert (found.absent["operations"], found.absent["instructions"]) == (reason, reason)
+
+    def test_are_in_no_step_of_the_measurement(self, run):
+        steps = "seen = []\ndef build(run):\n  def step(number):\n    seen.append(number)\n    return len(seen) + 0.5\n"
+        found = run(f"{steps}  return {{'step': step}}\n")
+        assert found.training.losses == tuple(number + 1.5 for number in range(STEPS))
+        assert "count" not in found.usage
+
+
 def test_a_program_without_further_batches_is_not_checked(run):
     found = run(
         """
@@ -295,6 +313,7 @@ def test_a_program_without_further_batches_is_not_checked(run):
     )
     assert found.outcome is RunOutcome.FINISHED
     assert found.absent["step check"].startswith("no more steps: step(0): StopIteration")
+    assert found.absent["counts"].startswith("no more steps: step(0): StopIteration")
 
 
 SPINS = """

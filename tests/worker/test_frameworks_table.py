@@ -13,7 +13,7 @@ from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import infer
-from pytest_dlbench.running.messages import Built, Failed, Hello, Profiled
+from pytest_dlbench.running.messages import Built, Counted, Failed, Hello, Profiled
 from tests.worker.places import place_of
 from tests.worker.sessions import Session, session
 from tests.worker.test_builders_agree import CLASSES, OWN, PADDINGS, PRECISE, TRAINED, WITH_DROPOUT
@@ -46,6 +46,8 @@ class Seen:
     losses_again: Losses
     profiled: Profiled | Failed
     profiled_within_seconds: float
+    counted: Counted
+    counted_again: Counted
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,7 @@ def seen(name, data, tmp_path_factory) -> Seen:
     threads = int(rows("Checked")[name]["threads"])
     with _greeted(name, threads, tmp_path_factory.mktemp(name)) as (asked, hello):
         losses = _losses(asked, data)
+        counted = asked.ask("count")
         began = monotonic()
         profiled = asked.ask("profile", steps=PROFILED_STEPS)
         within = monotonic() - began
@@ -74,8 +77,10 @@ def seen(name, data, tmp_path_factory) -> Seen:
         asked.ask("close")
     with _greeted(name, threads, tmp_path_factory.mktemp(name)) as (asked, _):
         again = _losses(asked, data)
+        counted_again = asked.ask("count")
     trained = {"losses": losses, "losses_again": again, "profiled": profiled, "profiled_within_seconds": within}
-    return Seen(hello=hello, double=double, gpu=gpu, **trained)
+    counts = {"counted": counted, "counted_again": counted_again}
+    return Seen(hello=hello, double=double, gpu=gpu, **trained, **counts)
 
 
 @contextmanager
@@ -99,6 +104,7 @@ def test_every_framework_has_a_row_in_each_table():
     assert list(rows("Checked")) == TRAINED
     assert list(rows("How each builder works")) == TRAINED
     assert list(rows("Profilers by framework", "profilers.md")) == TRAINED
+    assert list(rows("Counts by framework", "profilers.md")) == TRAINED
 
 
 def test_frameworks_that_are_gone_are_listed():
@@ -160,3 +166,26 @@ def test_times_of_operators_are_positive_and_fit_into_the_profile_on_all_threads
     seconds = seen.profiled.operator_seconds.values()
     assert min(seconds) > 0
     assert sum(seconds) * PROFILED_STEPS < int(rows("Checked")[name]["threads"]) * seen.profiled_within_seconds
+
+
+def exact(counted):
+    """All counts except instructions, which vary."""
+    return {name: number for name, number in counted.counts.items() if name != "instructions"}
+
+
+def test_counts_are_those_that_the_framework_is_documented_to_tell(name, seen):
+    documented = rows("Counts by framework", "profilers.md")[name]["counts"]
+    told = set() if documented == "none" else set(documented.split(", "))
+    assert set(exact(seen.counted)) == told, seen.counted.absent
+    # What is not known has a reason.
+    assert "operations" in seen.counted.counts or seen.counted.absent["operations"]
+
+
+def test_two_processes_have_the_same_counts(name, seen):
+    assert exact(seen.counted) == exact(seen.counted_again)
+
+
+def test_a_step_does_something_and_compiles_nothing_it_had_compiled(name, seen):
+    counts = exact(seen.counted)
+    assert all(counts[count] > 0 for count in ("operations", "allocated_bytes") if count in counts)
+    assert counts.get("recompilations", 0) == counts.get("graph_breaks", 0) == 0

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from dlworker import distributions
+from dlworker import counting, distributions
 from dlworker.alternating import Turns
 from dlworker.checking import repeated
 from dlworker.evaluation import TOP, judge
@@ -44,6 +44,7 @@ class Session:
         self.chunk_seconds = 0.0
         self.group = None
         self.parallel = None
+        self.compiled = counting.Compiled(dict)
 
 
 def hello(session, request):
@@ -108,7 +109,7 @@ def build(session, request):
     """Build the network in the framework's own idiom, from shared weights or the framework's own."""
     # If this fails, nothing built before may be trained.
     session.trainer = session.order = session.stepper = None
-    session.turns = Turns()
+    session.turns, session.compiled = Turns(), counting.Compiled(dict)
     path = required(request, "weights")
     weights = None if path is None else np.load(path, allow_pickle=False)
     network, recipe = required(request, "network"), required(request, "recipe")
@@ -162,6 +163,7 @@ def train(session, request):
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
     path = request.get("rates")
     rates = () if path is None else (np.load(path, allow_pickle=False),)
+    session.compiled = counting.compiled(session.builder, session.trainer)
     began = monotonic()
     if session.recipe.get("input") == "pipeline":
         session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates)
@@ -215,7 +217,8 @@ def evaluate(session, request):
     """
     network = session.network
     inputs, labels = _examples(request)
-    seconds, (correct, near, total) = _judged(session, inputs, labels, required(request, "batch_size"))
+    with session.compiled.besides():
+        seconds, (correct, near, total) = _judged(session, inputs, labels, required(request, "batch_size"))
     answers = _answers(labels, network.get("ignored"))
     has_top = network["loss"] != "sigmoid_cross_entropy" and network["classes"] > 2 * TOP
     return {
@@ -345,6 +348,16 @@ def profile(session, request):
     return {"operator_seconds": {name: float(seconds) / steps for name, seconds in found.items()}}
 
 
+def count(session, request):
+    """Repeat the first step a few times: {name: number} of what it does, and {name: why it is unknown}.
+
+    None of it is measured. What training compiled was counted before, and is read only now.
+    """
+    known, found = session.compiled.counts(), counting.of_builder(session.builder, session.trainer, session.device)
+    counts, absent = counting.counted(lambda: timed_steps(session.stepper, 1), found, known)
+    return {"counts": counts, "absent": absent}
+
+
 def close(session, request):
     """End the session: no request follows."""
     if isinstance(session.stepper, Pipeline):
@@ -367,6 +380,7 @@ OPERATIONS = {
     "fingerprint": fingerprint,
     "steps_alone": steps_alone,
     "profile": profile,
+    "count": count,
     "close": close,
 }
 NEEDS = {
@@ -375,6 +389,7 @@ NEEDS = {
     "train_on": "train",
     "step": "train",
     "profile": "train",
+    "count": "train",
     "evaluate": "build",
     "infer": "build",
     "check_steps": "build",

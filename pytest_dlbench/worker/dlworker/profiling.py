@@ -8,20 +8,27 @@ from dlworker.protocol import RequestError
 
 
 def profiler_of(builder):
-    """The function that profiles a builder's trainer; raises RequestError with the reason if there is none.
+    """The function that profiles a builder's trainer; raises RequestError with the reason if there is none."""
+    found = part_of(builder, "profile", "profile")
+    if found:
+        return found
+    message = "the builder %s has no function profile(run, trainer, device)" % name_of(builder)
+    raise RequestError("unsupported", message)
 
-    It is the builder's own ``profile``, or that of the module ``profile`` in its folder. A variant, whose Trainer
-    derives from another builder's, uses that builder's.
+
+def part_of(builder, module, function):
+    """A function that a builder need not have: its own, or that of this module in its folder; None if it has none.
+
+    A variant, whose Trainer derives from another builder's, uses that builder's.
     """
-    own = getattr(builder, "profile", None)
+    own = getattr(builder, function, None)
     if callable(own):
         return own
     for name in [builder.__name__] + [kind.__module__ for kind in builder.Trainer.__mro__]:
         is_folder = hasattr(sys.modules.get(name), "__path__")
-        if is_folder and importlib.util.find_spec(name + ".profile"):
-            return importlib.import_module(name + ".profile").profile
-    message = "the builder %s has no function profile(run, trainer, device)" % name_of(builder)
-    raise RequestError("unsupported", message)
+        if is_folder and importlib.util.find_spec("%s.%s" % (name, module)):
+            return getattr(importlib.import_module("%s.%s" % (name, module)), function, None)
+    return None
 
 
 def name_of(builder):

@@ -58,6 +58,15 @@ A builder is a module with
     ``step_alone(number)`` of it, optional: a step without any exchange;
     ``leave()``: end the connections.
 
+``count(run, trainer, device)``, optional
+    {name: number} of what ``run()`` does, which is one step: "operations", "allocated_bytes". In place of a number, the
+    reason why it is unknown. It may cost time and memory, because nothing is measured any more. In a folder it is in
+    the module ``count``.
+``compiled(trainer)``, optional
+    {name: number} of what was compiled in this process so far: "compilations", "recompilations", "graph_breaks". It is
+    read at the beginning and the end of training and of evaluations, from what the framework counts anyway. In a folder
+    it is in the module ``count``, too, which is imported before the first step.
+
 ``device`` is "cpu" or "gpu". A variant of a framework (compiled, imperative) is a small module in the framework's
 folder, which reuses the builder's functions and overrides what differs in its Trainer.
 

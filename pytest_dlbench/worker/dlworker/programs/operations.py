@@ -6,10 +6,11 @@ import sys
 from contextlib import contextmanager
 from time import monotonic
 
-from dlworker import distributions
+from dlworker import counting, distributions
 from dlworker.alternating import Turns
 from dlworker.checking import repeated
 from dlworker.planting import slowed
+from dlworker.programs.counting import Counter, of_loop
 from dlworker.programs.loading import files, imported, load
 from dlworker.programs.problems import Forks, ProgramError, explained
 from dlworker.programs.run import DivergedError, Run, checked
@@ -36,6 +37,7 @@ class Session(object):
         self.stepper = None
         self.slowdown = 0.0
         self.turns = Turns()
+        self.counter = None
 
 
 class Stepper(object):
@@ -143,6 +145,7 @@ def _interface(built):
 def train(session, request):
     """Take the first ``steps`` steps, or run the whole loop. ``slowdown`` slows steps down on purpose."""
     session.slowdown = request.get("slowdown", 0.0)
+    session.counter = Counter()
     if session.is_loop:
         return _looped(session)
     return dict(_trained(session, 0, required(request, "steps")), load_seconds=0.0)
@@ -202,6 +205,8 @@ def step(session, request):
 
 def evaluate(session, request):
     """Call the program's ``evaluate``, if it has one: all that it and ``run.report`` reported, as text by name."""
+    if session.counter:
+        session.counter.end_training()
     began, values = monotonic(), dict(session.run._reported)
     if session.built.get("evaluate"):
         values.update(_evaluated(session))
@@ -212,7 +217,8 @@ def evaluate(session, request):
 
 
 def _evaluated(session):
-    with _asked(session, "evaluate()"):
+    compiled = session.counter.compiled if session.counter else counting.Compiled(dict)
+    with _asked(session, "evaluate()"), compiled.besides():
         values = session.built["evaluate"]()
     if not isinstance(values, dict):
         raise ProgramError("evaluate() returned %s; expected a dictionary, such as {'accuracy': 0.93}" % _shown(values))
@@ -232,6 +238,16 @@ def check_steps(session, request):
     return dict(found, loss_again="")
 
 
+def count(session, request):
+    """Repeat the first step a few times: {name: number} of what it does, and {name: why it is unknown}."""
+    known = session.counter.compiled.counts()
+    if session.is_loop:
+        counts, absent = of_loop(known)
+    else:
+        counts, absent = counting.counted(lambda: timed_steps(session.stepper, 1), session.counter.count, known)
+    return {"counts": counts, "absent": absent}
+
+
 def close(session, request):
     """End the session: no request follows. What was imported after ``hello`` is reported now."""
     found = _software(session)
@@ -246,6 +262,7 @@ OPERATIONS = {
     "step": step,
     "evaluate": evaluate,
     "check_steps": check_steps,
+    "count": count,
     "close": close,
 }
 NEEDS = {
@@ -255,12 +272,13 @@ NEEDS = {
     "step": "build",
     "evaluate": "build",
     "check_steps": "build",
+    "count": "train",
 }
 
 
 def perform(session, request):
     """The fields of the answer to one request."""
-    ready = {"hello": session.function, "build": session.built}
+    ready = {"hello": session.function, "build": session.built, "train": session.counter}
     try:
         return chosen(OPERATIONS, request, ready, NEEDS)(session, request)
     finally:

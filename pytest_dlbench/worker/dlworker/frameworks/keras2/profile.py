@@ -26,12 +26,17 @@ def _cntk(run, trainer):
 
 
 def _tensorflow(run, trainer):
-    function, traces = trainer.model.train_function, []
+    return operator_seconds(traces(run, trainer))
+
+
+def traces(run, trainer):
+    """TensorFlow's traces of what ``run`` does."""
+    function, found = trainer.model.train_function, []
 
     def traced(inputs):
         outputs = function(inputs)
         # The next run overwrites it.
-        traces.append(tf.RunMetadata.FromString(function.run_metadata.SerializeToString()).step_stats)
+        found.append(tf.RunMetadata.FromString(function.run_metadata.SerializeToString()).step_stats)
         return outputs
 
     _trace(function, TRACED, tf.RunMetadata())
@@ -41,7 +46,7 @@ def _tensorflow(run, trainer):
     finally:
         trainer.model.train_function = function
         _trace(function, None, None)
-    return operator_seconds(traces)
+    return found
 
 
 def _trace(function, options, metadata):

@@ -24,20 +24,30 @@ class TracedSession:
 
 def profile(run, trainer, device):
     """{operator: seconds} of what ``run`` does."""
+    return operator_seconds(traced(run, trainer))
+
+
+def traced(run, trainer):
+    """The traces of what ``run`` does."""
     usual = trainer.session
-    trainer.session = traced = TracedSession(usual)
+    trainer.session = keeping = TracedSession(usual)
     try:
         run()
     finally:
         trainer.session = usual
-    return operator_seconds(traced.traces)
+    return keeping.traces
 
 
 def operator_seconds(traces):
     """{operator: seconds} of the traces of some runs; an operator's time is that of its kernel."""
+    return summed({name: taken / 1e6} for name, taken in kernels(traces) if taken > 0)
+
+
+def kernels(traces):
+    """[(operator, microseconds)] of the kernels in the traces of some runs."""
     nodes = [node for trace in traces for on_device in trace.dev_stats for node in on_device.node_stats]
-    kernels = [(_type(node), node.op_end_rel_micros - node.op_start_rel_micros) for node in nodes]
-    return summed({name: taken / 1e6} for name, taken in kernels if name and taken > 0)
+    found = [(_type(node), node.op_end_rel_micros - node.op_start_rel_micros) for node in nodes]
+    return [(name, taken) for name, taken in found if name]
 
 
 def _type(node):
