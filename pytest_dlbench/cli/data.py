@@ -63,8 +63,6 @@ def declare(commands: Commands) -> None:
 
 def _list(asked: argparse.Namespace) -> int:
     rows = [(dataset, _state(dataset.source, is_prepared(dataset))) for dataset in DATASETS.values()]
-    trained = {dataset.source for dataset in DATASETS.values()}
-    others = [(source, _state(source, False)) for source in SOURCES.values() if source not in trained]
     listed = [
         {
             "name": dataset.name,
@@ -78,8 +76,7 @@ def _list(asked: argparse.Namespace) -> int:
         }
         for dataset, state in rows
     ]
-    files = [{"name": source.name, "state": state} for source, state in others]
-    answer(asked, {"datasets": listed, "files": files}, listings.datasets(rows, others))
+    answer(asked, {"datasets": listed}, listings.datasets(rows))
     return 0
 
 

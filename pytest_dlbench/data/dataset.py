@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PARTS = ("train_inputs", "train_labels", "test_inputs", "test_labels")
 
-Task = Literal["class", "flags", "tokens"]
+Task = Literal["class", "flags", "tokens", "boxes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,8 @@ class Arrays:
     """A data set in memory, or in pieces to come.
 
     Inputs are images N×C×H×W as float32 in [0, 1], vectors N×features as float32, or tokens N×steps as int32. Labels
-    are int64: N for classes, N×steps for tokens; or float32 N×classes for flags that are 0 or 1.
+    are int64: N for classes, N×steps for tokens; or float32 N×classes for flags that are 0 or 1; or float32
+    N×objects×6 for boxes, as ``data.boxes`` describes them.
     ``extras`` are additional files by name: a vocabulary, a validation split. The digest includes them.
     """
 
@@ -59,8 +60,9 @@ class Dataset:
     """A data set that can be prepared. ``version`` changes when ``make`` would create different arrays.
 
     ``shape`` is that of one input. ``vocabulary`` is the number of tokens, counted from 0, if inputs are tokens.
-    ``task`` says what a label is: a class, one token of ``classes`` for each step (``label_shape``), or a flag for each
-    class. ``source`` has the files that ``make`` reads, or is None; without them ``make`` raises DataMissingError.
+    ``task`` says what a label is: a class, one token of ``classes`` for each step (``label_shape``), a flag for each
+    class, or boxes around objects (``label_shape``). ``source`` has the files that ``make`` reads, or is None; without
+    them ``make`` raises DataMissingError.
     """
 
     name: str

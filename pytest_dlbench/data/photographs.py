@@ -11,6 +11,7 @@ from pytest_dlbench.data.dataset import Rows
 from pytest_dlbench.errors import DataError
 
 PIECE_IMAGES = 32
+_BILINEAR = Image.Resampling.BILINEAR
 Fit = Callable[[Image.Image, int], Image.Image]
 
 
@@ -29,12 +30,20 @@ def centre(image: Image.Image, side: int) -> Image.Image:
     scale = side * 8 / 7 / min(image.size)
     width, height = (max(side, round(size * scale)) for size in image.size)
     left, top = (width - side) // 2, (height - side) // 2
-    return image.resize((width, height), Image.Resampling.BILINEAR).crop((left, top, left + side, top + side))
+    return image.resize((width, height), _BILINEAR).crop((left, top, left + side, top + side))
 
 
 def whole(image: Image.Image, side: int) -> Image.Image:
     """The whole image, resized to a square."""
-    return image.resize((side, side), Image.Resampling.BILINEAR)
+    return image.resize((side, side), _BILINEAR)
+
+
+def framed(image: Image.Image, side: int) -> Image.Image:
+    """The longer side resized to ``side``, at the upper left of a black square."""
+    scale = side / max(image.size)
+    square = Image.new("RGB", (side, side))
+    square.paste(image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))), _BILINEAR))
+    return square
 
 
 def _pixels(path: Path, side: int, fit: Fit) -> NDArray[np.float32]:

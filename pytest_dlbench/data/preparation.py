@@ -146,10 +146,18 @@ def _check(dataset: Dataset, arrays: Arrays) -> None:
             f"data set {dataset.name!r}: declared as {declared} (inputs of both splits, then labels), created as {made}"
         )
     for split in ("train", "test"):
-        top = 2 if dataset.task == "flags" else dataset.classes
-        _check_range(f"data set {dataset.name!r}: labels", getattr(arrays, f"{split}_labels"), top)
+        _check_labels(dataset, getattr(arrays, f"{split}_labels"))
         if dataset.vocabulary:
             _check_range(f"data set {dataset.name!r}: tokens", getattr(arrays, f"{split}_inputs"), dataset.vocabulary)
+
+
+def _check_labels(dataset: Dataset, labels: NDArray[Any]) -> None:
+    what = f"data set {dataset.name!r}: labels"
+    if dataset.task == "boxes":
+        # Class 0 stands for no object.
+        _check_range(what, labels[..., 4], dataset.classes + 1)
+    else:
+        _check_range(what, labels, 2 if dataset.task == "flags" else dataset.classes)
 
 
 def _check_range(what: str, values: NDArray[Any], top: int) -> None:

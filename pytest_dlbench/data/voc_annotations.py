@@ -1,6 +1,6 @@
 """The annotations of VOC 2012: one XML file per image, lists of images for each split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -54,24 +54,24 @@ class Photograph:
     boxes: tuple[Box, ...]
 
 
-def photographs(folder: Path, split: Literal["train", "val"]) -> Iterator[Photograph]:
+def photographs(folder: Path, split: Literal["train", "val"], kinds: Sequence[str] = KINDS) -> Iterator[Photograph]:
     """The annotated images of a split, in the order of its list; ``folder`` is the source's.
 
     Raises DataError for an annotation that cannot be read or contains an invalid box.
     """
     root = folder / "VOCdevkit" / "VOC2012"
     for name in (root / "ImageSets" / "Main" / f"{split}.txt").read_text(encoding="utf-8").split():
-        yield _photograph(root / "Annotations" / f"{name}.xml", root / "JPEGImages" / f"{name}.jpg")
+        yield _photograph(root / "Annotations" / f"{name}.xml", root / "JPEGImages" / f"{name}.jpg", kinds)
 
 
-def _photograph(annotation: Path, image: Path) -> Photograph:
+def _photograph(annotation: Path, image: Path, kinds: Sequence[str]) -> Photograph:
     try:
         content = annotation.read_bytes()
         if b"<!" in content:
             # Entities can expand to any size, and no official file declares one.
             raise DataError(f"{annotation} declares a document type, which no official file does")
         root = ET.fromstring(content)
-        boxes = tuple(_box(element) for element in root.iterfind("object"))
+        boxes = tuple(_box(element, kinds) for element in root.iterfind("object"))
         width, height = _number(root, "size/width"), _number(root, "size/height")
     except (ET.ParseError, OSError, ValueError) as error:
         raise DataError(f"{annotation} is not an annotation of VOC 2012: {error}") from error
@@ -81,10 +81,10 @@ def _photograph(annotation: Path, image: Path) -> Photograph:
     return Photograph(path=image, width=width, height=height, boxes=boxes)
 
 
-def _box(element: ET.Element) -> Box:
+def _box(element: ET.Element, kinds: Sequence[str]) -> Box:
     kind = element.findtext("name", "")
-    if kind not in KINDS:
-        raise ValueError(f"unknown class {kind!r}; known: {', '.join(KINDS)}")
+    if kind not in kinds:
+        raise ValueError(f"unknown class {kind!r}; known: {', '.join(kinds)}")
     left, top, right, bottom = (_number(element, f"bndbox/{name}") for name in ("xmin", "ymin", "xmax", "ymax"))
     is_difficult = element.findtext("difficult", "0") == "1"
     return Box(kind=kind, left=left, top=top, right=right, bottom=bottom, is_difficult=is_difficult)

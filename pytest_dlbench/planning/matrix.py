@@ -59,7 +59,7 @@ class Data(Value, Protocol):
 
     @property
     def task(self) -> str | None:
-        """What a label is: "class", "tokens" or "flags"."""
+        """What a label is: "class", "tokens", "flags" or "boxes"."""
         ...
 
     @property
@@ -131,7 +131,7 @@ def misfit(model: Model, data: Data, purpose: Purpose = "training") -> str:
     return next((f"{model.name} {verb} {own}, {data.name} has {its}" for verb, own, its in pairs if own != its), "")
 
 
-_TASKS = {"class": "classes", "tokens": "tokens at each step", "flags": "flags"}
+_TASKS = {"class": "classes", "tokens": "tokens at each step", "flags": "flags", "boxes": "kinds of objects"}
 
 
 def _input(shape: Shape, vocabulary: int | None) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
-from pytest_dlbench.data import Dataset, Source
+from pytest_dlbench.data import Dataset
 from pytest_dlbench.environments import Environment
 from pytest_dlbench.environments.building import Built
 from pytest_dlbench.judging import described
@@ -52,16 +52,14 @@ def environments(
     return lines
 
 
-def datasets(rows: Iterable[tuple[Dataset, str]], others: Iterable[tuple[Source, str]]) -> list[str]:
-    """One row per data set, and one for files that no data set uses yet."""
+def datasets(rows: Iterable[tuple[Dataset, str]]) -> list[str]:
+    """One row per data set."""
     grid = terminal.grid("data set", "state", "labels", right=("shape", "classes", "vocabulary", "train", "test"))
     for dataset, state in rows:
         vocabulary = f"{dataset.vocabulary:,}" if dataset.vocabulary else ""
         counts = (f"{dataset.train_examples:,}", f"{dataset.test_examples:,}")
         row = (dataset.name, state, dataset.task, show(dataset.shape), f"{dataset.classes:,}", vocabulary, *counts)
         grid.add_row(*row)
-    for source, state in others:
-        grid.add_row(source.name, state, "", "", "", "", "", "")
     return terminal.lines(grid)
 
 

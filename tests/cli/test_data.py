@@ -52,8 +52,9 @@ def test_files_that_need_a_login_are_listed_with_the_import_command(capsys):
     assert row(capsys, "imagenet").startswith("imagenet dlbench data import imagenet PATH class 3×224×224 1,000")
 
 
-def test_files_that_no_data_set_uses_are_listed(capsys):
-    assert row(capsys, "voc2012") == "voc2012 dlbench data fetch voc2012"
+def test_data_sets_of_boxes_are_listed_as_such(capsys):
+    assert row(capsys, "voc2012") == "voc2012 dlbench data fetch voc2012 boxes 3×600×600 20 5,717 5,823"
+    assert row(capsys, "shapes") == "shapes needs no files boxes 3×96×96 3 512 128"
 
 
 def test_imported_files_are_listed_as_available(have, capsys):
