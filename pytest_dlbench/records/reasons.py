@@ -427,6 +427,11 @@ class SequentialPairs(Tagged, frozen=True, kw_only=True):
     framework: str = ""
     cpus: float | None = None
 
+    @property
+    def is_unforeseen(self) -> bool:
+        """Whether the machine or the framework was the cause, and not the kind of case: that is a warning."""
+        return self.cause in ("memory", "spinning")
+
 
 class TargetMissed(Tagged, frozen=True, kw_only=True):
     """Runs that did not reach their accuracy, and the shortest that one of them was trained."""
