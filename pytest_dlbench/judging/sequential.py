@@ -194,17 +194,24 @@ def _look(found: Replay, rows: Codes, differences: Values, spreads: Values, rule
     now = moderated(differences, spreads, is_robust=True)
     # At odd counts one order of the sides has one pair more: where the order matters, most pairs would be on its side.
     is_guarded = count < SETTLED_PAIRS or count % 2 == 1
-    is_held = _is_too_wide(differences, spreads) if is_guarded else np.zeros(len(rows), dtype=np.bool_)
+    is_wide = _is_too_wide(differences, spreads)
+    is_held = is_wide & is_guarded
     width = _quantile(now.freedom, rule) * now.error
+    is_early = (
+        (count < rule.pairs_to_clear) & (now.mean + width < rule.tolerance) & (now.mean + width > -rule.tolerance)
+    )
+    # What may not be cleared now must not be cleared later by what stays excluded. An assumed spread (``widens``) does
+    # not know processes of two kinds: where it is exceeded, eight pairs are too few, too.
+    is_mixed = is_wide & (rule.widens and count <= SETTLED_PAIRS)
+    may_clear = ~(is_held | is_early | is_mixed)
     found.estimate[rows] = now.mean
     found.spread[rows] = now.error * sqrt(count)
     found.was_held_back[rows] |= is_held
     # A look that is held back excludes nothing, now or later.
     found.lower[rows] = np.maximum(found.lower[rows], np.where(is_held, -np.inf, now.mean - width))
-    found.upper[rows] = np.minimum(found.upper[rows], np.where(is_held, np.inf, now.mean + width))
+    found.upper[rows] = np.minimum(found.upper[rows], np.where(may_clear, now.mean + width, np.inf))
     said = _outcome(now.mean, found.lower[rows], found.upper[rows], rule)
-    if count < rule.pairs_to_clear:
-        said = np.where(said == EQUIVALENT, INCONCLUSIVE, said)
+    said = np.where((said == EQUIVALENT) & ~may_clear, INCONCLUSIVE, said)
     outcome = np.where(is_held, INCONCLUSIVE, said)
     is_variable = _is_too_variable(now, count, rule)
     found.outcome[rows] = outcome

@@ -131,6 +131,32 @@ def narrow(terms: Terms) -> dict[str, float]:
 
 
 @dataclass(slots=True, kw_only=True)
+class _Evidence:
+    """The pairs of one pass, and a metric's differences in them, each of which is computed once."""
+
+    metric: Metric
+    spread: float
+    step_spread: float
+    pairs: list[Pair] = field(default_factory=list, init=False)
+    _differences: list[float] = field(default_factory=list, init=False)
+
+    def add(self, pair: Pair) -> None:
+        """One more pair."""
+        self.pairs.append(pair)
+        self._differences += [difference(self.metric, one) for one in having(self.metric, [pair])]
+
+    def decided(self, rule: Rule) -> Decision:
+        """The decision so far, by steps where those of all pairs alternated."""
+        if self.pairs and all(takes_turns(self.metric, pair) for pair in self.pairs):
+            return decide_by_steps(self.pairs, rule, self.step_spread)
+        return decide(self._differences, self.spread, rule)
+
+    def fresh(self) -> "_Evidence":
+        """That of the next pass, which has no pairs yet."""
+        return _Evidence(metric=self.metric, spread=self.spread, step_spread=self.step_spread)
+
+
+@dataclass(slots=True, kw_only=True)
 class _Course:
     """One metric pair by pair: screened until it is flagged, then confirmed on the pairs from ``begins`` on.
 
@@ -138,36 +164,31 @@ class _Course:
     that is only reported is never flagged. ``is_present``: any run has the metric.
     """
 
-    metric: Metric
     rule: Rule
-    spread: float
-    step_spread: float
+    evidence: _Evidence
     is_reported: bool = False
     begins: int = 0
     level: float | None = None
     is_present: bool = False
     screened: Decision = field(init=False)
     confirmed: Decision | None = field(default=None, init=False)
-    _pairs: list[Pair] = field(default_factory=list, init=False)
-    _differences: list[float] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.screened = decide([], self.spread, multiple_testing.screening(self.rule))
+        self.screened = self.evidence.decided(multiple_testing.screening(self.rule))
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that is judged."""
+        return self.evidence.metric
 
     def add(self, pair: Pair) -> None:
         """One more pair."""
-        self._pairs.append(pair)
+        self.evidence.add(pair)
         self.is_present |= has_metric(self.metric, pair)
-        self._differences += [difference(self.metric, one) for one in having(self.metric, [pair])]
         if self.level is not None:
-            self.confirmed = self._decided(multiple_testing.confirming(self.rule, self.level))
+            self.confirmed = self.evidence.decided(multiple_testing.confirming(self.rule, self.level))
         elif not self.is_flagged:
-            self.screened = self._decided(multiple_testing.screening(self.rule))
-
-    def _decided(self, rule: Rule) -> Decision:
-        if all(takes_turns(self.metric, pair) for pair in self._pairs):
-            return decide_by_steps(self._pairs, rule, self.step_spread)
-        return decide(self._differences, self.spread, rule)
+            self.screened = self.evidence.decided(multiple_testing.screening(self.rule))
 
     @property
     def is_flagged(self) -> bool:
@@ -182,12 +203,12 @@ class _Course:
     def confirm(self, begins: int, level: float) -> None:
         """Begin with fresh pairs."""
         self.begins, self.level = begins, level
-        self._pairs, self._differences = [], []
+        self.evidence = self.evidence.fresh()
 
     @property
     def is_open(self) -> bool:
         """Whether another pair of the present pass may still decide it."""
-        if self.is_reported or self.awaits_level or len(self._pairs) == self.rule.max_pairs:
+        if self.is_reported or self.awaits_level or len(self.evidence.pairs) == self.rule.max_pairs:
             return False
         now = self.screened if self.level is None else self.confirmed
         return now is None or not now.is_final
@@ -209,7 +230,7 @@ class _Course:
         """The verdict; it does not decide if its own runs cannot show what is asked, and nobody asked for more."""
         is_unknown = decision.reason is Reason.TOO_VARIABLE or (is_default and decision.reason is Reason.FEW_PAIRS)
         decides = not self.is_reported and not is_unknown
-        return verdict(self.metric, self._pairs, decision, tolerance, decides=decides)
+        return verdict(self.metric, self.evidence.pairs, decision, tolerance, decides=decides)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -232,10 +253,8 @@ class Passes:
         alongside = rules(terms.reported, terms.metrics, max_pairs=terms.max_pairs)
         self._courses = [
             _Course(
-                metric=terms.metrics[name],
                 rule=rule,
-                spread=terms.spreads[name],
-                step_spread=terms.step_spread,
+                evidence=_evidence(terms, terms.metrics[name]),
                 is_reported=name in alongside,
             )
             for name, rule in {**alongside, **judged}.items()
@@ -314,13 +333,12 @@ def judge(
 
 def until_decided(next_pair: NextPair, metric: Metric, rule: Rule, terms: Terms) -> tuple[list[Pair], Decision]:
     """One pass of its own: pairs until a metric is decided by its rule."""
-    pairs = [next_pair()]
-    while not (decision := _decided(metric, pairs, rule, terms)).is_final and len(pairs) < rule.max_pairs:
-        pairs.append(next_pair())
-    return pairs, decision
+    evidence = _evidence(terms, metric)
+    evidence.add(next_pair())
+    while not (decision := evidence.decided(rule)).is_final and len(evidence.pairs) < rule.max_pairs:
+        evidence.add(next_pair())
+    return evidence.pairs, decision
 
 
-def _decided(metric: Metric, pairs: Sequence[Pair], rule: Rule, terms: Terms) -> Decision:
-    if all(takes_turns(metric, pair) for pair in pairs):
-        return decide_by_steps(pairs, rule, terms.step_spread)
-    return decide([difference(metric, pair) for pair in having(metric, pairs)], terms.spreads[metric.name], rule)
+def _evidence(terms: Terms, metric: Metric) -> _Evidence:
+    return _Evidence(metric=metric, spread=terms.spreads[metric.name], step_spread=terms.step_spread)

@@ -442,6 +442,11 @@ class SequentialPairs(Tagged, frozen=True, kw_only=True):
     framework: str = ""
     cpus: float | None = None
 
+    @property
+    def is_unforeseen(self) -> bool:
+        """Whether the machine or the framework was the cause, and not the kind of case: that is a warning."""
+        return self.cause in ("memory", "spinning")
+
 
 class OfEachWorker(Tagged, frozen=True, kw_only=True):
     """Layers that compute something else in ``workers`` data-parallel workers than in one."""

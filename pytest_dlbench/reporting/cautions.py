@@ -155,13 +155,12 @@ def _too_tight(caution: of.ToleranceTooTight, metrics: Metrics) -> Iterator[str]
 
 @_sentences.register
 def _sequential(caution: of.SequentialPairs, _: Metrics) -> Iterator[str]:
-    if caution.cause == "memory":
-        yield "the steps of both sides did not alternate: two workers do not fit in the free memory"
-    if caution.cause == "spinning":
-        yield (
-            f"the steps of both sides did not alternate: {caution.framework} used {caution.cpus:.2f} CPUs while it"
-            " waited for its next step"
-        )
+    why = {
+        "memory": "two workers do not fit in the free memory",
+        "spinning": f"{caution.framework} used {caution.cpus or 0:.2f} CPUs while it waited for its next step",
+    }
+    if caution.is_unforeseen:
+        yield f"the steps of both sides did not alternate: {why[caution.cause]}"
 
 
 @_sentences.register

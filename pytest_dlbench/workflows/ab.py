@@ -78,7 +78,7 @@ def _concluded(session: Session, pairs: Pairs, terms: Terms, node: str) -> tuple
     work = pairs.baseline.work, pairs.candidate.work
     result = _judged(record, pairing, found, pairs.runs, reasons.paired(found, terms, pairs.runs, work, again))
     cautions = (
-        *([pairs.sequential] if pairs.sequential and pairs.sequential.cause in ("memory", "spinning") else []),
+        *([pairs.sequential] if pairs.sequential and pairs.sequential.is_unforeseen else []),
         *disagreements(found.verdicts, terms.metrics),
         *reasons.cautions_of_pairs(found, terms),
         *reasons.left_out(pairs.baseline.framework, pairs.candidate.framework),

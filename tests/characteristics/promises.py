@@ -75,16 +75,8 @@ MISSED = tuple(
         most=0.005,
     )
     for regime in (*REGIMES, *STEPS)
-    if regime is not STEPS[-1]
 )
 FOUND = (
-    Promise(
-        text="alternating, two kinds of processes: 10 % slower is called equivalent at most 1.2 % of the time",
-        regime=STEPS[-1],
-        change=0.1,
-        figure=time_is_equivalent,
-        most=0.012,
-    ),
     Promise(
         text="alternating, quiet: 3 % slower is found at least 99 % of the time, tolerance 1.5 %",
         regime=STEPS[0],

@@ -137,6 +137,22 @@ def test_a_look_that_is_held_back_excludes_nothing():
     assert decide([0.3, 0.3, 0.36], 0.01, RULE).lower == -inf
 
 
+def test_pairs_too_few_to_clear_set_no_bound_that_clears_later():
+    rule = replace(RULE, widens=True, pairs_to_clear=5)
+    four = decide([0.0] * 4, SPREAD, rule)
+    assert (four.outcome, four.upper) == (VerdictOutcome.INCONCLUSIVE, inf)
+    assert decide([0.0] * 5, SPREAD, rule).outcome is VerdictOutcome.EQUIVALENT
+    # The pairs that follow are of both kinds.
+    assert decide([0.0] * 4 + [0.08] * 2, SPREAD, rule).outcome is VerdictOutcome.INCONCLUSIVE
+
+
+def test_eight_pairs_of_two_kinds_clear_nothing_where_the_spread_is_assumed():
+    mixed, rule = [0.0, 0.08, *[0.0] * 6], replace(RULE, widens=True, pairs_to_clear=5)
+    assert decide(mixed, SPREAD, RULE).outcome is VerdictOutcome.EQUIVALENT
+    assert decide(mixed, SPREAD, rule).outcome is VerdictOutcome.INCONCLUSIVE
+    assert decide([*mixed, *[0.0] * 2], SPREAD, rule).outcome is VerdictOutcome.EQUIVALENT
+
+
 def test_pairs_that_contradict_earlier_ones_prove_nothing():
     # Three pairs exclude "worse by 5 %", all others say 22 %: neither is believed.
     found = decide([-0.06] * 3 + [0.2] * 17, 0.05, RULE)
