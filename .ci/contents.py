@@ -60,6 +60,14 @@ SWEEPS: Mapping[str, Sweep] = {
         tests=("tests/worker/test_program_frameworks.py",),
         frameworks=("pytorch", "keras-jax", "keras-torch", "keras-tensorflow"),
     ),
+    "execution": Sweep(
+        tests=("tests/worker/test_execution.py",),
+        frameworks=(
+            *("pytorch", "pytorch-compile", "jax", "tensorflow", "tensorflow-xla"),
+            *("keras-jax", "keras-tensorflow", "keras-torch", "paddle", "tinygrad", "mlx", "mxnet"),
+        ),
+    ),
+    "opencl": Sweep(tests=("tests/worker/test_opencl.py",), frameworks=("tinygrad",)),
     "bounds": Sweep(tests=("tests/equivalence/test_looser_bounds.py",), data=(GOLDEN, ZOO)),
     "equivalence": Sweep(tests=("bench/test_equivalence.py",), data=(GOLDEN, ZOO)),
     "side-by-side": Sweep(tests=("bench/test_training.py",), data=(ZOO,)),

@@ -19,6 +19,8 @@ DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declar
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
 TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs"}
+# Tests that train the network of test_mixed_precision.py.
+WITH_ITS_NETWORK = {"precision", "execution", "opencl"}
 ON_TORCH = {"pytorch", "pytorch-compile", "keras-torch"}
 CHAINER_S_ROW = ("| `chainer` | chainer==", "| `chainer` | no chainer==")
 
@@ -46,8 +48,14 @@ CHANGES = {
     "golden losses of LeNet": ("bench/fixtures/golden/gatech-lenet-*.json", "", "", ALL, {"equivalence", "bounds"}),
     "golden losses that full runs read": ("bench/fixtures/golden/hkbu-fcn-r-*.json", "", "", NONE, NONE),
     "the zoo": ("pytest_dlbench/zoo/gatech.py", "", "", ALL, {"equivalence", "bounds", "side-by-side", "zoo"}),
-    "a test": ("tests/worker/test_mixed_precision.py", "", "", ALL, {"precision"}),
-    "a test that another imports": ("tests/worker/test_vocabulary_agrees.py", "", "", ALL, {"vocabulary", "precision"}),
+    "a test": ("tests/worker/test_mixed_precision.py", "", "", ALL, WITH_ITS_NETWORK),
+    "a test that another imports": (
+        "tests/worker/test_vocabulary_agrees.py",
+        "",
+        "",
+        ALL,
+        {"vocabulary", "precision", "execution", "opencl"},
+    ),
     "a bound": ("bench/test_equivalence.py", "", "", ALL, {"equivalence", "bounds"}),
     "how tests start workers": ("tests/worker/sessions.py", "", "", ALL, TESTS),
     "a program of tests": ("tests/running/test_programs.py", "", "", ALL, {"programs"}),
@@ -77,9 +85,9 @@ def test_a_change_invalidates_only_what_depends_on_it(unstamped, usual_keys, wha
 @pytest.mark.parametrize("part", ["processor", "platform.python_version", "installed"])
 def test_another_machine_or_installation_has_another_key(monkeypatch, part):
     # Each sweep trains one of them.
-    before = contents.keys(["jax", "pytorch"])
+    before = contents.keys(["jax", "pytorch", "tinygrad"])
     monkeypatch.setattr(f"contents.{part}", lambda *_: ["another"])
-    after = contents.keys(["jax", "pytorch"])
+    after = contents.keys(["jax", "pytorch", "tinygrad"])
     assert all(before[sweep] != after[sweep] for sweep in EVERY)
 
 

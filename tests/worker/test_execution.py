@@ -21,7 +21,7 @@ MORE = ("paddle", "tinygrad", "mlx", "mxnet")
 
 
 def telling(name):
-    place_of(name)
+    place_of(name, "execution")
     known = FRAMEWORKS[name]
     variables = (*known.variables, ("DOUBLE_OF", known.builder))
     return replace(known, builder="tells_execution", folders=(BUILDERS,), variables=variables)
@@ -47,8 +47,9 @@ def test_only_deterministic_operations_are_used_if_that_is_set(name, tmp_path):
     assert found == pytest.approx(usual, rel=1e-4)
 
 
-def test_pytorch_keeps_images_and_filters_channels_last_if_that_is_set(tmp_path):
-    framework = telling("pytorch")
+@pytest.mark.parametrize("name", ["pytorch"])
+def test_images_and_filters_stay_channels_last_if_that_is_set(name, tmp_path):
+    framework = telling(name)
     found, _, built = losses(framework, replace(RECIPE, channels_last=True), tmp_path / "on")
     usual, _, usually = losses(framework, RECIPE, tmp_path / "off")
     assert (built.description, usually.description) == ("images: [True, True]", "images: []")
@@ -57,7 +58,7 @@ def test_pytorch_keeps_images_and_filters_channels_last_if_that_is_set(tmp_path)
 
 @pytest.mark.parametrize("name", [*CURRENT, *MORE])
 def test_without_a_gpu_its_settings_are_accepted_and_the_gpu_is_missed(name, tmp_path):
-    place_of(name)
+    place_of(name, "execution")
     framework = FRAMEWORKS[name]
     possible = [s for s in EXECUTION if s in supports(framework) and not refusal(framework, "gpu", [s])]
     # The processes of these frameworks end at a flag that XLA does not know.
@@ -68,10 +69,11 @@ def test_without_a_gpu_its_settings_are_accepted_and_the_gpu_is_missed(name, tmp
     assert (answer.kind, "GPU" in answer.message.upper()) == ("unsupported", True), answer
 
 
-def test_torch_compile_refuses_channels_last_convolutions_of_processors(tmp_path):
-    place_of("pytorch-compile")
+@pytest.mark.parametrize("name", ["pytorch-compile"])
+def test_channels_last_convolutions_of_processors_are_refused(name, tmp_path):
+    place_of(name, "execution")
     recipe = replace(RECIPE, channels_last=True)
-    with session(FRAMEWORKS["pytorch-compile"], tmp_path) as asked:
+    with session(FRAMEWORKS[name], tmp_path) as asked:
         asked.hello(execution=recipe.execution)
         answer = asked.build(NETWORK, recipe)
     assert (answer.kind, "wrong gradients" in answer.message) == ("unsupported", True)
@@ -83,9 +85,10 @@ def test_a_builder_that_cannot_set_what_is_set_refuses_it(tmp_path):
     assert (answer.kind, "numpy_softmax has no deterministic" in answer.message) == ("unsupported", True)
 
 
-def test_a_variant_that_does_not_pass_settings_on_refuses_them(tmp_path):
-    place_of("pytorch")
-    framework = replace(FRAMEWORKS["pytorch"], builder="slowed_pytorch", folders=(BUILDERS,))
+@pytest.mark.parametrize("name", ["pytorch"])
+def test_a_variant_that_does_not_pass_settings_on_refuses_them(name, tmp_path):
+    place_of(name, "execution")
+    framework = replace(FRAMEWORKS[name], builder="slowed_pytorch", folders=(BUILDERS,))
     with session(framework, tmp_path) as asked:
         answer = asked.hello(execution=["deterministic"])
     assert (answer.kind, "slowed_pytorch has no deterministic" in answer.message) == ("unsupported", True)

@@ -17,12 +17,12 @@ POCL = Path("/etc/OpenCL/vendors/pocl.icd")
 STEPS = 6
 
 
-@pytest.fixture
-def tinygrad():
-    place_of("tinygrad")
+@pytest.fixture(params=["tinygrad"])
+def tinygrad(request):
+    place_of(request.param, "opencl")
     if not POCL.exists():
         pytest.skip("pocl is not installed: apt-get install pocl-opencl-icd")
-    return FRAMEWORKS["tinygrad"]
+    return FRAMEWORKS[request.param]
 
 
 def losses(framework, folder, device, **more):
