@@ -100,16 +100,33 @@ def environment(
     # On the CPU a framework must not find a GPU; JAX must not even look for one.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"} if device == "cpu" else ON_A_GPU
     rounding = WITHOUT_TF32 if device != "cpu" and "tf32" not in execution else {}
-    # Frameworks keep settings and compiled code in the home folder (keras.json, graphs, kernels): each gets its own.
-    home = {
-        "HOME": str(place.caches),
-        "XDG_CACHE_HOME": str(place.caches / "cache"),
-        "XDG_CONFIG_HOME": str(place.caches / "config"),
-        "TORCHINDUCTOR_CACHE_DIR": str(place.caches / "inductor"),
-    }
-    checked_out = framework.checkout.imported_from if framework.checkout else ()
-    own = {
+    return {
+        **inherited,
+        **threading,
+        **hidden,
+        **rounding,
+        **_home(place.caches),
+        **place.variables,
+        **dict(framework.more_variables),
         "GLIBC_TUNABLES": ALLOCATORS[allocator],
+        **_own(framework),
+    }
+
+
+def _home(caches: Path) -> Mapping[str, str]:
+    """Frameworks keep settings and compiled code in the home folder (keras.json, graphs, kernels): each has its own."""
+    return {
+        "HOME": str(caches),
+        "XDG_CACHE_HOME": str(caches / "cache"),
+        "XDG_CONFIG_HOME": str(caches / "config"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+    }
+
+
+def _own(framework: Framework) -> Mapping[str, str]:
+    """What no setting of a user changes."""
+    checked_out = framework.checkout.imported_from if framework.checkout else ()
+    return {
         "PYTHONPATH": os.pathsep.join(map(str, (WORKER_FOLDER, *checked_out, *framework.folders))),
         # Several Pythons import from one folder, even at the same time.
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -118,14 +135,4 @@ def environment(
         # A framework that prints an arrow must not fail because of the locale.
         "PYTHONIOENCODING": "utf-8:replace",
         "PYTHONHASHSEED": "0",
-    }
-    return {
-        **inherited,
-        **threading,
-        **hidden,
-        **rounding,
-        **home,
-        **place.variables,
-        **dict(framework.more_variables),
-        **own,
     }

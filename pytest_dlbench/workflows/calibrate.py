@@ -1,6 +1,6 @@
 """Calibrates the gate: a case runs in pairs with itself, then with planted faults, and the gate judges both."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -12,9 +12,10 @@ from pytest_dlbench.judging.metrics import of_purpose
 from pytest_dlbench.judging.multiple_testing import share_in_turn
 from pytest_dlbench.judging.pairs import Pair, StepSpread, design_of, rules
 from pytest_dlbench.judging.reasons import unfinished
+from pytest_dlbench.judging.sequential import Rule
 from pytest_dlbench.judging.two_stage import Terms, judge, terms_of
 from pytest_dlbench.model import infer
-from pytest_dlbench.records import Calibration, Case, Fault, VerdictOutcome
+from pytest_dlbench.records import Calibration, Case, Fault, Run, VerdictOutcome
 from pytest_dlbench.records.reasons import NoDropout, NotTried, Reason, Unavailable
 from pytest_dlbench.running import alternating
 from pytest_dlbench.running.pairs import BASELINE, CANDIDATE, InvalidError, UnfinishedError
@@ -52,15 +53,7 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
         while len(both.candidate_first) < pairs:
             both.next()
     used = [Pair(old=old, new=new) for old, new in zip(both.runs[BASELINE], both.runs[CANDIDATE], strict=True)]
-    full = {
-        name: replace(rule, alpha=alpha)
-        for name, rule in rules(
-            {**terms.reported, **terms.tolerances}, terms.metrics, max_pairs=terms.max_pairs
-        ).items()
-    }
-    # A program may report no accuracy, for example.
-    runs = [*both.runs[BASELINE], *both.runs[CANDIDATE]]
-    full = {name: rule for name, rule in full.items() if len(terms.metrics[name].values(runs)) == len(runs)}
+    full = _rules_of([*both.runs[BASELINE], *both.runs[CANDIDATE]], terms, alpha)
     spreads = calibration.spreads(used, both.candidate_first, [terms.metrics[name] for name in full])
     return Calibration(
         case=_plain(spec),
@@ -84,6 +77,16 @@ def against_itself(session: Session, spec: RunSpec, terms: Terms, pairs: int) ->
             for name, rule in full.items()
         },
     )
+
+
+def _rules_of(runs: Sequence[Run], terms: Terms, alpha: float) -> Mapping[str, Rule]:
+    """The rule of every metric that all runs have: a program may report no accuracy, for example."""
+    of_metrics = rules({**terms.reported, **terms.tolerances}, terms.metrics, max_pairs=terms.max_pairs)
+    return {
+        name: replace(rule, alpha=alpha)
+        for name, rule in of_metrics.items()
+        if len(terms.metrics[name].values(runs)) == len(runs)
+    }
 
 
 def _alpha(session: Session) -> float:
