@@ -13,7 +13,7 @@ from pytest_dlbench.environments.of_programs import HERE, place_of
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.judging import Metrics, requirements
-from pytest_dlbench.judging.equivalence import BOUND
+from pytest_dlbench.judging.equivalence import BOUND, is_equal
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.planning import sweep
@@ -129,6 +129,7 @@ class Dlbench:
         report: Callable[[Record, CaseResult], None],
         settle: Callable[[Record, CaseResult], None],
         note: Callable[[CaseResult, Caution], None],
+        certified: Callable[[Certificate], None],
         skip: Callable[[str], None],
         taker: Taker | None,
     ) -> None:
@@ -137,6 +138,7 @@ class Dlbench:
         self._recipe, self._tolerance = recipe, tolerance
         self._root, self._environment, self._declared = root, environment, declared
         self._report, self._settle, self._note, self._skip = report, settle, note, skip
+        self._certified = certified
         self._taker = taker
 
     def train(
@@ -314,9 +316,10 @@ class Dlbench:
         The framework is equal if no loss deviates by more than ``bound`` (relative), nor the evaluation after them by
         more than five times ``bound``.
 
-        If equal, the certificate is kept and attached to later records of the same network and versions; otherwise an
-        earlier one is revoked. Skips the test if the framework is not installed or cannot build the model, and fails it
-        if the run does not finish, evaluates differently the second time, or builds shapes other than those inferred.
+        If equal, the certificate is kept and attached to the records of the same network and versions, earlier ones of
+        the session included; otherwise an earlier one is revoked. Skips the test if the framework is not installed or
+        cannot build the model, and fails it if the run does not finish, evaluates differently the second time, or
+        builds shapes other than those inferred.
         """
         self._skip_if_taken()
         spec = self._spec(
@@ -337,6 +340,8 @@ class Dlbench:
             self._skip(explain.text(unfinished(run)))
         if certificate is None:
             raise DlbenchError(explain.text(unfinished(run)))
+        if is_equal(certificate):
+            self._certified(certificate)
         return certificate
 
     def _skip_if_taken(self) -> None:

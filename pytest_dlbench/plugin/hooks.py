@@ -24,7 +24,7 @@ from pytest_dlbench.plugin.agenda import Collected
 from pytest_dlbench.plugin.dry_run import Planner
 from pytest_dlbench.plugin.signals import Signals
 from pytest_dlbench.plugin.terminal import RESUMED, Reporter
-from pytest_dlbench.records import CaseOutcome, CaseResult, Record, codec
+from pytest_dlbench.records import CaseOutcome, CaseResult, Certificate, Record, codec
 from pytest_dlbench.records.reasons import Caution
 from pytest_dlbench.reporting import foreign, progress
 from pytest_dlbench.running.progress import Silent
@@ -44,6 +44,8 @@ RESULT = pytest.StashKey[CaseResult]()
 # The results with which a test went on.
 SETTLED = pytest.StashKey[list[CaseResult]]()
 RUNS = pytest.StashKey[list[dict[str, float]]]()
+# Results of other tests that this one changed.
+CHANGED = pytest.StashKey[list[CaseResult]]()
 PAIRED = pytest.StashKey[int]()
 NAME = pytest.StashKey[str]()
 CASES = pytest.StashKey[int]()
@@ -272,7 +274,8 @@ def pytest_runtest_makereport(
             _save(item, report)
         report.user_properties = list(item.user_properties)
         # Plain data, which a worker of pytest-xdist can send.
-        report.__dict__["dlbench"] = _reported(item) if RESULT in item.stash else {}
+        changed = {"changed": codec.builtins(item.stash[CHANGED])} if CHANGED in item.stash else {}
+        report.__dict__["dlbench"] = changed | (_reported(item) if RESULT in item.stash else {})
     return report
 
 
@@ -303,7 +306,7 @@ def _save(item: pytest.Item, report: pytest.TestReport) -> None:
     from pytest_dlbench.workflows.saving import settle  # noqa: PLC0415
 
     refusal = None if report.passed else NotSaved(cause="skipped" if report.skipped else "failed")
-    known = [*item.stash.get(SETTLED, ()), *([item.stash[RESULT]] if RESULT in item.stash else ())]
+    known = [*item.stash.get(SETTLED, ()), *_last_of(item)]
     current = {result.case.id: result for result in known}
     settled = settle(session_of(item.config), item.nodeid, current, refusal=refusal)
     if settled.results:
@@ -417,9 +420,30 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
         report=report,
         settle=partial(_keep, node, asked, session.settings.metrics),
         note=note,
+        certified=partial(_certified, node, session),
         skip=pytest.skip,
         taker=config.pluginmanager.get_plugin(TAKER),
     )
+
+
+def _certified(node: pytest.Item, session: "Session", certificate: Certificate) -> None:
+    """Attach a certificate to the results of tests that trained before."""
+    from pytest_dlbench.workflows import certify, recording  # noqa: PLC0415 - see session_of
+
+    cases, changed = certify.trained_before(session, certificate), dict[str, CaseResult]()
+    for item in node.session.items:
+        known = {result.case.id: result for result in (*item.stash.get(SETTLED, ()), *_last_of(item))}
+        new = {case: recording.certified(session, known[case], certificate) for case in cases & known.keys()}
+        if new:
+            changed |= new
+            item.stash[RESULT] = new.get(item.stash[RESULT].case.id, item.stash[RESULT])
+            item.stash[SETTLED] = [new.get(result.case.id, result) for result in item.stash.get(SETTLED, ())]
+    node.stash[CHANGED] = [*node.stash.get(CHANGED, ()), *changed.values()]
+
+
+def _last_of(item: pytest.Item) -> tuple[CaseResult, ...]:
+    """The result that a test ended with, if any."""
+    return (item.stash[RESULT],) if RESULT in item.stash else ()
 
 
 def _keep(node: pytest.Item, asked: Options, metrics: Metrics, record: Record, result: CaseResult) -> None:

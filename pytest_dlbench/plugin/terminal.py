@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,6 +100,7 @@ class Reporter:
         if reported is None:
             return
         self._saw_benchmarks = True
+        self._take_changed(codec.convert(reported.get("changed", []), list[CaseResult], report.nodeid))
         result = codec.convert(reported["result"], CaseResult, report.nodeid) if "result" in reported else None
         if isinstance(self.progress, Live):
             self.progress.clear()
@@ -113,6 +114,11 @@ class Reporter:
             self._repeated.append(result)
         elif report.when == "call":
             self._called(report, result, reported)
+
+    def _take_changed(self, changed: Sequence[CaseResult]) -> None:
+        """Results of earlier tests that this one certified."""
+        new = {result.case.id: result for result in changed}
+        self._results = [new.get(result.case.id, result) for result in self._results]
 
     def _called(self, report: pytest.TestReport, result: CaseResult | None, reported: dict[str, Any]) -> None:
         self._ran_some |= result.outcome not in SKIPPING if result else not report.skipped

@@ -93,8 +93,10 @@ class _Joiner:
         if record := self._record(entry, result.case, result.certificate, entry.runs):
             self._keep(Recorded(record=record, result=result, old=old))
         elif (place := self._last(name)) is not None:
-            # The test failed, or said more about it, after the case was judged.
-            self.cases[place] = replace(self.cases[place], result=result)
+            # The test failed, or said more about it, or its framework was certified, after the case was judged.
+            judged = self.cases[place]
+            record = replace(judged.record, certificate=result.certificate)
+            self.cases[place] = replace(judged, record=record, result=result)
         else:
             self.damages.append(
                 f"{self.where}: {name} has a result, but its runs or context are missing; it is skipped"

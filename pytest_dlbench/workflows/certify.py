@@ -8,7 +8,7 @@ from pytest_dlbench.records import Certificate, Golden, Run, RunOutcome
 from pytest_dlbench.records.reasons import Difference, OtherGoldenError
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.workflows.runs import make_runs
-from pytest_dlbench.workflows.session import Session
+from pytest_dlbench.workflows.session import Session, Uncertified
 
 
 def certify(session: Session, spec: NetworkSpec, golden: Golden, bound: float) -> tuple[Run, Certificate | None]:
@@ -48,5 +48,20 @@ def certificate_of(session: Session, spec: RunSpec, run: Run) -> Certificate | N
         return None
     # Frameworks cannot share dropout masks: equivalence is certified for the network without dropout.
     digest = infer(spec.network.model.without_dropout()).digest
-    found = session.certificates.find(spec.case, digest)
-    return found if found and found.versions == equivalence.of_framework(run.versions) else None
+    found, versions = session.certificates.find(spec.case, digest), equivalence.of_framework(run.versions)
+    if found and found.versions == versions:
+        return found
+    session.uncertified.append(Uncertified(case=spec.case, network_digest=digest, versions=versions))
+    return None
+
+
+def trained_before(session: Session, certificate: Certificate) -> frozenset[str]:
+    """The ids of the session's cases that a certificate holds for, and that were trained before it existed."""
+    return frozenset(one.case.id for one in session.uncertified if _holds(certificate, one))
+
+
+def _holds(certificate: Certificate, of: Uncertified) -> bool:
+    names = ("framework", "model", "dataset", "device", "workers")
+    is_its_cell = all(getattr(certificate, name) == getattr(of.case, name) for name in names)
+    is_its_network = certificate.network_digest == of.network_digest
+    return is_its_cell and is_its_network and certificate.versions == of.versions

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pytest_dlbench import judging
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.pairs import REFERENCE_RUNS, STEP_TIMES, StepSpread
-from pytest_dlbench.records import Calibration, CaseOutcome, CaseResult, Context, Record, Run
+from pytest_dlbench.records import Calibration, CaseOutcome, CaseResult, Certificate, Context, Record, Run
 from pytest_dlbench.records.reasons import BodyFailed, Caution, Interrupted
 from pytest_dlbench.running import alternating
 from pytest_dlbench.running.interrupts import undisturbed
@@ -61,6 +61,13 @@ def noted(session: Session, result: CaseResult, caution: Caution) -> CaseResult:
     cautioned = replace(result, cautions=(*result.cautions, caution))
     _amend(session, cautioned)
     return cautioned
+
+
+def certified(session: Session, result: CaseResult, certificate: Certificate) -> CaseResult:
+    """The result of a case whose framework was certified afterwards; it replaces the other in the journal."""
+    known = replace(result, certificate=certificate)
+    _amend(session, known)
+    return known
 
 
 def _amend(session: Session, result: CaseResult) -> None:

@@ -1,11 +1,11 @@
 """The state that all cases of a session share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_dlbench.planning.plan import RunSettings
-from pytest_dlbench.records import CaseResult, Record
+from pytest_dlbench.records import Case, CaseResult, Record
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Journal
@@ -18,6 +18,18 @@ from pytest_dlbench.workflows.resumption import Resumption
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 from pytest_dlbench.workflows.time_budget import TimeBudget
 from pytest_dlbench.workflows.validity import Examiner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertified:
+    """A case that was trained before any certificate held for it.
+
+    ``network_digest`` is that of its network without dropout, ``versions`` are those that can change what is computed.
+    """
+
+    case: Case
+    network_digest: str
+    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +55,7 @@ class Session:
     resumption: Resumption
     unsaved: dict[str, list[tuple[Record, CaseResult]]] = field(default_factory=dict)
     """By test: the cases that become baselines if it passes."""
+    uncertified: list[Uncertified] = field(default_factory=list)
 
 
 def open_session(
