@@ -156,7 +156,10 @@ def test_the_error_for_an_early_operation_names_its_predecessor(conversation):
 
 
 def test_an_unknown_operation_is_answered_with_the_known_ones(conversation):
-    known = "build, check_steps, check_updates, close, count, evaluate, hello, infer, profile, step, train, train_on"
+    known = (
+        "build, check_steps, check_updates, close, count, evaluate, fingerprint, hello, infer, profile, step,"
+        " steps_alone, train, train_on"
+    )
     assert conversation.unknown.kind == "bad_request"
     assert conversation.unknown.message == f"unknown op 'fly'; this worker (protocol 1) knows {known}"
 
