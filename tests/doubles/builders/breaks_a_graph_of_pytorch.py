@@ -2,9 +2,9 @@
 
 import torch
 from dlworker.frameworks.pytorch import compile as compiling
-from dlworker.frameworks.pytorch.compile import OPTIONS, SUPPORTS, configure, threads, versions
+from dlworker.frameworks.pytorch.compile import ON_CPU, SUPPORTS, configure, set_execution, threads, versions
 
-__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+__all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
 
 class Trainer(compiling.Trainer):
@@ -17,4 +17,4 @@ class Trainer(compiling.Trainer):
             torch._dynamo.graph_break()
             return model(inputs)
 
-        self.forward = torch.compile(broken, dynamic=False, options=OPTIONS)
+        self.forward = torch.compile(broken, dynamic=False, options=ON_CPU)
