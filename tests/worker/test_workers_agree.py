@@ -15,14 +15,15 @@ from pytest_dlbench.model import SGD, Conv2D, Dense, Flatten, MaxPool, Model, Re
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Machine, Run, RunOutcome
 from pytest_dlbench.running.training import train_once
+from tests.worker.places import place_of
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
-PARALLEL = sorted(name for name, framework in FRAMEWORKS.items() if has_workers(framework))
+# Its exchange is for GPUs only.
+WITHOUT_EXCHANGE = "pytorch-1.0"
+PARALLEL = sorted(name for name, one in FRAMEWORKS.items() if has_workers(one) and name != WITHOUT_EXCHANGE)
 # Of losses, relative. Rounding alone: the sum over a batch is that of two parts.
 BOUNDS = {"float64": 1e-12, "float32": 1e-5}
 STEPS = 10
-# Not installed, or too old to have an exchange for processors.
-NOT_RUN = (RunOutcome.MISSING_FRAMEWORK, RunOutcome.UNSUPPORTED)
 MACHINE = Machine(name="any", cpu_model="any", cores=2, memory_gib=8, os_family="Linux")
 SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=1, seed=3, timeout_seconds=300.0)
 # Momentum and weight decay reveal a wrong optimiser, and gradients that are summed.
@@ -53,12 +54,16 @@ def deviation(run: Run, other: Run) -> float:
     return float(np.max(np.abs(ours - theirs) / np.abs(theirs)))
 
 
+def test_a_framework_whose_exchange_is_for_gpus_only_is_unsupported():
+    place_of(WITHOUT_EXCHANGE)
+    assert train(FRAMEWORKS[WITHOUT_EXCHANGE], 2).outcome is RunOutcome.UNSUPPORTED
+
+
 @pytest.mark.parametrize("precision", BOUNDS)
 @pytest.mark.parametrize("name", PARALLEL)
 def test_two_workers_have_the_losses_of_one(name, precision):
+    place_of(name)
     one, two = (train(FRAMEWORKS[name], workers, precision) for workers in (1, 2))
-    if two.outcome in NOT_RUN:
-        pytest.skip(two.message)
     assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
     assert deviation(two, one) <= BOUNDS[precision]
     assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=5 * BOUNDS[precision])
@@ -66,9 +71,8 @@ def test_two_workers_have_the_losses_of_one(name, precision):
 
 @pytest.mark.parametrize("name", PARALLEL)
 def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_were_taken(name):
+    place_of(name)
     run = train(FRAMEWORKS[name], 2)
-    if run.outcome in NOT_RUN:
-        pytest.skip(run.message)
     values = sum(int(np.prod(shape)) for shape in run.parameters.values())
     # Each worker of two sends at least half of the gradient, in float32, and gets the other half.
     assert run.usage["train"].readings["loopback_bytes"] >= 4 * values * STEPS
@@ -82,12 +86,11 @@ FAULTS = ("summed", "one part", "unsynchronised")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_exchange_is_seen(fault):
     """A PyTorch whose workers sum their gradients, read the same part, or exchange nothing in one step."""
+    place_of("pytorch")
     framework = replace(
         FRAMEWORKS["pytorch"], builder="faulty_workers", folders=(BUILDERS,), more_variables=(("FAULT", fault),)
     )
     run = train(framework, 2)
-    if run.outcome in NOT_RUN:
-        pytest.skip(run.message)
     if fault == "unsynchronised":
         assert run.outcome is RunOutcome.FAILED
         assert "their gradients were not exchanged in every step" in run.message
