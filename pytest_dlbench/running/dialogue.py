@@ -23,6 +23,7 @@ from pytest_dlbench.records import (
     Training,
 )
 from pytest_dlbench.running import failures, launch, messages, pinning, progress
+from pytest_dlbench.running.connection import WorkerError
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group
 from pytest_dlbench.running.merging import merged
@@ -222,22 +223,29 @@ class Dialogue(ABC, Generic[S]):
             examples=len(taken) * self.samples(spec),
         )
 
-    def _count(self) -> None:
-        """What a step does, counted in steps that are not timed, and in no phase: no figure of the run has them."""
+    def _count(self) -> bool:
+        """What a step does, counted in steps that are not timed, and in no phase: no figure of the run has them.
+
+        Returns whether the worker is still there: a profiler that ends it does not cost the run, which has its figures.
+        """
         training: Training = self.measured["training"]
         seconds = COUNTED_STEPS * median(training.step_seconds)
         if seconds > max(LEAST_CHECK_SECONDS, CHECK_SHARE * (monotonic() - self._started)):
             self._observer.absent["counts"] = f"counting would take about {seconds:.0f} s"
-            return
+            return True
         self._hooks.phase_began(progress.phase("count", {}, self._steps))
         try:
             counted: messages.Counted = self._answered("count")
         except NotDoneError as error:
             # Nobody promised more steps than those that were measured.
             self._observer.absent["counts"] = f"no more steps: {str(error).partition(chr(10))[0]}"
-            return
+            return True
+        except WorkerError as error:
+            self._observer.absent["counts"] = f"the framework's counting ended the worker: {error}"
+            return False
         self.measured["counts"] = counted.counts
         self._observer.absent.update(counted.absent)
+        return True
 
     def _add(self, trained: messages.TrainedOn, spec: S) -> None:
         """Append steps to those that are already recorded."""

@@ -84,8 +84,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
                 self._check_steps(spec, self._hooks.is_suspicious)
             if spec.case.workers > 1:
                 self._step_alone(spec)
-            elif spec.is_timed:
-                self._count()
+            elif spec.is_timed and not self._count():
+                return
         self._ask("close")
 
     def _build(self, spec: NetworkSpec, seed: int, weights: str | None) -> None:

@@ -51,8 +51,8 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
         self._evaluate(spec)
         if self._built.evaluates and self._hooks.is_suspicious and seed == spec.seed:
             self._check_steps(spec, self._hooks.is_suspicious)
-        if spec.is_timed:
-            self._count()
+        if spec.is_timed and not self._count():
+            return
         closed: messages.ProgramClosed = self._ask("close")
         self.measured["versions"] = {**closed.versions, **self.measured["versions"]}
         self._add_files(closed.files)

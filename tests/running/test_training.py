@@ -53,6 +53,13 @@ def finished(data_folder) -> Run:
     return train_once(spec("numpy_softmax", data_folder), 2)
 
 
+def test_a_profiler_that_ends_the_worker_does_not_cost_the_run(run):
+    found = run("dies_counting")
+    assert found.outcome is RunOutcome.FINISHED
+    assert (found.counts, found.evaluation is None) == (None, False)
+    assert found.absent["counts"] == "the framework's counting ended the worker: the worker died during 'count'"
+
+
 class TestFinished:
     def test_has_neither_message_nor_log(self, finished):
         assert finished.outcome is RunOutcome.FINISHED
