@@ -9,6 +9,10 @@ A builder is a module with
 ``configure(threads)``
     Set the number of CPU threads, before anything is computed. The usual environment variables (OMP_NUM_THREADS and
     similar) are set before Python starts.
+``set_execution(execution, device)``, optional
+    Turn these settings of execution on for the process ("autotune", "channels_last", "cuda_graphs", "deterministic",
+    "tf32"), and the others off; after ``configure``, before the Trainer is made. Those that it can turn on are in
+    ``SUPPORTS``; without this function, any that is set is refused. The recipe has them, too, as fields that are true.
 ``threads()``
     The number of CPU threads in effect, read back from the framework, or None if it does not report it.
 ``versions()``
