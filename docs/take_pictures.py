@@ -33,8 +33,10 @@ def picture(
         if name == last:
             break
     chromium.execute_script("scrollTo({top: 0, behavior: 'instant'})")
-    end = "return document.getElementById(arguments[0]).getBoundingClientRect().bottom + 12"
-    clip = {"x": 0, "y": 0, "width": width, "height": chromium.execute_script(end, last), "scale": 1}
+    if not (end := chromium.find_elements("id", last)):
+        names = ", ".join(browser.charts(chromium))
+        sys.exit(f"{path} has no section {last!r} to end with; name another: --last and --last-on-phone, of {names}")
+    clip = {"x": 0, "y": 0, "width": width, "height": end[0].rect["y"] + end[0].rect["height"] + 12, "scale": 1}
     shot = chromium.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
     return Image.open(io.BytesIO(base64.b64decode(shot["data"])))
 
