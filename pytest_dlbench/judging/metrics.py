@@ -15,7 +15,8 @@ Metrics = Mapping[str, Metric]
 """Metrics by name, in display order: the built-in ones, or all metrics of a session."""
 
 
-def _counted(name: str, *, label: str, unit: str) -> Metric:
+def _counted(name: str, *, label: str, unit: str, is_exact: bool = True) -> Metric:
+    """What is counted of a step; ``is_exact`` where every run of the same code has the same number."""
     return Metric(
         name=name,
         label=label,
@@ -25,7 +26,7 @@ def _counted(name: str, *, label: str, unit: str) -> Metric:
         value=readings.counted(name),
         purpose="training",
         is_optional=True,
-        is_counted=True,
+        is_counted=is_exact,
     )
 
 
@@ -378,16 +379,7 @@ BUILT_IN = (
     _counted("compilations", label="compilations", unit="compilations"),
     _counted("recompilations", label="recompilations", unit="recompilations"),
     _counted("graph_breaks", label="graph breaks", unit="graph breaks"),
-    Metric(
-        name="instructions",
-        label="instructions per step",
-        unit="instructions",
-        better="lower",
-        kind="ratio",
-        value=readings.counted("instructions"),
-        purpose="training",
-        is_optional=True,
-    ),
+    _counted("instructions", label="instructions per step", unit="instructions", is_exact=False),
     Metric(
         name="flop_utilisation",
         label="FLOP utilisation",

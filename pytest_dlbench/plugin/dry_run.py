@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -155,7 +154,7 @@ def outline_of(
     point: Point = given.get("dlbench") or parametrize.points(item, options)[0]
     values = [registry.find(axis, given[axis], item.nodeid) for axis in AXES]
     purpose = parametrize.purpose_of(item)
-    return replace(settings, threads=point.threads, workers=point.workers, changes=point.changes).outline(
+    return point.of(settings).outline(
         cast("Framework", values[0]),
         cast("Model", values[1]),
         cast("Dataset | SyntheticData", values[2]),

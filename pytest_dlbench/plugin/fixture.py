@@ -333,9 +333,7 @@ class Dlbench:
             # Golden losses belong to this recipe, whatever the command line sets.
             settings=replace(self._settings, changes=()),
         )
-        if reason := uncertifiable(spec.case, spec.network):
-            spec = replace(spec, place=Absent(lack=Lack.UNSUPPORTED, reason=reason))
-        run, certificate = certify.certify(self._session, replace(spec, seed=seed), golden, bound)
+        run, certificate = certify.certify(self._session, replace(_certifiable(spec), seed=seed), golden, bound)
         if judging.of_runs([run]) in judging.SKIPPING:
             self._skip(explain.text(unfinished(run)))
         if certificate is None:
@@ -380,3 +378,9 @@ class Dlbench:
             purpose=purpose,
             changes=side.changes,
         )
+
+
+def _certifiable(spec: NetworkSpec) -> NetworkSpec:
+    """The spec, without a place to run if its losses cannot be those of one worker."""
+    reason = uncertifiable(spec.case, spec.network)
+    return replace(spec, place=Absent(lack=Lack.UNSUPPORTED, reason=reason)) if reason else spec

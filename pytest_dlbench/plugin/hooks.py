@@ -402,13 +402,7 @@ def dlbench(request: pytest.FixtureRequest, recipe: Recipe | None) -> "Dlbench":
     target = parametrize.target_of(node, asked.target_accuracy)
     return Dlbench(
         session=session,
-        settings=replace(
-            session.settings,
-            threads=point.threads,
-            workers=point.workers,
-            changes=point.changes,
-            target_accuracy=target,
-        ),
+        settings=replace(point.of(session.settings), target_accuracy=target),
         registry=config.stash[REGISTRY],
         sides=config.stash[SIDES],
         node=node.nodeid,

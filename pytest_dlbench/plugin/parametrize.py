@@ -1,9 +1,9 @@
 """The matrix in pytest: the axes that a test uses become one joint parametrization with the fitting cells."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -23,6 +23,9 @@ from pytest_dlbench.planning.sides import AskedSides
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import SkippedCell
 from pytest_dlbench.reporting import skips
+
+if TYPE_CHECKING:
+    from pytest_dlbench.planning.plan import RunSettings
 
 SKIPPED = pytest.StashKey[list[SkippedCell]]()
 
@@ -134,6 +137,10 @@ class Point:
     changes: tuple[Change, ...]
     threads: int
     workers: int
+
+    def of(self, settings: "RunSettings") -> "RunSettings":
+        """The settings of a session for this point."""
+        return replace(settings, changes=self.changes, threads=self.threads, workers=self.workers)
 
 
 def parametrize_points(metafunc: pytest.Metafunc, asked: Options) -> None:

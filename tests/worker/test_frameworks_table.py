@@ -175,8 +175,8 @@ def exact(counted):
 
 def test_counts_are_those_that_the_framework_is_documented_to_tell(name, seen):
     documented = rows("Counts by framework", "profilers.md")[name]["counts"]
-    told = set() if documented == "none" else set(documented.split(", "))
-    assert set(exact(seen.counted)) == told, seen.counted.absent
+    named = set() if documented == "none" else set(documented.split(", "))
+    assert set(exact(seen.counted)) == named, seen.counted.absent
     # What is not known has a reason.
     assert "operations" in seen.counted.counts or seen.counted.absent["operations"]
 
