@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from dlworker.frameworks.jax.execution import EXECUTION, round_products, set_execution
+from dlworker.frameworks.jax.execution import EXECUTION, set_execution
 from dlworker.frameworks.jax.layers import KINDS, apply, operator_of
 from dlworker.frameworks.jax.losses import LOSSES, mean_loss
 from dlworker.frameworks.jax.optimizers import OPTIMIZERS, optimizer
 from dlworker.frameworks.jax.precision import MIXED
 from dlworker.frameworks.jax.weights import first_states, own_weights, to_native
 from dlworker.protocol import RequestError
+from dlworker.xla_flags import round_products
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
@@ -59,7 +60,7 @@ class Trainer:
         self.device = _find(device)
         if device != "cpu":
             # By default XLA may round the operands of products on a GPU to 10 binary digits (TF32).
-            round_products(recipe)
+            round_products(jax, recipe)
         self.key = jax.random.key(seed)
         native = own_weights(self.layers, self.key) if weights is None else to_native(self.layers, weights)
         # Everything a step uses is put on the device here: otherwise the second step would be compiled again.

@@ -37,5 +37,5 @@ def set_execution(execution, device):
 
 def round_products(recipe):
     """On JAX, where it depends on the precision: choose how GPUs may round the factors of float32 products."""
-    if BACKEND == "jax" and recipe["precision"] not in ("bfloat16", "float16"):
-        jax.config.update("jax_default_matmul_precision", "tensorfloat32" if recipe.get("tf32") else "float32")
+    if BACKEND == "jax":
+        xla_flags.round_products(jax, recipe)
