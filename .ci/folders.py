@@ -17,17 +17,13 @@ from pathlib import Path
 from contents import ROOT, WORKER, below, content, digest, processor
 
 DRIVER = "pytest_dlbench"
-# With the files that tests read besides those of their own folder.
-FOLDERS: dict[str, tuple[str, ...]] = {
-    "data": (),
-    "environments": ("docs/reference/frameworks.md", "docs/how-to/environments.md"),
-    "judging": ("docs/explanation/error-rates.md", "README.md"),
-    "model": (),
-    "running": (),
-    "sampling": (),
-}
+FOLDERS = ("data", "environments", "judging", "model", "running", "sampling")
 # For all of them.
-SHARED = ("conftest.py", "pyproject.toml", f"{WORKER.relative_to(ROOT)}/**/*.py")
+SHARED = (
+    *("conftest.py", "pyproject.toml", f"{WORKER.relative_to(ROOT)}/**/*.py"),
+    # Tests name builders and other doubles as text, without their packages.
+    *("tests/doubles/**/*.py", "tests/doubles/**/*.c"),
+)
 NAME = re.compile(rf"\b(?:{DRIVER}|tests)(?:\.\w+)+")
 # Each of the names may be a module.
 FROM = re.compile(rf"\bfrom ((?:{DRIVER}|tests)[\w.]*) import (\([^)]*\)|.*)")
@@ -43,7 +39,7 @@ def folder_keys() -> dict[str, str]:
 def files(name: str) -> list[Path]:
     """The files that tests/NAME depends on."""
     own = [file for file in (ROOT / "tests" / name).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
-    found = {*own, *(file for pattern in (*SHARED, *FOLDERS[name]) for file in below(pattern))}
+    found = {*own, *(file for pattern in SHARED for file in below(pattern))}
     todo = [file for file in [*own, ROOT / "tests" / "conftest.py"] if file.suffix == ".py"]
     seen: set[Path] = set()
     while todo:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COPIED = (".ci", "pytest_dlbench", "tests", "bench", "docs", "conftest.py", "pyproject.toml", "README.md")
+COPIED = (".ci", "pytest_dlbench", "tests", "bench", "docs", "conftest.py", "pyproject.toml")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "pictures", ".dlbench", "baselines")
 # One framework of each kind.
 NAMES = (

@@ -24,10 +24,10 @@ CHANGES = {
     "a record": ("pytest_dlbench/records/runs.py", ALL),
     "the worker": ("pytest_dlbench/worker/dlworker/training.py", ALL),
     "a test": ("tests/judging/test_intervals.py", {"judging"}),
-    "a double": ("tests/doubles/nvml/nvml.c", ALL),
+    "a double in C": ("tests/doubles/nvml/nvml.c", ALL),
+    "a double that tests name as text": ("tests/doubles/builders/lacks_its_framework.py", ALL),
     "a program that a folder's tests import": ("tests/characteristics/regimes.py", {"judging"}),
-    "a page that tests read": ("docs/explanation/error-rates.md", {"judging"}),
-    "another page": ("docs/index.md", NONE),
+    "a page": ("docs/index.md", NONE),
 }
 
 
