@@ -4,8 +4,8 @@ A sweep is a group of tests that trains every framework, or one of them with eve
 worker, the framework's builder and pins, what is installed for it, the neutral models, the tests with everything they
 import, and the processor.
 
-The driver is not part of a key: PyTorch, JAX and one other framework run at every landing, and exercise all of it.
-Keys of the driver's own tests are in folders.py.
+The driver is not part of a key. For PyTorch and JAX, which stand for all there, stamps.py adds what the tests need of
+it. Keys of the driver's own tests are in folders.py.
 """
 
 import ast
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pytest_dlbench.environments import FRAMEWORKS, Framework  # noqa: E402 - the path comes first
-from pytest_dlbench.environments.placing import CURRENT, Absent, Place, Places  # noqa: E402
+from pytest_dlbench.environments.placing import CURRENT, Place, Places  # noqa: E402
 
 WORKER = ROOT / "pytest_dlbench" / "worker" / "dlworker"
 DOUBLES = "tests.doubles.builders"
@@ -55,11 +55,28 @@ SWEEPS: Mapping[str, Sweep] = {
     "layers": Sweep(tests=("tests/worker/test_builders_agree.py",)),
     "vocabulary": Sweep(tests=("tests/worker/test_vocabulary_agrees.py",)),
     "precision": Sweep(tests=("tests/worker/test_mixed_precision.py",)),
+    "detectors": Sweep(
+        tests=("tests/equivalence/test_planted_detector_faults.py", "tests/worker/test_detector_operations.py"),
+        frameworks=("pytorch", "jax", "tensorflow", "keras-jax", "keras-tensorflow", "keras-torch", "paddle"),
+    ),
     "table": Sweep(tests=("tests/worker/test_frameworks_table.py",), reads_documentation=True),
     "programs": Sweep(
         tests=("tests/worker/test_program_frameworks.py",),
         frameworks=("pytorch", "keras-jax", "keras-torch", "keras-tensorflow"),
     ),
+    # Their own driver is part of the key: elsewhere only a double has several workers.
+    "workers": Sweep(
+        tests=("tests/worker/test_workers_agree.py",),
+        data=(
+            "tests/doubles/builders/faulty_workers/*.py",
+            *(f"pytest_dlbench/running/{name}.py" for name in ("group", "merging", "pinning", "training")),
+        ),
+        frameworks=(
+            *("jax", "keras-jax", "keras-tensorflow", "keras-torch", "paddle"),
+            *("pytorch", "pytorch-1.0", "pytorch-compile", "tensorflow", "tensorflow-xla"),
+        ),
+    ),
+    "operators": Sweep(tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax")),
     "execution": Sweep(
         tests=("tests/worker/test_execution.py",),
         frameworks=(
@@ -74,6 +91,10 @@ SWEEPS: Mapping[str, Sweep] = {
     "zoo": Sweep(tests=("bench/test_training.py",), data=(ZOO,), frameworks=("jax",)),
 }
 
+# Repositories of their own, in place of frameworks: programs of users, each with its own environment.
+EXAMPLES = "examples"
+TESTED: Mapping[str, Sweep] = {**SWEEPS, EXAMPLES: Sweep(tests=("examples/test_examples.py",))}
+
 # The folder of the builder that a builder depends on, by its backend.
 STANDS_ON: Mapping[tuple[str, str], str] = {
     ("keras", "tensorflow"): "tensorflow",
@@ -87,9 +108,9 @@ STANDS_ON: Mapping[tuple[str, str], str] = {
 
 
 def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The key of each sweep and framework."""
+    """The key of each sweep and framework, and of each example."""
     about = {name: _about(FRAMEWORKS[name]) for name in names}
-    return {
+    of_frameworks = {
         name: {
             framework: digest([about[framework], _sweep(framework, sweep)])
             for framework in about
@@ -97,6 +118,24 @@ def keys(names: Iterable[str]) -> dict[str, dict[str, str]]:
         }
         for name, sweep in SWEEPS.items()
     }
+    return {**of_frameworks, EXAMPLES: {name: _example(name) for name in examples()}}
+
+
+def examples() -> list[str]:
+    """The names of the examples."""
+    return [file.parent.name for file in below(f"{EXAMPLES}/*/requirements.txt")]
+
+
+def _example(name: str) -> str:
+    """An example's key: a hash of its folder, and one of what all share.
+
+    That is their test, and what the worker does with programs; not the rest of the worker.
+    """
+    own = f"{EXAMPLES}/{name}/[!.]*", f"{EXAMPLES}/{name}/*/*.py"
+    shared = f"{EXAMPLES}/test_examples.py", f"{WORKER.relative_to(ROOT)}/programs/*.py"
+    files = [[file for pattern in patterns for file in below(pattern) if file.is_file()] for patterns in (own, shared)]
+    each = [[content(file) for file in some] for some in files]
+    return f"{digest(each[0])}-{digest([each[1], platform.python_version(), processor()])}"
 
 
 def families(framework: Framework) -> set[str]:
@@ -124,7 +163,8 @@ def folder_of(file: Path) -> str:
     return family(file.relative_to(frameworks).parts[0]) if file.is_relative_to(frameworks) else ""
 
 
-def test_files(tests: Iterable[str]) -> list[Path]:
+@cache
+def test_files(tests: tuple[str, ...]) -> list[Path]:
     """Test files, their conftests, and all files in tests/ and bench/ that one of these imports or names."""
     found: set[Path] = set()
     todo = [ROOT / test for test in tests]
@@ -138,8 +178,13 @@ def test_files(tests: Iterable[str]) -> list[Path]:
 
 
 def _conftests(file: Path) -> list[Path]:
-    above = (folder / "conftest.py" for folder in file.parents if folder.is_relative_to(ROOT))
-    return [conftest for conftest in above if conftest.is_file()]
+    return [conftest for folder in file.parents if (conftest := _conftest(folder))]
+
+
+@cache
+def _conftest(folder: Path) -> Path | None:
+    conftest = folder / "conftest.py"
+    return conftest if folder.is_relative_to(ROOT) and conftest.is_file() else None
 
 
 @cache
@@ -189,13 +234,13 @@ def _documented(framework: str) -> list[str]:
 def _about(framework: Framework) -> Any:
     """What applies to every sweep of a framework."""
     files = [*worker_files(framework), *below(MODELS)]
-    place = Places().find(framework)
+    place = Places().ready(framework)
     # The first one is built unless another version is requested.
     pins = [(one.folder_name, one.variables) for one in framework.environments[:1]]
     return [
         [content(file) for file in files],
         [framework.builder, framework.needs, framework.variables, pins],
-        [] if isinstance(place, Absent) else installed(framework, place),
+        installed(framework, place) if place else [],
         [platform.python_version(), processor()],
     ]
 

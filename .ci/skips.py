@@ -15,6 +15,7 @@ ALLOWED = (
     "which is not installed. Three ways to get it",  # a Python for a framework's environment
     "no memory control group",  # an out-of-memory kill (simulated)
     "mounting a small file system is not allowed here",  # a full disk (simulated)
+    "only with EXAMPLES_FULL=1",  # the thorough checks of the examples
 )
 
 

@@ -6,9 +6,12 @@ stamps.py folders PLAN               the folders of the driver's tests that are 
 stamps.py list PLAN                  what is skipped, with the key and the date of the pass
 stamps.py write PLAN JUNIT_XML…      stamp what passed; nothing if anything failed
 
-A stamp is a file in the user's cache. In the sweeps of all frameworks PyTorch and JAX always run, and one other
-framework in rotation: the one with the oldest stamps. Folders of the driver's tests that need only a part of the driver
-are skipped, too (folders.py).
+A stamp is a file in the user's cache. In the sweeps of all frameworks, PyTorch and JAX also run if what the tests need
+of the driver has changed, and one framework runs in rotation: the one with the oldest stamps. Folders of the driver's
+tests that need only a part of the driver are skipped, too (folders.py).
+
+The examples are a sweep with names of their own. Two of those without a stamp run at a time, the others later: first
+those whose folder has changed, then those that passed longest ago.
 """
 
 import json
@@ -21,12 +24,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from contents import SWEEPS, keys
-from folders import folder_keys
+from contents import EXAMPLES, SWEEPS, TESTED, digest, keys
+from folders import driver_key, folder_keys
 
-ALWAYS = ("pytorch", "jax")
+# They show that the driver works with real frameworks: its changes are part of their keys.
+WITH_DRIVER = ("pytorch", "jax")
 # Where stamps of folders are, next to those of frameworks.
 DRIVER = "driver"
+# One on each of two processors, for one to five minutes: it depends on how many pairs they need.
+EXAMPLES_AT_A_TIME = 2
 Plan = dict[str, Any]
 
 
@@ -37,18 +43,32 @@ def folder() -> Path:
 
 def plan(names: list[str], *, is_full: bool) -> Plan:
     """The key of each sweep and framework, and what is skipped: the reason, the key, the date of the pass."""
-    found = keys(names)
+    found = {sweep: of | _with_driver(sweep, of) for sweep, of in keys(names).items()}
     stamped = {} if is_full else {sweep: _stamped(sweep, found[sweep]) for sweep in found}
-    turn = _turn(names, stamped.values())
+    # The others' stamps stay as old as they are, and would keep a framework in turn.
+    turn = _turn(names, (stamps for sweep, stamps in stamped.items() if _has_all(sweep)))
     skipped = {
-        sweep: {
-            name: stamp for name, stamp in stamps.items() if SWEEPS[sweep].frameworks or name not in (*ALWAYS, turn)
-        }
+        sweep: {name: stamp for name, stamp in stamps.items() if not _has_all(sweep) or name != turn}
         for sweep, stamps in stamped.items()
     }
+    if not is_full:
+        skipped[EXAMPLES] |= _put_off(found[EXAMPLES], skipped[EXAMPLES])
     folders = folder_keys()
     kept = {} if is_full else {name: stamp for name, key in folders.items() if (stamp := _stamp(name, DRIVER, key))}
     return {"keys": found, "turn": turn, "skipped": skipped, "folders": {"keys": folders, "skipped": kept}}
+
+
+def _has_all(sweep: str) -> bool:
+    """Whether a sweep trains every framework; then one does in rotation, whatever passed before."""
+    return sweep != EXAMPLES and not SWEEPS[sweep].frameworks
+
+
+def _with_driver(sweep: str, of_frameworks: Mapping[str, str]) -> dict[str, str]:
+    """Keys that change with the driver, too, where all frameworks train."""
+    if not _has_all(sweep):
+        return {}
+    driver = driver_key(SWEEPS[sweep].tests)
+    return {name: digest([of_frameworks[name], driver]) for name in WITH_DRIVER if name in of_frameworks}
 
 
 def _stamped(sweep: str, of_frameworks: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -63,13 +83,28 @@ def _stamp(sweep: str, name: str, key: str) -> dict[str, str]:
     return {"key": key, "passed": file.read_text().strip(), "reason": reason}
 
 
+def _put_off(keys: Mapping[str, str], stamped: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The examples without a stamp that a later run checks, and why."""
+    reason = f"at most {EXAMPLES_AT_A_TIME} examples run at a time, and all with CI_FULL=1"
+    ordered = sorted(keys.keys() - {*stamped}, key=lambda name: (*_last_pass(name, keys[name]), name))
+    later = ordered[EXAMPLES_AT_A_TIME:]
+    return {name: {"key": keys[name], "passed": "", "reason": f"{name} runs later: {reason}"} for name in later}
+
+
+def _last_pass(name: str, key: str) -> tuple[bool, str]:
+    """Whether an example's folder passed as it is, and when the example passed last; empty if it never did."""
+    own = key.partition("-")[0]
+    dates = {file.name: file.read_text() for file in (folder() / name).glob(f"{EXAMPLES}-*")}
+    return any(file.startswith(f"{EXAMPLES}-{own}-") for file in dates), max(dates.values(), default="")
+
+
 def _turn(names: list[str], stamped: Iterable[Mapping[str, Mapping[str, str]]]) -> str | None:
-    """The next framework in rotation: the one with the oldest stamp of all."""
+    """The next framework in rotation: the one with the oldest stamp."""
     dates: dict[str, str] = {}
     for stamps in stamped:
         for name, stamp in stamps.items():
             dates[name] = min(stamp["passed"], dates.get(name, stamp["passed"]))
-    return min((name for name in names if name in dates and name not in ALWAYS), key=dates.__getitem__, default=None)
+    return min((name for name in names if name in dates), key=dates.__getitem__, default=None)
 
 
 def _file(sweep: str, name: str, key: str) -> Path:
@@ -82,14 +117,15 @@ def frameworks(planned: Plan, sweep: str) -> list[str]:
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """What is skipped, one line per framework."""
-    for name in planned["keys"]["layers"]:
-        stamps = {sweep: of[name] for sweep, of in planned["skipped"].items() if name in of}
+    """What is skipped, one line per framework or example."""
+    for name in dict.fromkeys([*planned["keys"]["layers"], *planned["keys"][EXAMPLES]]):
+        stamps = {sweep: of[name] for sweep, of in planned["skipped"].items() if name in of and of[name]["passed"]}
         if stamps:
             each = (f"{sweep} {stamp['key']} of {stamp['passed'][:10]}" for sweep, stamp in stamps.items())
             yield f"skipped by stamps: {name}: {', '.join(each)}"
     for name, stamp in planned["folders"]["skipped"].items():
         yield f"skipped by stamps: tests/{name}: {stamp['key']} of {stamp['passed'][:10]}"
+    yield from (one["reason"] for one in planned["skipped"].get(EXAMPLES, {}).values() if not one["passed"])
     yield f"in turn: {planned['turn'] or 'none'}"
 
 
@@ -117,7 +153,7 @@ def write(planned: Plan, reports: Iterable[str]) -> int:
 
 def _trained(sweep: str, names: Iterable[str], tests: Iterable[str]) -> set[str]:
     """The frameworks that tests of a sweep name in their brackets."""
-    modules = tuple(f"{file.removesuffix('.py').replace('/', '.')}." for file in SWEEPS[sweep].tests)
+    modules = tuple(f"{file.removesuffix('.py').replace('/', '.')}." for file in TESTED[sweep].tests)
     found = set()
     for test in tests:
         if test.startswith(modules):
