@@ -35,6 +35,7 @@ release.
 """
 API_HEADINGS = {
     "model": "Models",
+    "model.operators": "Single operators",
     "zoo": "The zoo",
     "environments": "Frameworks and devices",
     "data": "Data sets",
@@ -53,7 +54,9 @@ API_HEADINGS = {
 # What has no docstring of its own.
 VALUES = {
     "Shape": "The shape of one example, without the batch.",
-    "Purpose": "What a network is run for: `training` or `inference`.",
+    "Purpose": "What is run: `training`, `inference` or `operator`.",
+    "Pass": "What an operator computes in one call: `forward`, `backward_data`, `backward_weights`, `backward` (both"
+    " gradients), or `forward_backward`.",
     "Branch": "The layers of one branch of `Add` or `Concat`, in order.",
     "Head": "Any of the heads below.",
     "Optimizer": "Any of the optimizers below.",

@@ -33,6 +33,7 @@ from pytest_dlbench.model import Adadelta as Adadelta
 from pytest_dlbench.model import Adam as Adam
 from pytest_dlbench.model import AdamW as AdamW
 from pytest_dlbench.model import Add as Add
+from pytest_dlbench.model import Anchors as Anchors
 from pytest_dlbench.model import Attention as Attention
 from pytest_dlbench.model import AvgPool as AvgPool
 from pytest_dlbench.model import BatchNorm as BatchNorm
@@ -43,6 +44,8 @@ from pytest_dlbench.model import Conv2D as Conv2D
 from pytest_dlbench.model import Cosine as Cosine
 from pytest_dlbench.model import Cut as Cut
 from pytest_dlbench.model import Dense as Dense
+from pytest_dlbench.model import DetectionLoss as DetectionLoss
+from pytest_dlbench.model import Detections as Detections
 from pytest_dlbench.model import Dropout as Dropout
 from pytest_dlbench.model import Embedding as Embedding
 from pytest_dlbench.model import Features as Features
@@ -64,8 +67,10 @@ from pytest_dlbench.model import Parameter as Parameter
 from pytest_dlbench.model import Positions as Positions
 from pytest_dlbench.model import Purpose as Purpose
 from pytest_dlbench.model import Recipe as Recipe
+from pytest_dlbench.model import RegionProposals as RegionProposals
 from pytest_dlbench.model import ReLU as ReLU
 from pytest_dlbench.model import RMSprop as RMSprop
+from pytest_dlbench.model import RoIAlign as RoIAlign
 from pytest_dlbench.model import Schedule as Schedule
 from pytest_dlbench.model import SequenceCrossEntropy as SequenceCrossEntropy
 from pytest_dlbench.model import Shape as Shape
@@ -77,6 +82,11 @@ from pytest_dlbench.model import Tanh as Tanh
 from pytest_dlbench.model import TiedDense as TiedDense
 from pytest_dlbench.model import WarmUpCosine as WarmUpCosine
 from pytest_dlbench.model import infer as infer
+from pytest_dlbench.model.operators import GEMM as GEMM
+from pytest_dlbench.model.operators import Convolution as Convolution
+from pytest_dlbench.model.operators import Operator as Operator
+from pytest_dlbench.model.operators import Pass as Pass
+from pytest_dlbench.model.operators import Recurrent as Recurrent
 from pytest_dlbench.planning.matrix import misfit as misfit
 from pytest_dlbench.plugin.fixture import Dlbench as Dlbench
 from pytest_dlbench.plugin.fixture import Figure as Figure
@@ -85,6 +95,7 @@ from pytest_dlbench.records import Alternation as Alternation
 from pytest_dlbench.records import Baseline as Baseline
 from pytest_dlbench.records import BaselineSession as BaselineSession
 from pytest_dlbench.records import Calibration as Calibration
+from pytest_dlbench.records import CallCheck as CallCheck
 from pytest_dlbench.records import Case as Case
 from pytest_dlbench.records import CaseOutcome as CaseOutcome
 from pytest_dlbench.records import CaseResult as CaseResult
@@ -102,6 +113,8 @@ from pytest_dlbench.records import Inference as Inference
 from pytest_dlbench.records import Machine as Machine
 from pytest_dlbench.records import MachineSpeed as MachineSpeed
 from pytest_dlbench.records import MetricFacts as MetricFacts
+from pytest_dlbench.records import Operation as Operation
+from pytest_dlbench.records import OperatorPass as OperatorPass
 from pytest_dlbench.records import OperatorTime as OperatorTime
 from pytest_dlbench.records import Pairing as Pairing
 from pytest_dlbench.records import Program as Program

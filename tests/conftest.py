@@ -33,5 +33,5 @@ def nvml(nvml_library: Path, tmp_path: Path) -> Nvml:
     return Nvml(folder)
 
 
-# Slow, and run by itself: pytest tests/campaign.
-collect_ignore = ["campaign"]
+# Slow, and run by themselves: pytest tests/campaign; pytest tests/cluster.
+collect_ignore = ["campaign", "cluster"]

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 FEW = ("--dlbench-frameworks=pytorch", "--dlbench-devices=cpu")
 
@@ -23,29 +25,25 @@ def node_ids(*arguments, suite=("bench",), folder=ROOT):
     return [line for line in out.splitlines() if "::" in line]
 
 
-def test_without_options_it_is_the_twelve_cases_of_the_readme_and_speed_comes_first():
+def test_without_options_it_is_the_eight_cases_of_the_readme_and_speed_comes_first():
     # Whatever is installed or built here, gcc for pytorch-compile included.
     found = [line.partition("::")[2].removesuffix("-cpu]") for line in node_ids("--dlbench-devices=cpu")]
     cells = {
         f"{framework}-{cell}"
         for framework in ("pytorch", "jax")
-        for cell in (
-            "gatech-lenet-digits28",
-            "tartu-mnist-cnn-digits28",
-            "hkbu-fcn-r-digits28",
-        )
+        for cell in ("gatech-lenet-digits28", "hkbu-fcn-r-digits28")
     }
     tests = [line.partition("[")[0] for line in found]
-    assert tests == ["test_training"] * 6 + ["test_trains_the_same_network"] * 6
-    assert {line.partition("[")[2] for line in found[:6]} == cells
-    assert {line.partition("[")[2] for line in found[6:]} == cells
+    assert tests == ["test_training"] * 4 + ["test_trains_the_same_network"] * 4
+    assert {line.partition("[")[2] for line in found[:4]} == cells
+    assert {line.partition("[")[2] for line in found[4:]} == cells
 
 
 def test_elsewhere_the_suite_of_the_package_is_the_same(tmp_path):
     here = node_ids("--dlbench-devices=cpu")
     elsewhere = node_ids("--dlbench-devices=cpu", suite=("--pyargs", "pytest_dlbench.bench"), folder=tmp_path)
     assert [line.partition("::")[2] for line in elsewhere] == [line.partition("::")[2] for line in here]
-    assert len(elsewhere) == 12
+    assert len(elsewhere) == 8
 
 
 def test_tests_of_others_in_the_session_are_left_as_they_are(tmp_path):
@@ -56,7 +54,7 @@ def test_tests_of_others_in_the_session_are_left_as_they_are(tmp_path):
     both = ("test_own.py", "--pyargs", "pytest_dlbench.bench")
     found = node_ids("--dlbench-devices=cpu", suite=both, folder=tmp_path)
     assert found[:2] == ["test_own.py::test_own", "test_own.py::test_more"]
-    assert len(found) == 14
+    assert len(found) == 10
 
 
 def test_other_frameworks_are_asked_for_by_name_by_pattern_or_all_together():
@@ -79,10 +77,10 @@ def test_a_node_id_finds_the_case_of_another_framework():
     assert [line for line in out.splitlines() if "::" in line] == [one]
 
 
-def test_three_models_are_the_default_whatever_is_selected():
+def test_two_models_are_the_default_whatever_is_selected():
     cases, why = collected("bench", "-m", "training and rnn")
     assert not cases
-    assert why.startswith("models: gatech-lenet, hkbu-fcn-r, tartu-mnist-cnn (the default; ")
+    assert why.startswith("models: gatech-lenet, hkbu-fcn-r (the default; ")
     assert "--dlbench-models all has " in why
 
 
@@ -97,5 +95,47 @@ def test_a_node_id_finds_its_case():
     assert collected(f"bench/test_training.py::test_training[pytorch-{one}]")[0] == [one]
 
 
+@pytest.mark.parametrize("asked", [["-m", "detection"], ["-k", "detection"], ["-k", "faster-rcnn-shapes"]])
+def test_detectors_are_collected_where_they_are_asked_for(asked):
+    found = node_ids("--dlbench-devices=cpu", *asked)
+    cells = [f"[{framework}-faster-rcnn-shapes-shapes-cpu]" for framework in ("pytorch", "jax")]
+    assert [line.partition("::")[2] for line in found] == [
+        *(f"test_training{cell}" for cell in cells),
+        *(f"test_trains_the_same_network{cell}" for cell in cells),
+    ]
+
+
+def test_models_are_not_spoken_of_where_only_operators_are_selected():
+    assert not collected("bench", "-m", "operator")[1]
+    assert collected("bench", "-m", "operator or training")[1]
+
+
+def test_models_that_were_asked_for_are_not_called_the_default():
+    _, why = collected("bench", "-m", "detection")
+    assert why.startswith("models: faster-rcnn-shapes, gatech-lenet, hkbu-fcn-r (--dlbench-models all has ")
+
+
+def test_a_node_id_finds_the_case_of_a_detector():
+    one = "faster-rcnn-shapes-shapes-cpu"
+    assert collected(f"bench/test_training.py::test_training[pytorch-{one}]")[0] == [one]
+
+
+def test_an_ini_key_names_a_detector_as_the_option_does(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\ndlbench_models = faster-rcnn-shapes\n")
+    by_key = node_ids("--dlbench-devices=cpu", suite=("--pyargs", "pytest_dlbench.bench"), folder=tmp_path)
+    assert len(by_key) == 4
+    assert all("faster-rcnn-shapes" in line for line in by_key)
+
+
 def test_inference_is_collected_where_it_is_asked_for():
     assert collected("bench", "-m", "inference")[0] == ["rosetta-resnet50-features-synthetic-cpu"]
+
+
+def test_operators_are_collected_where_they_are_asked_for_and_the_scale_limits_them():
+    found = node_ids("-m", "operator", "--dlbench-devices=cpu", "--dlbench-frameworks=pytorch,jax")
+    assert len(found) == 2 * 13
+    assert "bench/test_operators.py::test_operator[lstm-512-n16-t25-pytorch-cpu]" in found
+    small = node_ids("-k", "operator and lstm", "--dlbench-devices=cpu", "--dlbench-scale=smoke")
+    assert {line.partition("[")[2] for line in small} == {
+        f"lstm-256-n1-t150-forward-{framework}-cpu]" for framework in ("pytorch", "jax")
+    }

@@ -14,6 +14,7 @@ from pytest_dlbench import judging, records
 from pytest_dlbench.cli import main
 from pytest_dlbench.data import Dataset
 from pytest_dlbench.environments import FRAMEWORKS
+from pytest_dlbench.environments.supports import has_workers
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.model import layers
 from pytest_dlbench.options import OPTIONS
@@ -94,6 +95,13 @@ def test_the_tables_of_frameworks_name_each(page):
     text = (DOCS / page).read_text()
     trained = [name for name, framework in FRAMEWORKS.items() if not framework.unsupported]
     assert [name for name in trained if f"`{name}`" not in text] == []
+
+
+def test_the_table_of_workers_has_every_framework_whose_builder_has_workers():
+    rows = re.findall(r"(?m)^\| `([\w-]+)` \|", (ROOT / "docs/how-to/workers.md").read_text())
+    having = (name for name, framework in FRAMEWORKS.items() if has_workers(framework))
+    # They say themselves why their workers cannot train.
+    assert rows == sorted({*having} - {"pytorch-1.0", "keras-jax"})
 
 
 def test_the_page_of_the_vocabulary_names_every_layer():

@@ -58,3 +58,9 @@ def test_a_finding_in_python_has_its_line_and_names_are_not_prose():
 def test_only_the_newest_section_of_the_changelog_is_checked():
     text = "# Changes\n\n## Unreleased\n\nIt tells.\n\n## 0.1\n\nIt told.\n"
     assert [found.line for found in language.in_text("CHANGELOG.md", text)] == [5]
+
+
+def test_boxes_around_cells_have_their_name_from_the_literature_where_detectors_are_and_nowhere_else():
+    comment = "# Anchors are scored.\n"
+    assert [*language.in_text("pytest_dlbench/model/heads.py", comment)] == []
+    assert [*language.in_text("pytest_dlbench/judging/gate.py", comment)]

@@ -29,6 +29,9 @@ RECORDS = (
     "GpuUsage",
     "WorkerShare",
     "Exchange",
+    "Operation",
+    "OperatorPass",
+    "CallCheck",
 )
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {

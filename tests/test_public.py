@@ -26,10 +26,13 @@ def test_importing_the_package_loads_nothing_else():
     assert not HEAVY & set(fresh("import sys; import pytest_dlbench as dlb; dir(dlb); print(*sys.modules)"))
 
 
-def test_a_model_is_written_without_numpy_and_without_pytest():
-    assert not HEAVY & set(
-        fresh("import sys; import pytest_dlbench as dlb; dlb.infer, dlb.MODELS; print(*sys.modules)")
-    )
+def test_a_model_and_an_operator_are_written_without_numpy_and_without_pytest():
+    code = "import sys; import pytest_dlbench as dlb; dlb.infer, dlb.MODELS, dlb.GEMM(m=1, n=2, k=3)"
+    assert not HEAVY & set(fresh(f"{code}; print(*sys.modules)"))
+
+
+def test_a_session_of_pytest_that_measures_nothing_does_not_load_numpy():
+    assert "numpy" not in fresh("import sys; import pytest_dlbench.plugin.hooks; print(*sys.modules)")
 
 
 @pytest.mark.parametrize("name", dlb.__all__)

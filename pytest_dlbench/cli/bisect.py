@@ -302,4 +302,4 @@ def _differences(search: "Search", good: int, bad: int) -> Sequence[str]:
 def _reason(comparison: "Comparison", words: Callable[[Reason], str]) -> str:
     if comparison.reason:
         return words(comparison.reason)
-    return comparison.rule or "given as the good one"
+    return explain.stopped(comparison.rule) if comparison.rule else "given as the good one"

@@ -110,9 +110,15 @@ def session_of(options: Options, shown_cases: int) -> "tuple[Session, Live]":
     from pytest_dlbench.workflows.session import open_session  # noqa: PLC0415
 
     progress = live(shown_cases)
-    runs = replace(settings.run_settings(options, progress), changes=changes)
+    hosts = settings.hosts(options)
+    runs = replace(settings.run_settings(options, hosts, progress), changes=changes)
     session = open_session(
-        runs, settings.gate_policy(options), settings.storage(options), progress, repeat_flags=options.again
+        runs,
+        settings.gate_policy(options),
+        settings.storage(options),
+        progress,
+        hosts=hosts,
+        repeat_flags=options.again,
     )
     return session, progress
 

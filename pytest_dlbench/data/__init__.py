@@ -8,6 +8,7 @@ from pytest_dlbench.data import (
     chestxray,
     cifar,
     digits,
+    fashion_mnist,
     imagenet,
     imdb,
     manythings,
@@ -19,10 +20,10 @@ from pytest_dlbench.data import (
     voc,
 )
 from pytest_dlbench.data.dataset import Arrays, Dataset, Prepared, Rows
-from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.data.source import File, Package, Source
 from pytest_dlbench.data.synthetic import ANY_SHAPE, SyntheticData, synthetic
 
-FAMILIES = (digits, pydoc, mnist, cifar, svhn, imdb, ptb, manythings, imagenet, chestxray, shapes, voc)
+FAMILIES = (digits, pydoc, mnist, fashion_mnist, cifar, svhn, imdb, ptb, manythings, imagenet, chestxray, shapes, voc)
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for family in FAMILIES for dataset in family.DATASETS}
 
@@ -35,6 +36,7 @@ __all__ = [
     "Arrays",
     "Dataset",
     "File",
+    "Package",
     "Prepared",
     "Rows",
     "Source",

@@ -1,4 +1,7 @@
-"""Downloading official files: checked by checksum, and resumed after a broken connection."""
+"""Getting official files, checked by checksum: from a package of the system, or downloaded.
+
+A download is resumed after a broken connection.
+"""
 
 import logging
 import re
@@ -10,7 +13,7 @@ import pooch
 import requests
 import urllib3
 
-from pytest_dlbench.data import extracting, keeping
+from pytest_dlbench.data import extracting, importing, keeping
 from pytest_dlbench.data.cache import files_root
 from pytest_dlbench.data.source import File, Source
 from pytest_dlbench.data.watching import UNWATCHED, Watcher
@@ -26,11 +29,15 @@ TIMEOUT_SECONDS = 60
 def fetch(source: Source, watcher: Watcher = UNWATCHED) -> keeping.Manifest:
     """Download the files of a source, check them, unpack them into the cache, and return their manifest.
 
+    Where the source's package is installed, its files are taken instead.
+
     If the connection breaks, what was received is kept and the next call resumes. Raises DataError for a source that
     needs a login, a server that does not answer, and a file with the wrong checksum.
     """
     if not source.files:
         raise DataError(f"{source.name} cannot be fetched, only imported\n{source.advice}")
+    if source.package and source.package.is_installed:
+        return importing.take(source, Path(source.package.folder), watcher=watcher)
     downloads = files_root() / f"{source.name}.downloads"
     with keeping.locked(source):
         downloads.mkdir(exist_ok=True)

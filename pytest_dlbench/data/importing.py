@@ -44,7 +44,9 @@ def _official(source: Source, path: Path) -> dict[File, Path]:
 
 
 def _unpack(source: Source, official: dict[File, Path], unofficial: bool, watcher: Watcher) -> keeping.Manifest:
-    known_by = tuple(keeping.check(file, path, is_enforced=not unofficial) for file, path in official.items())
+    known_by = tuple(
+        keeping.check(file, path, source.package, is_enforced=not unofficial) for file, path in official.items()
+    )
 
     def fill(folder: Path) -> None:
         for path in official.values():

@@ -12,7 +12,7 @@ import filelock
 import msgspec
 
 from pytest_dlbench.data.cache import files_root, folder_of, manifest_path
-from pytest_dlbench.data.source import File, Source
+from pytest_dlbench.data.source import File, Package, Source
 from pytest_dlbench.data.watching import UNWATCHED, Watcher
 from pytest_dlbench.errors import DataError, FileFormatError
 from pytest_dlbench.records import codec
@@ -100,7 +100,7 @@ def digest(path: Path, algorithm: str, watcher: Watcher = UNWATCHED) -> str:
     return hashing.hexdigest()
 
 
-def check(file: File, path: Path, *, is_enforced: bool = True) -> str:
+def check(file: File, path: Path, package: Package | None = None, *, is_enforced: bool = True) -> str:
     """How an official file was identified, in one line; raises DataError if its checksum is wrong."""
     algorithm, _, expected = (file.checksum or "sha256:").partition(":")
     found = digest(path, algorithm)
@@ -108,12 +108,20 @@ def check(file: File, path: Path, *, is_enforced: bool = True) -> str:
         return f"{file.name}: no published checksum; size and content hash recorded ({algorithm} {found})"
     if found == expected:
         return f"{file.name}: {algorithm} {found}, as published"
+    if package and _is_packaged(package, file, path):
+        return f"{file.name}: {dict(package.checksums)[file.name].replace(':', ' ')}, as in the package {package.name}"
     if is_enforced:
         raise DataError(
             f"{path} is not the official {file.name}: its {algorithm} is {found}, not {expected}\n"
             "  it may be damaged or truncated; get it again, or use --unofficial to accept this file"
         )
     return f"{file.name}: not the official file, accepted by --unofficial ({algorithm} {found})"
+
+
+def _is_packaged(package: Package, file: File, path: Path) -> bool:
+    """Whether a file is as the package has it."""
+    algorithm, _, expected = dict(package.checksums).get(file.name, "").partition(":")
+    return bool(expected) and digest(path, algorithm) == expected
 
 
 def verify(source: Source, watcher: Watcher = UNWATCHED) -> tuple[Manifest, list[str]]:

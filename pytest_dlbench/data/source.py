@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 GIB = 2**30
 
@@ -20,12 +21,30 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A package of the system that installs the official files, packed again by its maintainers.
+
+    ``checksums`` are those of its files, by their names, as the package lists them; they are enforced, too.
+    """
+
+    name: str
+    folder: str
+    checksums: tuple[tuple[str, str], ...]
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package's files are on this machine."""
+        return Path(self.folder).is_dir()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """The files that data sets are prepared from.
 
     ``contents`` are patterns of what the files unpack to, as paths below the source's folder; each must match a file,
     and what matches none is not unpacked. ``page`` describes the data and its terms; a source without ``files`` can
     only be imported, because its owners require a login. ``largest_bytes`` is an upper bound of the unpacked size.
+    Where ``package`` is installed, fetching needs no network.
     """
 
     name: str
@@ -34,6 +53,7 @@ class Source:
     contents: tuple[str, ...]
     files: tuple[File, ...] = ()
     largest_bytes: int = 4 * GIB
+    package: Package | None = None
 
     def wants(self, path: str) -> bool:
         """Whether a path below the folder is one of the contents."""
@@ -55,4 +75,5 @@ class Source:
         absent = f"the files of {self.name} are not available"
         if not self.files:
             return f"{absent}\n  to get them: {self.page}\n  then: {self.get_command}"
-        return f"{absent}\n  to get it: {self.get_command}\n  or: dlbench data import {self.name} PATH"
+        packaged = f"\n  without a network: apt install {self.package.name}, then the same" if self.package else ""
+        return f"{absent}\n  to get it: {self.get_command}{packaged}\n  or: dlbench data import {self.name} PATH"

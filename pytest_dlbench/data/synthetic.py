@@ -1,4 +1,4 @@
-"""Seeded synthetic data of any shape that can be learned: images, vectors, flags, token sequences, sentence pairs.
+"""Seeded synthetic data of any shape that can be learned: images, vectors, flags, boxes, token sequences, pairs.
 
 There are 1,280 training and 320 test examples, or proportionally fewer if those would take more than 128 MiB: as many
 as fit, but at least 64 and 32.
@@ -135,6 +135,35 @@ def flags_of_patterns(shape: Shape, classes: int, *, examples: tuple[int, int], 
     return Arrays(train_inputs=train[0], train_labels=train[1], test_inputs=test[0], test_labels=test[1])
 
 
+def boxes_on_noise(shape: Shape, classes: int, *, objects: int, examples: tuple[int, int], seed: int) -> Arrays:
+    """Noise in [0, 0.5] with up to four brighter rectangles, in a colour for each class.
+
+    Their sides are from a sixth to a half of the image's.
+    """
+    import numpy as np
+
+    from pytest_dlbench.data.boxes import Object, padded
+
+    generator = np.random.default_rng(seed)
+    colours = generator.uniform(0.1, 0.5, size=(classes, shape[0], 1, 1)).astype(np.float32)
+    sides = np.array(shape[1:])
+
+    def split(count: int) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
+        images = generator.uniform(0, 0.5, size=(count, *shape)).astype(np.float32)
+        placed: list[list[Object]] = [[] for _ in range(count)]
+        for image, things in zip(images, placed, strict=True):
+            for _ in range(generator.integers(1, min(objects, 4) + 1)):
+                kind = int(generator.integers(classes))
+                height, width = (generator.uniform(1 / 6, 1 / 2, size=2) * sides).astype(int)
+                top, left = (generator.uniform(size=2) * (sides - (height, width))).astype(int)
+                image[:, top : top + height, left : left + width] = colours[kind] + np.float32(0.5)
+                things.append(Object(left=left, top=top, right=left + width, bottom=top + height, kind=kind + 1))
+        return images, padded(placed, objects)
+
+    train, test = (split(count) for count in examples)
+    return Arrays(train_inputs=train[0], train_labels=train[1], test_inputs=test[0], test_labels=test[1])
+
+
 def _make(
     shape: Shape,
     classes: int,
@@ -146,6 +175,8 @@ def _make(
 ) -> Arrays:
     if vocabulary is None and task == "class":
         return prototypes_under_noise(shape, classes, examples=examples, seed=SEED)
+    if task == "boxes":
+        return boxes_on_noise(shape, classes, objects=label_shape[0], examples=examples, seed=SEED)
     if vocabulary is None and task == "flags":
         return flags_of_patterns(shape, classes, examples=examples, seed=SEED)
     # Imported late because it needs NumPy.

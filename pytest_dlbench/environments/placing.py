@@ -57,6 +57,25 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """A Python that the host of a run finds or builds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacesElsewhere:
+    """Leaves environments to the hosts that runs are made on."""
+
+    def find(self, framework: Framework) -> Elsewhere | Absent:
+        """Absent if the framework cannot run anywhere."""
+        if framework.unsupported:
+            return Absent(lack=Lack.UNSUPPORTED, reason=framework.unsupported)
+        return Elsewhere()
+
+    def ready(self, framework: Framework) -> None:
+        """None: what is built here is not what runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
     """Finds places; builds missing environments if ``progress`` is given."""
 

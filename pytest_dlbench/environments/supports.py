@@ -17,10 +17,26 @@ def supports(framework: Framework) -> frozenset[str] | None:
     return _names("SUPPORTS", framework.builder, (*framework.folders, WORKER)) if framework.builder else None
 
 
+def operators(framework: Framework) -> frozenset[str] | None:
+    """The kinds of single operators that a builder has; None where it has no module ``operators``."""
+    return _names("OPERATORS", f"{framework.builder}.operators", (*framework.folders, WORKER))
+
+
 def has_workers(framework: Framework) -> bool:
-    """Whether several workers of a framework can train together: whether its builder has a module ``parallel``."""
+    """Whether several workers of a framework can train together: whether its builder has a module for it."""
     folders = (*framework.folders, WORKER)
-    return bool(framework.builder) and source(f"{framework.builder}.parallel", folders) is not None
+    return bool(framework.builder) and source(parallel_of(framework), folders) is not None
+
+
+def of_each_worker(framework: Framework) -> frozenset[str] | None:
+    """The layers that each of several workers computes by itself: OF_EACH of the module ``parallel``, or None."""
+    return _names("OF_EACH", parallel_of(framework), (*framework.folders, WORKER))
+
+
+def parallel_of(framework: Framework) -> str:
+    """The module by which several workers train: of a folder ``parallel``, else the builder's name and _parallel."""
+    file = source(framework.builder, (*framework.folders, WORKER))
+    return f"{framework.builder}{'.' if file and file.name == '__init__.py' else '_'}parallel"
 
 
 def source(module: str, folders: Iterable[Path]) -> Path | None:

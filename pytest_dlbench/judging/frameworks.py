@@ -93,11 +93,11 @@ class Ranking:
 
 def rank(times: Mapping[str, Mapping[str, float]]) -> Ranking | None:
     """Ranks on the data sets that all frameworks have; None for fewer than 8 data sets or 3 frameworks."""
-    from scipy import stats  # noqa: PLC0415 - as in intervals
-
     shared = sorted(set.intersection(*(set(figures) for figures in times.values()))) if times else []
     if len(shared) < RANKED_DATASETS or len(times) < 3:
         return None
+    from scipy import stats  # noqa: PLC0415 - as in intervals
+
     table = np.array([[_log(figures[dataset]) for dataset in shared] for figures in times.values()])
     ranks = stats.rankdata(table, axis=0).mean(axis=1)
     count, datasets = table.shape

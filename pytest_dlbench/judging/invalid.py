@@ -6,6 +6,16 @@ from dataclasses import replace
 from pytest_dlbench.judging.contention import contention
 from pytest_dlbench.judging.warm_up import warm_up
 from pytest_dlbench.records import POWER_LIMIT, GpuUsage, Run, Usage
+from pytest_dlbench.records.reasons import (
+    GpuShared,
+    GpuSlowed,
+    OnBattery,
+    Overheated,
+    Stolen,
+    Swapped,
+    Trouble,
+    Waited,
+)
 
 # The kernel counts processor time in ticks of 10 ms: shorter training runs are too inaccurate.
 SHORTEST_SECONDS = 1.0
@@ -18,7 +28,6 @@ SWAPPED_IN_BYTES = 16 * 2**20
 SWAPPED_FAULTS = 100
 # A single hot sample of a long training leaves the 10 % quantile and the median of its steps as they are.
 THROTTLED = 0.1
-MIB = 2**20
 
 
 def examined(run: Run) -> Run:
@@ -29,36 +38,35 @@ def examined(run: Run) -> Run:
     return replace(run, warm_up=warm, contention=contention(run), invalid=disqualified(run))
 
 
-def disqualified(run: Run) -> tuple[str, ...]:
+def disqualified(run: Run) -> tuple[Trouble, ...]:
     """Why this run's figures are not the framework's; empty for a valid run and for one without training."""
     phase = run.usage.get("train")
     if run.training is None or phase is None or phase.wall_seconds < SHORTEST_SECONDS:
         return ()
-    return tuple(_reasons(phase, on_battery=run.on_battery))
+    return tuple(_troubles(phase, on_battery=run.on_battery))
 
 
-def _reasons(phase: Usage, *, on_battery: bool) -> Iterator[str]:
+def _troubles(phase: Usage, *, on_battery: bool) -> Iterator[Trouble]:
     computed, waited = phase.user_seconds + phase.system_seconds, phase.waited_seconds or 0.0
     if phase.foreign_cpus > FOREIGN_CPUS and waited > WAITED_SHARE * computed:
-        others = f"others used {phase.foreign_cpus:.1f} CPUs"
-        yield f"its threads computed for {computed:.1f} s and waited {waited:.1f} s for a processor: {others}"
+        yield Waited(computed_seconds=computed, waited_seconds=waited, foreign_cpus=phase.foreign_cpus)
     if phase.steal_cpus and phase.steal_cpus > STOLEN_SHARE * len(phase.core_use):
-        yield f"the hypervisor took {phase.steal_cpus:.1f} of {len(phase.core_use)} CPUs away"
+        yield Stolen(stolen=phase.steal_cpus, cpus=len(phase.core_use))
     if (phase.swapped_in_bytes or 0) > SWAPPED_IN_BYTES and (phase.major_faults or 0) > SWAPPED_FAULTS:
-        yield f"memory was swapped: {(phase.swapped_in_bytes or 0) / MIB:,.0f} MiB came back from the disk"
+        yield Swapped(read_bytes=phase.swapped_in_bytes or 0)
     if (phase.throttlings or 0) > phase.wall_seconds:
-        yield f"the processor was too hot, and slowed {phase.throttlings} times"
+        yield Overheated(times=phase.throttlings or 0)
     if on_battery:
-        yield "the machine ran on its battery"
+        yield OnBattery()
     for gpu in phase.gpus:
         yield from _of_gpu(gpu)
 
 
-def _of_gpu(gpu: GpuUsage) -> Iterator[str]:
+def _of_gpu(gpu: GpuUsage) -> Iterator[Trouble]:
     # Most GPUs run at their power limit during training, as designed. Older files have no shares: then any counts.
     causes = [reason for reason in gpu.slowed_by if reason != POWER_LIMIT]
     shares = {reason: gpu.slowed_shares.get(reason, 1.0) for reason in causes}
-    if reasons := [f"{reason} for {share:.0%} of the time" for reason, share in shares.items() if share > THROTTLED]:
-        yield f"the GPU {gpu.name} was throttled: {', '.join(reasons if gpu.slowed_shares else causes)}"
+    if slowed := {cause: share for cause, share in shares.items() if share > THROTTLED}:
+        yield GpuSlowed(gpu=gpu.name, causes=slowed if gpu.slowed_shares else dict.fromkeys(causes))
     if gpu.foreign_processes:
-        yield f"{gpu.foreign_processes} other processes used the GPU {gpu.name}"
+        yield GpuShared(gpu=gpu.name, processes=gpu.foreign_processes)

@@ -37,6 +37,8 @@ class Metric:
     ``purpose`` says which runs have it; ``is_optional``: of these, only some models, recipes or machines have it.
     ``needs_whole_recipe``: a training that ends early has another value, which no requirement applies to.
 
+    ``timed`` is what it is the time of, for the metrics that judge how fast a case is; empty for others.
+
     ``label`` is its heading in tables, by default its name. If the heading contains the unit, ``cell`` is the format of
     the numbers below it, such as ``.2f``. ``default_views`` are those that show it by default.
     """
@@ -47,6 +49,7 @@ class Metric:
     kind: Literal["ratio", "points"] = "ratio"
     value: Callable[[Run], float | None] | None = None
     label: str = ""
+    timed: str = ""
     cell: str = ""
     default_views: tuple[View, ...] = ()
     purpose: Purpose | None = None
@@ -91,8 +94,7 @@ class Metric:
 
     def read(self, run: Run) -> float | None:
         """The run's value, None if it has none."""
-        purpose = "training" if run.inference is None else "inference"
-        if self.purpose not in (None, purpose):
+        if self.purpose not in (None, run.purpose):
             return None
         if self.value is None:
             return run.reported.values.get(self.name) if run.reported else None

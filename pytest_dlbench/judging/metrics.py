@@ -1,6 +1,7 @@
 """The built-in metrics, one entry each, and functions that compute them for runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from statistics import fmean, median
 from types import MappingProxyType
 from typing import cast, get_args
@@ -9,6 +10,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import readings, time_to_accuracy
 from pytest_dlbench.judging.metric import Metric, View
 from pytest_dlbench.model import Purpose
+from pytest_dlbench.model.operators import Pass
 from pytest_dlbench.records import MetricFacts, Record, Run
 
 Metrics = Mapping[str, Metric]
@@ -27,6 +29,49 @@ def _counted(name: str, *, label: str, unit: str, is_exact: bool = True) -> Metr
         purpose="training",
         is_optional=True,
         is_counted=is_exact,
+    )
+
+
+def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
+    """The figures of one pass of an operator."""
+    # As many frameworks compute both gradients at once as compute them apart.
+    is_optional = name != "forward"
+    of_pass = partial(Metric, kind="ratio", purpose="operator", is_optional=is_optional)
+    return (
+        of_pass(
+            name=f"{name}_time",
+            label=f"{label} 10 %",
+            timed="" if is_optional else "forward pass",
+            unit="s",
+            better="lower",
+            value=readings.call_time(name),
+            tolerance=0.05,
+            default_views=("table", "page", "statement", "baseline"),
+        ),
+        of_pass(
+            name=f"{name}_arithmetic",
+            label=f"{label} arithmetic",
+            unit="GFLOP/s",
+            better="higher",
+            value=readings.call_rate(name, "flops"),
+            default_views=("page",) if is_optional else ("table", "page", "progress"),
+        ),
+        of_pass(
+            name=f"{name}_traffic",
+            label=f"{label} traffic",
+            unit="GB/s",
+            better="higher",
+            value=readings.call_rate(name, "least_bytes"),
+            default_views=("page",),
+        ),
+        of_pass(
+            name=f"{name}_share",
+            label=f"{label} of probes",
+            unit="share",
+            better="higher",
+            value=readings.probe_share(name),
+            default_views=("page",) if is_optional else ("table", "page"),
+        ),
     )
 
 
@@ -56,6 +101,7 @@ BUILT_IN = (
     Metric(
         name="step_time",
         label="step 10 %",
+        timed="step",
         unit="s",
         better="lower",
         kind="ratio",
@@ -89,6 +135,7 @@ BUILT_IN = (
     Metric(
         name="latency",
         label="latency 10 %",
+        timed="batch",
         unit="s",
         better="lower",
         kind="ratio",
@@ -107,6 +154,11 @@ BUILT_IN = (
         purpose="inference",
         default_views=("table", "page"),
     ),
+    *_of_pass("forward", "forward"),
+    *_of_pass("backward_data", "by data"),
+    *_of_pass("backward_weights", "by weights"),
+    *_of_pass("backward", "backward"),
+    *_of_pass("forward_backward", "both"),
     Metric(
         name="import_time",
         label="import",
@@ -164,6 +216,22 @@ BUILT_IN = (
             "progress",
             "sweeps",
         ),
+    ),
+    Metric(
+        name="map50",
+        is_optional=True,
+        label="mAP@0.5",
+        unit="share",
+        better="higher",
+        kind="points",
+        value=readings.map50,
+        run_sd=1.0,
+        session_sd=0.0,
+        is_robust=False,
+        is_exact=True,
+        purpose="training",
+        needs_whole_recipe=True,
+        default_views=("table", "page", "side_by_side"),
     ),
     Metric(
         name="top5_accuracy",

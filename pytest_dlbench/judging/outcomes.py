@@ -16,6 +16,7 @@ OF_RUNS = {
     RunOutcome.UNSUPPORTED: CaseOutcome.UNSUPPORTED,
     RunOutcome.MISSING_FRAMEWORK: CaseOutcome.SKIPPED,
     RunOutcome.MISSING_DATA: CaseOutcome.SKIPPED,
+    RunOutcome.MACHINE_LOST: CaseOutcome.MACHINE_LOST,
 }
 
 # The case's outcome is the first of these that any metric has.
@@ -36,6 +37,7 @@ ALWAYS_FAILING = frozenset(
         CaseOutcome.BROKEN_PROTOCOL,
         CaseOutcome.WRONG_VERSION,
         CaseOutcome.FAILED,
+        CaseOutcome.MACHINE_LOST,
         # Figures that nothing guards any more, until somebody repairs the file.
         CaseOutcome.DAMAGED_BASELINE,
     }

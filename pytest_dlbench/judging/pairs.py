@@ -218,6 +218,11 @@ def by_steps(rule: Rule) -> Rule:
     return replace(rule, widens=True, pairs_to_clear=min(PAIRS_TO_CLEAR, rule.max_pairs))
 
 
+def level_by_steps(pairs: Sequence[Pair], alpha: float) -> float:
+    """The level of wall time by itself: half of it wherever processor time may be a witness."""
+    return max(alpha / 2, LEAST_ALPHA) if all(may_compute_alone(pair.old, pair.new) for pair in pairs) else alpha
+
+
 def decide_by_steps(pairs: Sequence[Pair], rule: Rule, spread: float = ALTERNATING_SPREAD) -> Decision:
     """The decision on a step time whose steps alternated: by wall time, or by processor time where that is undecided.
 
@@ -225,14 +230,11 @@ def decide_by_steps(pairs: Sequence[Pair], rule: Rule, spread: float = ALTERNATI
     a level that depends on what pairs show would add up over the looks. ``spread`` is the expected one of their
     differences.
     """
-    rule, walls = by_steps(rule), [wall_ratio(pair.old, pair.new) for pair in pairs]
-    if not all(may_compute_alone(pair.old, pair.new) for pair in pairs):
-        return decide(walls, spread, rule)
-    half = replace(rule, alpha=max(rule.alpha / 2, LEAST_ALPHA))
-    wall = decide(walls, spread, half)
+    rule = replace(by_steps(rule), alpha=level_by_steps(pairs, rule.alpha))
+    wall = decide([wall_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
     if wall.outcome is not VerdictOutcome.INCONCLUSIVE or not all(cpu_is_witness(pair.old, pair.new) for pair in pairs):
         return wall
-    cpu = decide([cpu_ratio(pair.old, pair.new) for pair in pairs], spread, half)
+    cpu = decide([cpu_ratio(pair.old, pair.new) for pair in pairs], spread, rule)
     return wall if cpu.outcome is VerdictOutcome.INCONCLUSIVE else replace(cpu, is_of_cpu=True)
 
 

@@ -13,10 +13,9 @@ from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.metrics import Metrics
 from pytest_dlbench.judging.multiple_testing import SCREENING_ALPHA
 from pytest_dlbench.judging.scales import badness, limit, smallest_spread
+from pytest_dlbench.judging.sequential import POWER
 from pytest_dlbench.judging.sessions import SessionFigure, SessionSpread, prediction
 from pytest_dlbench.judging.verdicts import ALPHA as ALPHA_OF_SESSIONS
-
-POWER = 0.9
 
 
 def smallest_tolerance(spread: float, *, alpha: float = SCREENING_ALPHA, max_pairs: int = LAST_LOOK) -> float:

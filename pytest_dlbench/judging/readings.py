@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, isnan
 from statistics import median, quantiles
+from typing import Literal
 
 from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import steady_steps, warm_up
@@ -49,8 +50,10 @@ def step_cpu_time(run: Run) -> float | None:
     return median(alternation.cpu_seconds) if alternation else None
 
 
-def throughput(run: Run) -> float:
-    """Samples per second, without the first step or batch."""
+def throughput(run: Run) -> float | None:
+    """Samples per second, without the first step or batch; None for a single operator."""
+    if run.operation is not None:
+        return None
     if run.inference is not None:
         timed = timed_batches(run)
         return run.inference.batch_size * len(timed) / sum(timed)
@@ -61,8 +64,8 @@ def throughput(run: Run) -> float:
 
 def token_throughput(run: Run) -> float | None:
     """Input tokens per second, for text; without the first step."""
-    training = trained(run)
-    return None if training.tokens is None else throughput(run) * training.tokens / training.examples
+    training, rate = trained(run), throughput(run)
+    return None if training.tokens is None or rate is None else rate * training.tokens / training.examples
 
 
 def allocated_on_gpu(run: Run) -> float | None:
@@ -85,6 +88,42 @@ def latency_quantile(tenth: int) -> Callable[[Run], float]:
         return quantiles(timed, n=10, method="inclusive")[tenth - 1] if len(timed) > 1 else timed[0]
 
     return quantile
+
+
+def call_time(name: str) -> Callable[[Run], float | None]:
+    """The 10 % quantile of the calls of an operator's pass after the first; None if it is not computed apart."""
+
+    def value(run: Run) -> float | None:
+        found = run.operation.passes.get(name) if run.operation else None
+        if found is None:
+            return None
+        timed = found.seconds[1:] or found.seconds
+        return quantiles(timed, n=10, method="inclusive")[0] if len(timed) > 1 else timed[0]
+
+    return value
+
+
+def call_rate(name: str, figure: Literal["flops", "least_bytes"]) -> Callable[[Run], float | None]:
+    """GFLOP/s or GB/s of a pass in that time."""
+
+    def value(run: Run) -> float | None:
+        seconds = call_time(name)(run)
+        if run.operation is None or seconds is None:
+            return None
+        work: float = getattr(run.operation.passes[name], figure)
+        return work / seconds / 1e9
+
+    return value
+
+
+def probe_share(name: str) -> Callable[[Run], float | None]:
+    """The arithmetic per second of a pass as a share of that of the fastest probe, which it may exceed."""
+
+    def value(run: Run) -> float | None:
+        rate = call_rate(name, "flops")(run)
+        return None if rate is None or run.operation is None else 1e9 * rate / run.operation.best_flops_per_second
+
+    return value
 
 
 def first_step(run: Run) -> float:
@@ -135,6 +174,13 @@ def top5_accuracy(run: Run) -> float | None:
     return None if evaluation.top5_correct is None else evaluation.top5_correct / evaluation.examples
 
 
+def map50(run: Run) -> float | None:
+    """The mean average precision of a detector at an overlap of 0.5; None for all others."""
+    if run.reported:
+        return None
+    return evaluated(run).map50
+
+
 def perplexity(run: Run) -> float | None:
     """exp(loss) if answers are tokens."""
     if run.reported:
@@ -159,8 +205,8 @@ def leak(run: Run) -> float | None:
 
 
 def phase(run: Run) -> Usage:
-    """Resource usage during training or inference."""
-    return run.usage["train" if run.inference is None else "infer"]
+    """Resource usage during training, inference, or the calls of an operator."""
+    return run.usage[{"training": "train", "inference": "infer", "operator": "operate"}[run.purpose]]
 
 
 def cpu_use(run: Run) -> float:
@@ -225,6 +271,8 @@ def energy(run: Run) -> float | None:
 
 def samples_per_joule(run: Run) -> float | None:
     """Samples that were trained or inferred per joule of the GPUs."""
+    if run.operation is not None:
+        return None
     joules = of_gpus("energy_joules", sum)(run)
     done = run.inference or trained(run)
     return done.examples / joules if joules else None

@@ -7,8 +7,8 @@ from math import isclose, isfinite
 
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.model import Recipe
-from pytest_dlbench.records import Run, StepCheck, Training, UpdateCheck, Verdict, VerdictOutcome
-from pytest_dlbench.records.reasons import Gain
+from pytest_dlbench.records import CallCheck, Run, StepCheck, Training, UpdateCheck, Verdict, VerdictOutcome
+from pytest_dlbench.records.reasons import Gain, StepsUnclear
 
 # Times the peak of a matrix product in NumPy: its libraries differ by less.
 MOST_OF_PEAK = 1.05
@@ -20,6 +20,8 @@ LEAST_RATIO, MOST_RATIO = 1.2, 5.0
 CHANGES, NOTHING = 1e-3, 1e-6
 # Work that may remain after the steps, as a share of their time: the last update, and the clock's inaccuracy.
 LEFT_SHARE, LEFT_SECONDS = 0.5, 0.05
+# A copy of a result has nothing to compute: its time varies less than that of an evaluation.
+LEFT_COPY_SECONDS = 0.005
 CLOCK, PROCESSOR = 0, 1
 # Times as good as before. Work that is skipped is often worth more, and releases of frameworks were worth less.
 MOST_GAIN = 3.0
@@ -46,6 +48,27 @@ def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
         )
     reason = _found(run, device)
     return "" if reason and _is_unclear(run, device) else reason
+
+
+def unawaited(run: Run, device: str) -> str:
+    """What shows that calls of a single operator do not wait for their work; empty if nothing does."""
+    for name, one in run.operation.passes.items() if run.operation else ():
+        found = [_of_calls(check, device) for check in one.checks]
+        # A disturbance of a repetition only adds time.
+        if found and all(found):
+            return f"impossible: of its pass {name}, {found[0]}"
+    return ""
+
+
+def _of_calls(check: CallCheck, device: str) -> str:
+    clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
+    if not all(_is_left(check, clock, LEFT_COPY_SECONDS) for clock in clocks):
+        return ""
+    return (
+        f"{2 * check.calls} calls ended after {check.double[CLOCK]:.4f} s, but a copy of the last result took"
+        f" {check.behind_double[CLOCK]:.4f} s, and again takes {check.alone[CLOCK]:.4f} s;"
+        " a call does not wait for its own work (a missing synchronisation)"
+    )
 
 
 def untrained(run: Run, recipe: Recipe, *, lowest_loss: float, rates: Sequence[float]) -> str:
@@ -139,14 +162,11 @@ def _times(metric: Metric, verdict: Verdict) -> float:
     return 1 / verdict.change if metric.better == "lower" else verdict.change
 
 
-def unchecked(run: Run, device: str) -> str:
-    """Why the step check's times are inconclusive for this run; empty if they are not."""
+def unchecked(run: Run, device: str) -> StepsUnclear | None:
+    """Why the step check's times are inconclusive for this run; None if they are not."""
     if not _found(run, device) or not _is_unclear(run, device):
-        return ""
-    others = run.usage[CHECK].foreign_cpus
-    return (
-        f"its steps were checked {len(run.step_checks)} times while others used {others:.1f} CPUs, and seemed not alike"
-    )
+        return None
+    return StepsUnclear(checks=len(run.step_checks), foreign_cpus=run.usage[CHECK].foreign_cpus)
 
 
 def _found(run: Run, device: str) -> str:
@@ -179,8 +199,10 @@ def _least(seconds: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return min(clock), min(processor)
 
 
-def suspicion(check: StepCheck, device: str) -> str:
-    """What one step check found; it counts if every repetition found something."""
+def suspicion(check: StepCheck | CallCheck, device: str) -> str:
+    """What one check of steps or calls found; it counts if every repetition found something."""
+    if isinstance(check, CallCheck):
+        return _of_calls(check, device)
     # Training continued beyond the recipe's length, and may diverge there.
     return (_of_losses(check) or _of_times(check, device)) if isfinite(float(check.loss_after)) else ""
 
@@ -220,9 +242,9 @@ def _changes(loss: float, again: float) -> bool:
     return not isclose(loss, again, rel_tol=CHANGES, abs_tol=NOTHING)
 
 
-def _is_left(check: StepCheck, clock: int) -> bool:
+def _is_left(check: StepCheck | CallCheck, clock: int, seconds: float = LEFT_SECONDS) -> bool:
     pairs = ((check.single, check.behind_single), (check.double, check.behind_double))
-    return all(behind[clock] - check.alone[clock] > LEFT_SHARE * steps[clock] + LEFT_SECONDS for steps, behind in pairs)
+    return all(behind[clock] - check.alone[clock] > LEFT_SHARE * steps[clock] + seconds for steps, behind in pairs)
 
 
 def _is_no_double(check: StepCheck, clock: int) -> bool:

@@ -8,7 +8,7 @@ the interval of a decision is the intersection of those of all looks so far.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import StrEnum, auto
 from math import sqrt
 
 import numpy as np
@@ -26,28 +26,30 @@ SETTLED_PAIRS = 8
 GUARD_SPREADS = 3.0
 # From this pair on, the pairs show how much they vary.
 SPREAD_PAIRS = 6
+# A tolerance can be resolved if this share of unchanged comparisons is cleared at it.
+POWER = 0.9
 
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.intp]
 
 
 class Reason(StrEnum):
-    """Why a decision is what it is.
+    """Why a decision is what it is; ``reporting.explain`` has the sentences.
 
     After the first three more pairs may still decide. The last three do not come from the rule: ``multiple_testing``
     and ``two_stage`` put them in its place.
     """
 
-    FEW_PAIRS = "too few pairs"
-    SPREAD = "the pairs lie further apart than the reference spread allows"
-    OPEN = "the interval still holds a tolerance"
-    DECIDED = "decided"
-    TOO_VARIABLE = "its own spread is too wide for its default tolerance"
-    EXHAUSTED = "all pairs are used"
-    NOT_FINITE = "a figure is not a finite number"
-    UNCONFIRMED = "found in the screening, and no time or no budget of false alarms was left to confirm it"
-    BUDGET_SPENT = "budget spent"
-    CASE_ENDED = "the case ended with a confirmed regression"
+    FEW_PAIRS = auto()
+    SPREAD = auto()
+    OPEN = auto()
+    DECIDED = auto()
+    TOO_VARIABLE = auto()
+    EXHAUSTED = auto()
+    NOT_FINITE = auto()
+    UNCONFIRMED = auto()
+    BUDGET_SPENT = auto()
+    CASE_ENDED = auto()
 
 
 OUTCOMES = (
@@ -67,8 +69,9 @@ class Rule:
 
     ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
     tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
-    ``gives_up``: from pair SPREAD_PAIRS on, it stops as TOO_VARIABLE if the interval after the last pair will be wider
-    than the tolerance, as far as the pairs so far show their spread. That makes errors no more likely.
+    ``gives_up``: from pair SPREAD_PAIRS on, it stops as TOO_VARIABLE if all pairs together will not decide it and could
+    not resolve the tolerance, as far as the pairs so far show their spread. That makes errors no more likely. What
+    looks worse than the tolerance, or is confirmed, goes on unless even the last interval will be wider than that.
     ``is_one_sided``: a change surely no worse than the tolerance is called equivalent, even if it is an improvement.
     ``widens``: the expected spread is at least what the upper quartile of the pairs shows. An assumed one does not know
     processes of two kinds, of which half of the pairs may show nothing. ``pairs_to_clear``: with fewer pairs, nothing
@@ -239,13 +242,20 @@ def _outcome(estimate: Values, lower: Values, upper: Values, rule: Rule) -> Code
 
 
 def _is_too_variable(now: Moderated, count: int, rule: Rule) -> Flags:
-    """Whether the last look will not decide, because its interval is wider than the tolerance."""
+    """Whether the last look will not decide, because the pairs are too far apart for the tolerance."""
+    from scipy import special  # noqa: PLC0415 - as in intervals
+
     if not rule.gives_up or count < min(SPREAD_PAIRS, rule.max_pairs):
         return np.zeros(len(now.mean), dtype=np.bool_)
-    width = _quantile(now.freedom + rule.max_pairs - count, rule) * now.error * sqrt(count / rule.max_pairs)
+    error = now.error * sqrt(count / rule.max_pairs)
+    width = _quantile(now.freedom + rule.max_pairs - count, rule) * error
+    # As in ``power.smallest_tolerance``. What looks worse goes on, and so do fresh pairs of what was found to be worse.
+    resolved = width + float(special.ndtri((1 + POWER) / 2)) * error
+    looks_same = (np.abs(now.mean) <= rule.tolerance) & (rule.alpha >= ALPHA)
+    is_unresolved = (width >= rule.tolerance) | ((resolved >= rule.tolerance) & looks_same)
     is_beyond = np.abs(now.mean) - width > rule.tolerance
-    is_cleared = (now.mean + width < rule.tolerance) & rule.is_one_sided
-    is_variable: Flags = (width >= rule.tolerance) & ~is_beyond & ~is_cleared
+    is_cleared = (now.mean + width < rule.tolerance) & (rule.is_one_sided | (now.mean - width > -rule.tolerance))
+    is_variable: Flags = is_unresolved & ~is_beyond & ~is_cleared
     return is_variable
 
 

@@ -1,14 +1,15 @@
 """What would decide a metric that its pairs left undecided."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, sqrt
-from statistics import fmean
+from statistics import fmean, median
 
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK, level_of_a_look
 from pytest_dlbench.judging.intervals import PRIOR_FREEDOM
 from pytest_dlbench.judging.metric import Metric
-from pytest_dlbench.judging.multiple_testing import SCREENING_ALPHA
-from pytest_dlbench.judging.pairs import Pair
+from pytest_dlbench.judging.multiple_testing import SCREENING_ALPHA, part_of, share_in_turn
+from pytest_dlbench.judging.pairs import PAIRS_TO_CLEAR, Pair, difference, having, level_by_steps, takes_turns
 from pytest_dlbench.judging.power import as_given, smallest_tolerance
 from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Reason
@@ -18,13 +19,14 @@ from pytest_dlbench.records.reasons import TightTolerance, UndecidedPairs
 
 # More pairs say nothing more about these.
 SETTLED = (Reason.CASE_ENDED, Reason.NOT_FINITE)
+# The level of the first confirmation of a session of one case.
+FIRST_LEVEL = share_in_turn(1, part_of(1, 1))
 
 
 def undecided(found: Found, terms: Terms) -> tuple[UndecidedPairs, ...]:
     """What would decide each metric that had to be decided and was not."""
-    seconds = _seconds_of_a_pair([*found.screened, *found.confirmed])
     return tuple(
-        _undecided(terms, verdict.metric, found.decisions[verdict.metric], found.levels.get(verdict.metric), seconds)
+        _undecided(found, terms, verdict.metric)
         for verdict in found.verdicts
         if verdict.decides
         and verdict.outcome is VerdictOutcome.INCONCLUSIVE
@@ -45,30 +47,57 @@ def too_variable(found: Found, terms: Terms) -> tuple[TightTolerance, ...]:
     )
 
 
-def pairs_needed(decision: Decision, tolerance: float, *, alpha: float, is_one_sided: bool) -> int | None:
-    """The number of pairs that would decide it if they went on like this; None if not even the most would."""
+def pairs_needed(
+    decision: Decision, tolerance: float, *, alpha: float, is_one_sided: bool, least: int = FIRST_LOOK, taken: int = 0
+) -> int | None:
+    """The number of pairs that would decide it if they went on like this; None if not even the most would.
+
+    It is ``least`` or more, and more than were ``taken``.
+    """
     if not isfinite(decision.spread):
         return None
     gap = _gap(decision.estimate, tolerance, is_one_sided=is_one_sided)
-    counts = range(max(FIRST_LOOK, decision.pairs + 1), LAST_LOOK + 1)
+    counts = range(max(least, taken + 1), LAST_LOOK + 1)
     return next((count for count in counts if _half_width(decision.spread, count, alpha) < gap), None)
 
 
-def _undecided(terms: Terms, name: str, decision: Decision, level: float | None, seconds: float) -> UndecidedPairs:
-    metric = terms.metrics[name]
-    is_one_sided = metric.kind == "points"
-    pairs = pairs_needed(
+def _undecided(found: Found, terms: Terms, name: str) -> UndecidedPairs:
+    metric, pairs = terms.metrics[name], [*found.screened, *found.confirmed]
+    decision = _seen(found.decisions[name], metric, pairs, terms.spread(name))
+    if decision.estimate < decision.lower or decision.estimate > decision.upper:
+        return UndecidedPairs(metric=name, pairs=None, seconds=None, resolved=None, is_contradictory=True)
+    is_one_sided, tolerance = metric.kind == "points", limit(metric, terms.tolerances[name])
+    # What had no time to be confirmed needs fresh pairs, too, at a level that is not known.
+    is_confirmation = name in found.levels or decision.reason is Reason.UNCONFIRMED
+    alpha = found.levels.get(name, FIRST_LEVEL if is_confirmation else SCREENING_ALPHA)
+    by_steps = all(takes_turns(metric, pair) for pair in pairs)
+    alpha = level_by_steps(pairs, alpha) if by_steps else alpha
+    needed = pairs_needed(
         decision,
-        limit(metric, terms.tolerances[name]),
-        alpha=SCREENING_ALPHA if level is None else level,
+        tolerance,
+        alpha=alpha,
         is_one_sided=is_one_sided,
+        least=PAIRS_TO_CLEAR if by_steps and abs(decision.estimate) < tolerance else FIRST_LOOK,
+        taken=0 if decision.reason is Reason.UNCONFIRMED else decision.pairs,
     )
+    screened = len(found.screened) if is_confirmation else 0
+    resolved = _resolved(decision, is_one_sided=is_one_sided)
     return UndecidedPairs(
         metric=name,
-        pairs=pairs,
-        seconds=None if pairs is None else pairs * seconds,
-        resolved=_resolved(metric, decision, is_one_sided=is_one_sided),
+        pairs=needed,
+        seconds=None if needed is None else (screened + needed) * _seconds_of_a_pair(pairs),
+        resolved=None if resolved is None else as_given(metric, resolved),
+        is_confirmation=is_confirmation,
+        resolvable=_resolvable(metric, decision, tolerance, alpha) if resolved is None else None,
     )
+
+
+def _seen(decision: Decision, metric: Metric, pairs: Sequence[Pair], spread: float) -> Decision:
+    """The decision, with what all pairs and the expected spread say where it has too few pairs of its own."""
+    known = [difference(metric, pair) for pair in having(metric, pairs)]
+    if isfinite(decision.spread) or not known:
+        return decision
+    return replace(decision, estimate=median(known), spread=spread)
 
 
 def _gap(estimate: float, tolerance: float, *, is_one_sided: bool) -> float:
@@ -83,10 +112,16 @@ def _half_width(spread: float, pairs: int, alpha: float) -> float:
     return float(quantile) * spread / sqrt(pairs)
 
 
-def _resolved(metric: Metric, decision: Decision, *, is_one_sided: bool) -> float | None:
-    """The tolerance at which these pairs would have cleared it, as written; None if they set no bounds."""
+def _resolved(decision: Decision, *, is_one_sided: bool) -> float | None:
+    """The least tolerance at which these pairs would have cleared it; None if they set no bounds."""
     least = decision.upper if is_one_sided else max(decision.upper, -decision.lower)
-    return as_given(metric, least) if isfinite(least) and least > 0 else None
+    return least if isfinite(least) and least > 0 else None
+
+
+def _resolvable(metric: Metric, decision: Decision, tolerance: float, alpha: float) -> float | None:
+    """The tolerance, as written, at which the most pairs would clear it if they went on like this."""
+    least = abs(decision.estimate) + _half_width(decision.spread, LAST_LOOK, alpha)
+    return as_given(metric, least) if isfinite(least) and least > tolerance else None
 
 
 def _seconds_of_a_pair(pairs: Sequence[Pair]) -> float:

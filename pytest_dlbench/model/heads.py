@@ -7,7 +7,7 @@ from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.layers.layer import require_positive
 from pytest_dlbench.model.shapes import Shape
 
-Task = Literal["class", "tokens", "flags"]
+Task = Literal["class", "tokens", "flags", "boxes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class SoftmaxCrossEntropy:
         require_positive((self.classes,), "classes")
 
     @property
-    def logits(self) -> int:
-        """The number of outputs of the last layer."""
-        return self.classes
+    def ending(self) -> str:
+        """The last layer that fits."""
+        return f"Dense({self.classes})"
 
     def fits(self, last: Shape) -> bool:
         """Whether the last layer's output has the shape of one sample's logits."""
@@ -57,9 +57,9 @@ class SequenceCrossEntropy:
             raise ModelError(f"the ignored label must be a class below {self.classes}, got {self.ignored}")
 
     @property
-    def logits(self) -> int:
-        """The number of outputs of the last layer at each step."""
-        return self.classes
+    def ending(self) -> str:
+        """The last layer that fits."""
+        return f"Dense({self.classes})"
 
     def fits(self, last: Shape) -> bool:
         """Whether the last layer's output has the shape of logits at each step."""
@@ -82,9 +82,9 @@ class SigmoidCrossEntropy:
         require_positive((self.flags,), "flags")
 
     @property
-    def logits(self) -> int:
-        """The number of outputs of the last layer."""
-        return self.flags
+    def ending(self) -> str:
+        """The last layer that fits."""
+        return f"Dense({self.flags})"
 
     @property
     def task(self) -> Task:
@@ -99,6 +99,35 @@ class SigmoidCrossEntropy:
     def fits(self, last: Shape) -> bool:
         """Whether the last layer's output has the shape of one sample's logits."""
         return last == (self.flags,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectionLoss:
+    """Objects of ``classes`` kinds, at most ``objects`` in an image: the sum of four losses (Ren et al. 2015).
+
+    Binary cross-entropy of the sampled anchors and smooth L1 of the boxes of those on objects; softmax cross-entropy of
+    the regions, class 0 being the background, and smooth L1 of the boxes of those on objects. Each is a sum over its
+    samples, divided by their number: boxes on the background count in the divisor only.
+    """
+
+    loss: ClassVar[str] = "detection"
+    lowest_loss: ClassVar[float] = 0.0
+    task: ClassVar[Task] = "boxes"
+    is_trained: ClassVar[bool] = True
+    classes: int
+    objects: int
+
+    def __post_init__(self) -> None:
+        require_positive((self.classes, self.objects), "classes and objects")
+
+    @property
+    def ending(self) -> str:
+        """The last layer that fits."""
+        return f"Detections({self.classes})"
+
+    def fits(self, last: Shape) -> bool:
+        """Whether the last layer's output is a row."""
+        return len(last) == 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +147,9 @@ class Features:
         require_positive((self.width,), "width")
 
     @property
-    def logits(self) -> int:
-        """The number of outputs of the last layer."""
-        return self.width
+    def ending(self) -> str:
+        """The last layer that fits."""
+        return f"Dense({self.width})"
 
     @property
     def classes(self) -> int:
@@ -132,4 +161,4 @@ class Features:
         return last == (self.width,)
 
 
-Head = SoftmaxCrossEntropy | SequenceCrossEntropy | SigmoidCrossEntropy | Features
+Head = SoftmaxCrossEntropy | SequenceCrossEntropy | SigmoidCrossEntropy | DetectionLoss | Features

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model.heads import Head
-from pytest_dlbench.model.layers import Add, Branch, Concat, Conditioned, Dropout, Layer
+from pytest_dlbench.model.layers import Add, Branch, Concat, Conditioned, Dropout, Layer, RegionProposals
 from pytest_dlbench.model.recipe import Recipe
 from pytest_dlbench.model.shapes import Shape
 
@@ -65,4 +65,6 @@ def _thinned(layer: Layer, is_kept: Callable[[Layer], bool]) -> Layer:
         return layer.with_branches(*(_kept(branch, is_kept) for branch in layer.branches))
     if isinstance(layer, Conditioned):
         return replace(layer, start=_kept(layer.start, is_kept), sequence=_kept(layer.sequence, is_kept))
+    if isinstance(layer, RegionProposals):
+        return replace(layer, trunk=_kept(layer.trunk, is_kept))
     return layer

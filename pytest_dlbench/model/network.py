@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any, cast
 
 from pytest_dlbench.errors import ModelError
-from pytest_dlbench.model.heads import SequenceCrossEntropy
+from pytest_dlbench.model.heads import DetectionLoss, SequenceCrossEntropy
 from pytest_dlbench.model.layers import (
     GRU,
     LSTM,
@@ -19,18 +20,28 @@ from pytest_dlbench.model.layers import (
     Chained,
     Concat,
     Conditioned,
+    Conv2D,
+    Dense,
+    Detections,
     DoesNotFit,
     Embedding,
     Inferred,
     Layer,
     Parameter,
+    RegionProposals,
+    RoIAlign,
     TiedDense,
 )
+from pytest_dlbench.model.layers.detection import BOX
 from pytest_dlbench.model.model import Model
 from pytest_dlbench.model.shapes import Shape, show
 
 INPUT = "input"
 """The name of the network's own input among the inputs of layers."""
+
+
+LABEL = 6
+"""Numbers of an object's label, as data sets have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +95,11 @@ class Network:
 
     @property
     def label_shape(self) -> Shape:
-        """The shape of a label: () for a class, (steps,) for a token at each step, (flags,) for flags."""
+        """() for a class, (steps,) for a token at each step, (flags,) for flags, (objects, 6) for boxes."""
         if self.model.head.task == "class":
             return ()
+        if isinstance(self.model.head, DetectionLoss):
+            return (self.model.head.objects, LABEL)
         return self.output[:1]
 
     def as_json(self) -> dict[str, Any]:
@@ -126,7 +139,7 @@ def infer(model: Model) -> Network:
     if not head.fits(end.shape):
         raise ModelError(
             f"model {model.name!r}: the output of the last layer, {show(end.shape)}, does not fit its head,"
-            f" {type(head).__name__}; end with Dense({head.logits})"
+            f" {type(head).__name__}; end with {head.ending}"
         )
     if end.lengths and isinstance(head, SequenceCrossEntropy) and head.ignored is None:
         raise ModelError(
@@ -145,12 +158,24 @@ class _Value:
     lengths: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Proposed:
+    """The features that regions were proposed from, the scores and moves of the anchors, and the regions."""
+
+    features: _Value
+    scores: _Value
+    moves: _Value
+    regions: _Value
+    stride: int
+
+
 class _Placing:
     """Walks through the layers and their branches and places each after its inputs."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._seen: Counter[str] = Counter()
+        self._proposed: _Proposed | None = None
         self.placed: list[Placed] = []
 
     def chain(self, layers: Branch, value: _Value) -> _Value:
@@ -163,6 +188,12 @@ class _Placing:
             return self._merge(layer, value)
         if isinstance(layer, Conditioned):
             return self._conditioned(layer, value)
+        if isinstance(layer, RegionProposals):
+            return self._propose(layer, value)
+        if isinstance(layer, RoIAlign):
+            return self._align(layer, value)
+        if isinstance(layer, Detections):
+            return self._detect(layer, value)
         return self._chained(cast("Chained", layer), value)
 
     def _chained(self, layer: Chained, value: _Value, start: str | None = None) -> _Value:
@@ -202,16 +233,50 @@ class _Placing:
         start = self.chain(layer.start, value)
         return self._chained(layer.layer, self.chain(layer.sequence, value), start.name)
 
+    def _propose(self, layer: RegionProposals, value: _Value) -> _Value:
+        hidden, count = self.chain(layer.trunk, value), len(layer.anchors.shapes)
+        scores = self._chained(Conv2D(count, 1), hidden)
+        moves = self._chained(Conv2D(BOX * count, 1), hidden)
+        head, image = self._model.head, self._model.input_shape
+        if not isinstance(head, DetectionLoss):
+            raise ModelError(f"model {self._model.name!r}: RegionProposals needs the head DetectionLoss")
+        inferred = self._fitted(layer, lambda: layer.propose(scores.shape, image, head.objects))
+        regions = _Value(self._place(layer, (scores, moves), inferred, {}), inferred.output)
+        self._proposed = _Proposed(value, scores, moves, regions, layer.anchors.stride)
+        return regions
+
+    def _align(self, layer: RoIAlign, value: _Value) -> _Value:
+        proposed = self._proposed
+        if proposed is None or value != proposed.regions:
+            raise ModelError(f"model {self._model.name!r}: RoIAlign must follow RegionProposals")
+        features = proposed.features
+        inferred = self._fitted(layer, lambda: layer.align(features.shape, value.shape, proposed.stride))
+        return _Value(self._place(layer, (features, value), inferred, {}), inferred.output)
+
+    def _detect(self, layer: Detections, value: _Value) -> _Value:
+        proposed = self._proposed
+        if proposed is None or value.shape[0] != proposed.regions.shape[0]:
+            raise ModelError(f"model {self._model.name!r}: Detections needs RegionProposals and RoIAlign before it")
+        kinds = layer.classes + 1
+        ends = (self._chained(Dense(kinds), value), self._chained(Dense(BOX * kinds), value))
+        inferred = self._fitted(layer, lambda: layer.gather(proposed.scores.shape, value.shape))
+        inputs = (proposed.scores, proposed.moves, proposed.regions, *ends)
+        return _Value(self._place(layer, inputs, inferred, {}), inferred.output)
+
     def _inferred(self, layer: Any, shape: Any) -> Inferred:
+        return self._fitted(
+            layer, lambda: layer.merge(shape) if isinstance(layer, Add | Concat) else layer.infer(shape)
+        )
+
+    def _fitted(self, layer: Layer, infer: Callable[[], Inferred]) -> Inferred:
         try:
-            inferred: Inferred = layer.merge(shape) if isinstance(layer, Add | Concat) else layer.infer(shape)
+            return infer()
         except DoesNotFit as error:
             position = f"{layer.prefix}{self._seen[layer.prefix] + 1}"
             where = f"layer {len(self.placed) + 1} ({position}, {layer})"
             raise ModelError(
                 f"model {self._model.name!r}, input {show(self._model.input_shape)}: {where} does not fit: {error}"
             ) from error
-        return inferred
 
     def _place(self, layer: Layer, inputs: tuple[_Value, ...], inferred: Inferred, more: dict[str, Any]) -> str:
         self._seen[layer.prefix] += 1

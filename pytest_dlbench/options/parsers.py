@@ -16,6 +16,9 @@ from pytest_dlbench.reporting.extras import require_report
 from pytest_dlbench.running.launch import ALLOCATORS
 from pytest_dlbench.storing.resuming import NEWEST
 
+LOCAL = "local"
+ENGINES = (LOCAL, "ray")
+
 
 def flag(text: str, where: str) -> bool:
     """``true`` or ``false``."""
@@ -48,6 +51,13 @@ def journal(value: str, where: str) -> str:
             f" option last or write {where}={NEWEST}"
         )
     return text
+
+
+def engine(value: str, where: str) -> str:
+    """Where runs are made."""
+    if value not in ENGINES:
+        raise OptionError(unknown_name("engine", value, where, ENGINES))
+    return value
 
 
 def history_address(value: str, where: str) -> str:

@@ -9,7 +9,7 @@ from pytest_dlbench.errors import OptionError, nearest, unknown_name
 from pytest_dlbench.judging import METRICS, Metrics, given_tolerances
 from pytest_dlbench.judging.comparable import FEWEST_RUNS
 from pytest_dlbench.options.option import Option
-from pytest_dlbench.options.parsers import flag, names
+from pytest_dlbench.options.parsers import LOCAL, flag, names
 from pytest_dlbench.options.table import OPTIONS
 from pytest_dlbench.planning.sweep import Sweep
 from pytest_dlbench.records import CaseOutcome
@@ -18,7 +18,7 @@ from pytest_dlbench.storing.resuming import NEWEST
 # Options that a command must repeat to run the same case again.
 REPEATED = frozenset(
     {"scale", "settings", "threads", "allocator", "runs", "seed", "timeout", "baselines", "frameworks", "build", "ab"}
-    | {"target_accuracy", "workers"}
+    | {"target_accuracy", "workers", "on"}
 )
 
 PAIRS_ONLY = frozenset({"budget", "max_runs", "false_alarms"})
@@ -54,6 +54,8 @@ class Options:
     settings: Sweep
     threads: tuple[int, ...]
     workers: tuple[int, ...]
+    on: str
+    """The engine that leases hosts, LOCAL for this machine."""
     allocator: str
     timeout: float
     wait: float
@@ -159,6 +161,11 @@ def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: b
         )
     if options.save and options.runs < FEWEST_RUNS:
         raise OptionError(f"--dlbench-save: needs --dlbench-runs {FEWEST_RUNS} or more, got {options.runs}")
+    if options.resume and options.on != LOCAL:
+        raise OptionError(
+            f"--dlbench-resume: not with --dlbench-on={options.on}: whether the environments of its hosts have changed"
+            " since then is not known; drop one of the two"
+        )
     # In an ini file they are allowed: they apply to the sessions that have pairs.
     typed = [option.flag for option in OPTIONS if option.name in PAIRS_ONLY and command_line(option.key) is not None]
     if typed and not has_pairs:

@@ -7,20 +7,32 @@ from collections.abc import Sequence
 
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.devices import numbered
-from pytest_dlbench.environments.placing import Places
+from pytest_dlbench.environments.placing import Places, PlacesElsewhere
 from pytest_dlbench.judging import METRICS, Metrics
+from pytest_dlbench.options.parsers import LOCAL
 from pytest_dlbench.options.reading import Options
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.running.devices import machine
+from pytest_dlbench.running.hosts.cluster import Cluster
+from pytest_dlbench.running.hosts.conversation import Asked
+from pytest_dlbench.running.hosts.host import Hosts
+from pytest_dlbench.running.hosts.local import ThisMachine
+from pytest_dlbench.running.hosts.ray import RayEngine
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 
 
-def run_settings(options: Options, progress: Progress, metrics: Metrics = METRICS) -> RunSettings:
-    """How runs are made on this machine; ``progress`` is notified of environments that are built."""
+def hosts(options: Options) -> Hosts:
+    """Where runs are made."""
+    if options.on == LOCAL:
+        return ThisMachine(gpu_numbers=_gpu_numbers(options.devices))
+    return Cluster(RayEngine(), Asked(builds=options.build, pythons=options.pythons), options.wait)
+
+
+def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Metrics = METRICS) -> RunSettings:
+    """How runs are made on these hosts; ``progress`` is notified of environments that are built."""
     return RunSettings(
-        machine=machine(_gpu_numbers(options.devices)),
+        machine=hosts.machine,
         runs=options.runs,
         keeps_invalid=CaseOutcome.INVALID in options.allow,
         scale=options.scale,
@@ -32,8 +44,12 @@ def run_settings(options: Options, progress: Progress, metrics: Metrics = METRIC
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
         metrics=metrics,
-        places=Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None),
+        places=_places(options, progress) if options.on == LOCAL else PlacesElsewhere(),
     )
+
+
+def _places(options: Options, progress: Progress) -> Places:
+    return Places(store=EnvironmentStore(pythons=options.pythons), progress=progress if options.build else None)
 
 
 def _gpu_numbers(devices: Sequence[str]) -> tuple[int, ...]:

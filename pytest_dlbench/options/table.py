@@ -8,6 +8,7 @@ from pytest_dlbench.options.parsers import (
     columns,
     devices,
     duration,
+    engine,
     flag,
     groups,
     history_address,
@@ -196,6 +197,13 @@ OPTIONS = (
         default="1",
         metavar="N[,N…]",
         help="Workers that train one network data-parallel, each a part of every batch; several numbers form an axis.",
+    ),
+    Option(
+        name="on",
+        parse=engine,
+        default="local",
+        metavar="ENGINE",
+        help="Where runs are made: local, or on leased hosts of the Ray cluster of which this machine is a node: ray.",
     ),
     Option(
         name="allocator",

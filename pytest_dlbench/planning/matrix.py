@@ -127,8 +127,16 @@ def misfit(model: Model, data: Data, purpose: Purpose = "training") -> str:
     pairs = (
         ("takes", takes, given),
         ("is trained for", f"{head.classes} {_TASKS[head.task]}", f"{data.classes} {_TASKS[data.task or 'class']}"),
+        ("takes labels of", *_rows(model, data)),
     )
     return next((f"{model.name} {verb} {own}, {data.name} has {its}" for verb, own, its in pairs if own != its), "")
+
+
+def _rows(model: Model, data: Data) -> tuple[str, str]:
+    """The shapes of labels with a row for each object, which fit only if both have as many."""
+    if model.head.task != "boxes" or data.task != "boxes":
+        return "", ""
+    return show(infer(model).label_shape), show(data.label_shape)
 
 
 _TASKS = {"class": "classes", "tokens": "tokens at each step", "flags": "flags", "boxes": "kinds of objects"}

@@ -8,7 +8,7 @@ from pytest_dlbench.data import Dataset, Prepared, SyntheticData, synthetic
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework, execution
-from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
+from pytest_dlbench.environments.placing import Absent, Elsewhere, Lack, Place, Places, PlacesElsewhere
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.errors import DataMissingError, ModelError
 from pytest_dlbench.judging import METRICS, Metrics
@@ -20,7 +20,7 @@ from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
 from pytest_dlbench.running.devices import problem, refusal
 from pytest_dlbench.running.launch import TUNED
-from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec
 
 # The number of images in the inference table of the Rosetta Stone.
 INFERENCE_EXAMPLES = 1000
@@ -63,7 +63,7 @@ class RunSettings:
     timeout_seconds: float
     wait_seconds: float = inf
     """How long a case waits for its device."""
-    places: Places = field(default_factory=Places)
+    places: Places | PlacesElsewhere = field(default_factory=Places)
     changes: tuple[Change, ...] = ()
     target_accuracy: float | None = None
     allocator: str = TUNED
@@ -118,9 +118,10 @@ class RunSettings:
             gpu_numbers=device.numbers,
         )
 
-    def place(self, framework: Framework, device: Device, refusal: str) -> Place | Absent:
+    def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
         """Where a framework runs on a device; ``refusal`` is why a case cannot run at all, empty if it can."""
-        reason = refusal or _without_device(framework, device)
+        is_elsewhere = isinstance(self.places, PlacesElsewhere)
+        reason = refusal or (_not_elsewhere(device) if is_elsewhere else _without_device(framework, device))
         return Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:
@@ -223,6 +224,19 @@ class RunSettings:
                 input="",
                 allocator=spec.allocator,
             )
+        if isinstance(spec, OperatorSpec):
+            return Context(
+                machine=self.machine,
+                network_digest=spec.operator.digest,
+                dataset_digest="",
+                batch_size=None,
+                steps=spec.steps,
+                precision="float32",
+                init="",
+                recipe_steps=spec.steps,
+                input="",
+                allocator=spec.allocator,
+            )
         assert isinstance(spec, NetworkSpec)
         return Context(
             machine=self.machine,
@@ -237,6 +251,11 @@ class RunSettings:
             allocator=spec.allocator,
             execution=spec.recipe.execution,
         )
+
+
+def _not_elsewhere(device: Device) -> str:
+    """Why a case cannot run on a leased host; empty if it can."""
+    return "" if device.name == "cpu" else "with --dlbench-on, hosts are leased for cases on the CPU only"
 
 
 def _without_device(framework: Framework, device: Device) -> str:
@@ -271,11 +290,11 @@ def synthetic_for(model: Model) -> Dataset:
         head.classes,
         task=head.task,
         vocabulary=model.vocabulary,
-        label_shape=infer(model).label_shape if head.task == "tokens" else (),
+        label_shape=infer(model).label_shape if head.task in ("tokens", "boxes") else (),
     )
 
 
-def _prepared(dataset: Dataset, place: Place | Absent) -> tuple[Prepared, Place | Absent]:
+def _prepared(dataset: Dataset, place: Place | Elsewhere | Absent) -> tuple[Prepared, Place | Elsewhere | Absent]:
     """The prepared data set and the place; if its files are missing, an unprepared one and no place."""
     try:
         return prepare(dataset), place

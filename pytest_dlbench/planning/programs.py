@@ -14,7 +14,7 @@ from pytest_dlbench.data import Dataset, Prepared
 from pytest_dlbench.data.cache import prepared_root
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Device, Framework
-from pytest_dlbench.environments.placing import Absent, Lack, Place
+from pytest_dlbench.environments.placing import Absent, Elsewhere, Lack, Place
 from pytest_dlbench.errors import DataMissingError, OptionError
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.sweep import Change, show
@@ -213,7 +213,9 @@ def _refusal(framework: Framework, workers: int) -> str:
     return framework.unsupported or several
 
 
-def _prepared(data: Sequence[Dataset], place: Place | Absent) -> tuple[dict[str, Prepared], Place | Absent]:
+def _prepared(
+    data: Sequence[Dataset], place: Place | Elsewhere | Absent
+) -> tuple[dict[str, Prepared], Place | Elsewhere | Absent]:
     try:
         return {dataset.name: prepare(dataset) for dataset in data}, place
     except DataMissingError as error:

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.supports import has_workers
+from pytest_dlbench.environments.supports import has_workers, of_each_worker
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.records import Case
 from pytest_dlbench.records.reasons import OfEachWorker
 
-# Layers whose results depend on the other examples of a batch, or on random numbers that each worker draws.
-OF_EACH = ("batch_norm", "dropout")
+# What depends on the other examples of a batch, or on random numbers that each worker draws: layers, and losses divided
+# by a number of labels or samples that differs from part to part. A framework's workers compute it otherwise, unless
+# its module ``parallel`` names what they do.
+OF_EACH = ("batch_norm", "dropout", "detections", "ignored_labels")
 
 
 def refusal(case: Case, cores: int, framework: Framework, recipe: Recipe, purpose: Purpose) -> str:
@@ -34,15 +36,17 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
         yield f"{needed} of their own, and there are {cores}"
 
 
-def uncertifiable(case: Case, network: Network) -> str:
+def uncertifiable(case: Case, network: Network, framework: Framework) -> str:
     """Why the losses of several workers cannot be those of one; empty if they must be, or for one worker."""
-    unlike = unlike_one(case, network)
+    unlike = unlike_one(case, network, framework)
     kinds = " and ".join(unlike.kinds) if unlike else ""
     return f"{kinds}: each of {case.workers} workers computes it of its part of the batch" if kinds else ""
 
 
-def unlike_one(case: Case, network: Network) -> OfEachWorker | None:
+def unlike_one(case: Case, network: Network, framework: Framework) -> OfEachWorker | None:
     """What makes the losses of several workers differ from those of one by design; None if nothing does."""
-    found = {layer["kind"] for layer in network.as_json()["layers"]}
-    kinds = tuple(kind for kind in OF_EACH if kind in found)
+    named, described = of_each_worker(framework), network.as_json()
+    found = {layer["kind"] for layer in described["layers"]}
+    found |= {"ignored_labels"} if described.get("ignored") is not None else set()
+    kinds = tuple(kind for kind in OF_EACH if kind in found and (named is None or kind in named))
     return OfEachWorker(kinds=kinds, workers=case.workers) if kinds and case.workers > 1 else None

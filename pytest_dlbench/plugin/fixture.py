@@ -16,7 +16,10 @@ from pytest_dlbench.judging import Metrics, requirements
 from pytest_dlbench.judging.equivalence import BOUND, is_equal
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
+from pytest_dlbench.model.operators import Operator
 from pytest_dlbench.planning import sweep
+from pytest_dlbench.planning.operators import LABEL as OPERATOR
+from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.programs import LABEL, program_of, program_spec
 from pytest_dlbench.planning.registry import Registry
@@ -184,6 +187,22 @@ class Dlbench:
 
         def spec_of(side: Side) -> RunSpec:
             return self._spec(side, model, dataset, device, recipe=recipe, label=label, purpose="inference")
+
+        return self._result(framework, spec_of)
+
+    def operate(
+        self, framework: Framework | str, operator: Operator, device: Device | str = "cpu", *, label: str = OPERATOR
+    ) -> Result:
+        """Call a single operator many times, and judge the time of each of its passes; otherwise like ``train``.
+
+        Where the framework computes them apart, the gradients by the data and by the weights are passes of their own.
+        A run fails if a result differs from NumPy's in float64 by more than 1e-5 of the largest number, or if a call
+        does not wait for its work. Numbers are float32. ``label`` begins the case's ID.
+        """
+
+        def spec_of(side: Side) -> RunSpec:
+            where = cast("Device", self._registry.find("device", device, self._node))
+            return operator_spec(self._settings, operator, side.framework, where, label=label, changes=side.changes)
 
         return self._result(framework, spec_of)
 
@@ -382,5 +401,5 @@ class Dlbench:
 
 def _certifiable(spec: NetworkSpec) -> NetworkSpec:
     """The spec, without a place to run if its losses cannot be those of one worker."""
-    reason = uncertifiable(spec.case, spec.network)
+    reason = uncertifiable(spec.case, spec.network, spec.framework)
     return replace(spec, place=Absent(lack=Lack.UNSUPPORTED, reason=reason)) if reason else spec

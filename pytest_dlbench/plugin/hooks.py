@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -91,6 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(foreign.block(str(error))) from error
     _exit_if(gpus.missing(asked, registry))
     config.stash[REGISTRY] = registry
+    config.stash[parametrize.SKIPPED_OF] = {}
     config.stash[parametrize.SKIPPED] = []
     config.stash[OPTIONS] = asked
     # So that other plugins know it too: pytest-xdist then starts no workers.
@@ -139,11 +141,13 @@ def session_of(config: pytest.Config) -> "Session":
         shown = config.pluginmanager.get_plugin(TAKER) or config.pluginmanager.get_plugin(REPORTER)
         listener = shown.progress if shown else Silent()
         worker = getattr(config, "workerinput", {})
+        hosts = settings.hosts(asked)
         config.stash[SESSION] = open_session(
-            settings.run_settings(asked, listener, config.stash[REGISTRY].metrics),
+            settings.run_settings(asked, hosts, listener, config.stash[REGISTRY].metrics),
             settings.gate_policy(asked),
             settings.storage(asked),
             listener,
+            hosts=hosts,
             repeat_flags=asked.again,
             samplers=_flat(config.hook.pytest_dlbench_samplers(config=config)),
             worker=worker.get("workerid", ""),
@@ -219,7 +223,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             markers.tolerances(metafunc.definition, stash[OPTIONS], stash[REGISTRY].metrics)
     except OptionError as error:
         raise pytest.Collector.CollectError(foreign.block(str(error))) from error
-    config.stash[parametrize.SKIPPED].extend(skipped)
+    config.stash[parametrize.SKIPPED_OF][metafunc.definition.nodeid] = skipped
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -243,9 +247,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     stash = session.config.stash
     stash[CASES] = sum("dlbench" in getattr(item, "fixturenames", ()) for item in session.items)
     stash[PAIRED] = sum(parametrize.is_paired(item, stash[SIDES]) for item in session.items)
+    selected = set(map(_test_of, session.items))
+    skipped = (cells for test, cells in stash[parametrize.SKIPPED_OF].items() if test in selected)
+    stash[parametrize.SKIPPED].extend(chain.from_iterable(skipped))
     is_run = not session.config.option.collectonly
     if is_run and any("dlbench" in getattr(item, "fixturenames", ()) for item in session.items):
         _begin(session.config)
+
+
+def _test_of(item: pytest.Item) -> str:
+    """The node ID without parameters. Folders may have brackets in their names, too."""
+    return item.nodeid.removesuffix(item.name) + str(getattr(item, "originalname", item.name))
 
 
 @pytest.hookimpl(wrapper=True)

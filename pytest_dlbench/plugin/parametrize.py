@@ -27,6 +27,9 @@ from pytest_dlbench.reporting import skips
 if TYPE_CHECKING:
     from pytest_dlbench.planning.plan import RunSettings
 
+# By the node ID of the test, without its parameters.
+SKIPPED_OF = pytest.StashKey[dict[str, list[SkippedCell]]]()
+# Of the tests that are selected.
 SKIPPED = pytest.StashKey[list[SkippedCell]]()
 
 OPTION_OF_AXIS = {"framework": "frameworks", "model": "models", "dataset": "datasets", "device": "devices"}
@@ -44,6 +47,7 @@ FIXED_MARKS = {
     "transformer": "a Transformer",
     "detection": "an object detector",
     "inference": "only applies a model",
+    "operator": "calls a single operator",
     "slow": "takes minutes",
     "target_accuracy": "measures the time to this test accuracy, such as target_accuracy(0.97)",
     "legacy": "a framework that is no longer developed",

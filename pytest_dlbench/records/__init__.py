@@ -8,6 +8,7 @@ from pytest_dlbench.records.calibrations import Calibration, Fault
 from pytest_dlbench.records.cases import Case, Context, Machine, Revision, SkippedCell
 from pytest_dlbench.records.equivalence import Certificate, Golden
 from pytest_dlbench.records.metrics import MetricFacts
+from pytest_dlbench.records.operations import CallCheck, Operation, OperatorPass
 from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutcome
 from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
@@ -24,10 +25,17 @@ from pytest_dlbench.records.trainings import (
     WarmUp,
 )
 from pytest_dlbench.records.usages import POWER_LIMIT, GpuUsage, Timeline, Usage
-from pytest_dlbench.records.versions import BASELINE_FORMAT, DOCUMENT_FORMAT, FORMAT_VERSION, JOURNAL_FORMAT
+from pytest_dlbench.records.versions import (
+    BASELINE_FORMAT,
+    CALIBRATION_FORMAT,
+    DOCUMENT_FORMAT,
+    FORMAT_VERSION,
+    JOURNAL_FORMAT,
+)
 
 __all__ = [
     "BASELINE_FORMAT",
+    "CALIBRATION_FORMAT",
     "DOCUMENT_FORMAT",
     "FORMAT_VERSION",
     "JOURNAL_FORMAT",
@@ -36,6 +44,7 @@ __all__ = [
     "Baseline",
     "BaselineSession",
     "Calibration",
+    "CallCheck",
     "Case",
     "CaseOutcome",
     "CaseResult",
@@ -53,6 +62,8 @@ __all__ = [
     "Machine",
     "MachineSpeed",
     "MetricFacts",
+    "Operation",
+    "OperatorPass",
     "OperatorTime",
     "Pairing",
     "Program",

@@ -8,7 +8,7 @@ from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.outcomes import VerdictOutcome
 from pytest_dlbench.records.reasons import NotPlanted
 from pytest_dlbench.records.results import Verdict
-from pytest_dlbench.records.versions import FORMAT_VERSION
+from pytest_dlbench.records.versions import CALIBRATION_FORMAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +16,9 @@ class Fault:
     """A fault that was planted in the candidate of a case, and the gate's verdict.
 
     ``verdict`` is that of the metric in which it was planted, None if there is none; ``pairs`` are all pairs that
-    the gate ran until every metric was decided, and ``reason`` says why it ended there. ``not_planted`` says why it was
-    not run, or could not be; ``outcome`` is None then. In files older than this field, ``reason`` has that as text.
+    the gate ran until every metric was decided, and ``reason`` names the ``sequential.Reason`` for which it ended
+    there, with a sentence in format 1. ``not_planted`` says why it was not run, or could not be; ``outcome`` is None
+    then. In files older than this field, ``reason`` has that as text.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Calibration:
     were back to back, or their steps alternated: the spreads of step times are of that design.
     """
 
-    format: int = FORMAT_VERSION
+    format: int = CALIBRATION_FORMAT
     case: Case
     context: Context
     versions: Mapping[str, str]

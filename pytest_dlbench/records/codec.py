@@ -73,7 +73,7 @@ def decode_versioned(text: bytes, kind: type[T], where: str, formats: Sequence[i
     found = format_of(text, where)
     has_checksum = _verify(text, where)
     if found not in formats:
-        known = " and ".join(map(str, formats))
+        known = " and ".join(filter(None, (", ".join(map(str, formats[:-1])), str(formats[-1]))))
         raise FileFormatError(f"{where}: format {found}; this version reads {known} @ $.format")
     if found >= FIRST_CHECKED and not has_checksum:
         raise FileFormatError(f"{where}: there is no checksum, which format {found} must have @ $.checksum; {EDITED}")

@@ -17,6 +17,7 @@ class RunOutcome(StrEnum):
     UNSUPPORTED = "unsupported"
     MISSING_FRAMEWORK = "missing_framework"
     MISSING_DATA = "missing_data"
+    MACHINE_LOST = "machine_lost"
 
 
 class VerdictOutcome(StrEnum):
@@ -51,6 +52,7 @@ class CaseOutcome(StrEnum):
     BROKEN_PROTOCOL = "broken_protocol"
     WRONG_VERSION = "wrong_version"
     FAILED = "failed"
+    MACHINE_LOST = "machine_lost"
     UNSUPPORTED = "unsupported"
     INVALID = "invalid"
     SKIPPED = "skipped"

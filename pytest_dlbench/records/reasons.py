@@ -202,14 +202,19 @@ class UndecidedPairs(Part, frozen=True, kw_only=True):
     """What would decide a metric that its pairs left undecided.
 
     ``pairs`` is how many, if they go on like this, and ``seconds`` how long they take; None if not even the most that
-    can be asked for would. ``resolved`` is the tolerance at which these pairs would have cleared it, None if they set
-    no bounds.
+    can be asked for would. ``is_confirmation``: they are fresh pairs after those of the screening, whose time is in
+    ``seconds``, too. ``resolved`` is the tolerance at which these pairs would have cleared it, None if they set no
+    bounds; ``resolvable`` is then the one that the most pairs would resolve, None if the asked one is wider.
+    ``is_contradictory``: later pairs are outside of what earlier ones showed, so that more of them decide nothing.
     """
 
     metric: str
     pairs: int | None
     seconds: float | None
     resolved: float | None
+    is_confirmation: bool = False
+    resolvable: float | None = None
+    is_contradictory: bool = False
 
 
 class Paired(Tagged, frozen=True, kw_only=True):
@@ -265,12 +270,72 @@ class Diverged(Tagged, frozen=True, kw_only=True):
     chance: float | None = None
 
 
+class Waited(Tagged, frozen=True, kw_only=True):
+    """The threads of a run waited for a processor, in seconds of thread time, which other processes used."""
+
+    computed_seconds: float
+    waited_seconds: float
+    foreign_cpus: float
+
+
+class Stolen(Tagged, frozen=True, kw_only=True):
+    """The hypervisor took ``stolen`` of the machine's CPUs away, on average."""
+
+    stolen: float
+    cpus: int
+
+
+class Swapped(Tagged, frozen=True, kw_only=True):
+    """Memory was swapped: ``read_bytes`` came back from the disk."""
+
+    read_bytes: int
+
+
+class Overheated(Tagged, frozen=True, kw_only=True):
+    """The processor was too hot, and slowed ``times`` times."""
+
+    times: int
+
+
+class OnBattery(Tagged, frozen=True, kw_only=True):
+    """The machine ran on its battery."""
+
+
+class GpuSlowed(Tagged, frozen=True, kw_only=True):
+    """A GPU was throttled: by each cause for a share of the time, None where only the cause is known."""
+
+    gpu: str
+    causes: Mapping[str, float | None]
+
+
+class GpuShared(Tagged, frozen=True, kw_only=True):
+    """Other processes used a GPU."""
+
+    gpu: str
+    processes: int
+
+
+class StepsUnclear(Tagged, frozen=True, kw_only=True):
+    """Steps seemed not alike in all of their checks, while other processes used ``foreign_cpus`` CPUs."""
+
+    checks: int
+    foreign_cpus: float
+
+
+class NotTimed(Tagged, frozen=True, kw_only=True):
+    """Other runs may have used the machine at the same time."""
+
+
+Trouble = Waited | Stolen | Swapped | Overheated | OnBattery | GpuSlowed | GpuShared | StepsUnclear | NotTimed
+"""Why the figures of a run are the machine's, not the framework's."""
+
+
 class InvalidRun(Part, frozen=True, kw_only=True):
-    """A run that measured the machine's troubles, and which."""
+    """A run that measured the machine's troubles, and which; in formats 1 and 2, these are sentences."""
 
     index: int
     seed: int
-    reasons: tuple[str, ...]
+    reasons: tuple[Trouble | str, ...]
     side: Side = ""
 
 
@@ -374,11 +439,11 @@ class ToleranceTooTight(Tagged, frozen=True, kw_only=True):
 
 
 class InvalidRuns(Tagged, frozen=True, kw_only=True):
-    """Invalid runs were kept; ``first`` is the first reason."""
+    """Invalid runs were kept; ``first`` is the first reason, in formats 1 and 2 a sentence."""
 
     invalid: int
     runs: int
-    first: str
+    first: Trouble | str
 
 
 class Neighbours(Tagged, frozen=True, kw_only=True):
@@ -438,7 +503,7 @@ class SequentialPairs(Tagged, frozen=True, kw_only=True):
     With the cause "spinning", the worker of ``framework`` used ``cpus`` processors while it waited for its next step.
     """
 
-    cause: Literal["device", "inference", "loop", "pipeline", "absent", "memory", "spinning", "workers"]
+    cause: Literal["device", "inference", "operator", "loop", "pipeline", "absent", "memory", "spinning", "workers"]
     framework: str = ""
     cpus: float | None = None
 
@@ -449,7 +514,7 @@ class SequentialPairs(Tagged, frozen=True, kw_only=True):
 
 
 class OfEachWorker(Tagged, frozen=True, kw_only=True):
-    """Layers that compute something else in ``workers`` data-parallel workers than in one."""
+    """What a network computes otherwise in ``workers`` data-parallel workers than in one: layers and losses."""
 
     kinds: tuple[str, ...]
     workers: int

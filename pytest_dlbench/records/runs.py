@@ -7,8 +7,10 @@ from typing import Any, Literal
 from pytest_dlbench.records.cases import Case, Context
 from pytest_dlbench.records.equivalence import Certificate
 from pytest_dlbench.records.metrics import MetricFacts
+from pytest_dlbench.records.operations import Operation
 from pytest_dlbench.records.outcomes import RunOutcome
 from pytest_dlbench.records.programs import Program, Reported
+from pytest_dlbench.records.reasons import Trouble
 from pytest_dlbench.records.trainings import (
     Contention,
     CurvePoint,
@@ -83,7 +85,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One training or inference in a fresh process: the unit of every statistic.
+    """One training, inference or single operator in a fresh process: the unit of every statistic.
 
     ``device`` is what the framework computed on, None if it cannot use GPUs, or in files older than this field.
     ``threads`` is the number of CPU threads that the framework reports, None if it reports none; ``cores`` are the
@@ -92,13 +94,14 @@ class Run:
     ``survivors`` are the names of processes that outlived the worker; they were ended. ``absent`` says what could not
     be read on this machine, and why. ``flop_utilisation`` is the model's arithmetic per second over the machine's
     ``speed``; ``work`` is that arithmetic, None in files older than this field. ``invalid`` says why the figures are
-    not the framework's. ``curve`` has all evaluations, of which the last is ``evaluation``; ``target_accuracy`` is the
-    requested one, if any. ``reported`` is what a program reported, None for a network. ``hooked`` are metrics that
-    hooks added to the session, by name, because later readers do not have the hooks. ``counts`` is what a step
-    does and what was compiled for training, by the names of the metrics, counted after the measurement; None if nothing
-    was counted, or in files older than this field. ``operator_seconds`` are per step, in a run under the framework's
-    own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel workers; all other figures are those
-    of all workers together.
+    not the framework's, in formats 1 and 2 in sentences. ``curve`` has all evaluations, of which the last is
+    ``evaluation``; ``target_accuracy`` is the requested one, if any. ``reported`` is what a program reported, None for
+    a network. ``hooked`` are metrics that hooks added to the session, by name, because later readers do not have the
+    hooks. ``counts`` is what a step does and what was compiled for training, by the names of the metrics, counted after
+    the measurement; None if nothing was counted, or in files older than this field. ``operator_seconds`` are per step,
+    in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
+    workers; all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's
+    own machine.
     """
 
     case: str
@@ -122,6 +125,7 @@ class Run:
     curve: tuple[CurvePoint, ...] = ()
     target_accuracy: float | None = None
     inference: Inference | None = None
+    operation: Operation | None = None
     usage: Mapping[str, Usage] = field(default_factory=dict)
     timeline: Timeline = field(default_factory=Timeline)
     survivors: tuple[str, ...] = ()
@@ -134,18 +138,26 @@ class Run:
     work: StepWork | None = None
     warm_up: WarmUp | None = None
     contention: Contention | None = None
-    invalid: tuple[str, ...] = ()
+    invalid: tuple[Trouble | str, ...] = ()
     reported: Reported | None = None
     hooked: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] | None = None
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[WorkerShare, ...] = ()
     exchange: Exchange | None = None
+    host: str = ""
 
     @property
     def has_figures(self) -> bool:
         """Whether it came to its end, so that its metrics can be read."""
-        return bool(self.inference or (self.training and (self.evaluation or self.reported)))
+        return bool(self.inference or self.operation or (self.training and (self.evaluation or self.reported)))
+
+    @property
+    def purpose(self) -> Literal["training", "inference", "operator"]:
+        """What it measures; of a run without figures, training."""
+        if self.operation is not None:
+            return "operator"
+        return "training" if self.inference is None else "inference"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

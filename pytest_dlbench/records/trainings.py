@@ -76,8 +76,9 @@ class Evaluation:
     """One evaluation of the test split, outside the training time.
 
     ``seconds`` are the framework's own, without counting correct outputs. ``examples`` is the number of ``answers``
-    that count: classes, tokens at each step except ignored ones, or flags. ``top5_correct`` counts those whose label is
-    among the five most likely, None if there are ten classes or fewer.
+    that count: classes, tokens at each step except ignored ones, flags, or objects that are not difficult.
+    ``top5_correct`` counts those whose label is among the five most likely, None if there are ten classes or fewer.
+    ``map50`` is the mean average precision at an overlap of 0.5, None for all but detectors.
     """
 
     seconds: float
@@ -85,7 +86,8 @@ class Evaluation:
     correct: int
     loss: float
     top5_correct: int | None = None
-    answers: Literal["class", "tokens", "flags"] = "class"
+    map50: float | None = None
+    answers: Literal["class", "tokens", "flags", "boxes"] = "class"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

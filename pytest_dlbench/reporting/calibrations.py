@@ -51,7 +51,7 @@ def _fault(fault: Fault) -> str:
         problem = explain.brief(fault.not_planted) if fault.not_planted else fault.reason.partition("\n")[0]
         return f"{'–':<14}{'–':>5}  {problem}"
     if fault.verdict is None:
-        return f"{fault.outcome:<14}{fault.pairs:>5}  {fault.reason}"
+        return f"{fault.outcome:<14}{fault.pairs:>5}  {explain.stopped(fault.reason)}"
     verdict = fault.verdict
     shown = f"{verdict.metric}, {figures.change(verdict)} at a tolerance of {figures.tolerance(verdict)}"
     return f"{fault.outcome:<14}{fault.pairs:>5}  {shown}"

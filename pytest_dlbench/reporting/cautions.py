@@ -10,6 +10,7 @@ from pytest_dlbench.reporting import figures, foreign
 
 # A folder that git should ignore may have thousands.
 MOST_FILES = 5
+MIB = 2**20
 AA_TEST = "A/A test: both sides had the same versions of everything, so any change is a false alarm"
 
 
@@ -42,13 +43,75 @@ def judges(reason: of.ToleranceTooTight) -> str:
 
 
 @singledispatch
+def trouble(found: of.Trouble | str) -> str:
+    """Why a run is invalid, as a sentence, which is what files of formats 1 and 2 have."""
+    raise TypeError(f"no sentence for {type(found).__name__}")
+
+
+@trouble.register
+def _stored(found: str) -> str:
+    return found
+
+
+@trouble.register
+def _waited(found: of.Waited) -> str:
+    times = f"its threads computed for {found.computed_seconds:.1f} s and waited {found.waited_seconds:.1f} s"
+    return f"{times} for a processor: others used {found.foreign_cpus:.1f} CPUs"
+
+
+@trouble.register
+def _stolen(found: of.Stolen) -> str:
+    return f"the hypervisor took {found.stolen:.1f} of {found.cpus} CPUs away"
+
+
+@trouble.register
+def _swapped(found: of.Swapped) -> str:
+    return f"memory was swapped: {found.read_bytes / MIB:,.0f} MiB came back from the disk"
+
+
+@trouble.register
+def _overheated(found: of.Overheated) -> str:
+    return f"the processor was too hot, and slowed {found.times} times"
+
+
+@trouble.register
+def _on_battery(_: of.OnBattery) -> str:
+    return "the machine ran on its battery"
+
+
+@trouble.register
+def _gpu_slowed(found: of.GpuSlowed) -> str:
+    return f"the GPU {found.gpu} was throttled: {', '.join(_cause(*cause) for cause in found.causes.items())}"
+
+
+def _cause(name: str, share: float | None) -> str:
+    return name if share is None else f"{name} for {share:.0%} of the time"
+
+
+@trouble.register
+def _gpu_shared(found: of.GpuShared) -> str:
+    return f"{found.processes} other processes used the GPU {found.gpu}"
+
+
+@trouble.register
+def _steps_unclear(found: of.StepsUnclear) -> str:
+    others = f"others used {found.foreign_cpus:.1f} CPUs"
+    return f"its steps were checked {found.checks} times while {others}, and seemed not alike"
+
+
+@trouble.register
+def _not_timed(_: of.NotTimed) -> str:
+    return "it was not timed: other runs may have used the machine at the same time"
+
+
+@singledispatch
 def _sentences(caution: object, _: Metrics) -> Iterator[str]:
     raise TypeError(f"no sentence for {type(caution).__name__}")
 
 
 @_sentences.register
 def _invalid_runs(caution: of.InvalidRuns, _: Metrics) -> Iterator[str]:
-    yield f"{caution.invalid} of {caution.runs} runs are invalid: {caution.first}"
+    yield f"{caution.invalid} of {caution.runs} runs are invalid: {trouble(caution.first)}"
 
 
 @_sentences.register
@@ -118,6 +181,8 @@ def _of_each_worker(caution: of.OfEachWorker, _: Metrics) -> Iterator[str]:
 _OF_EACH_WORKER = {
     "batch_norm": "batch normalisation uses the mean and variance of each worker's part of the batch",
     "dropout": "each worker draws dropout masks of its own",
+    "detections": "each worker divides a detector's losses by the number of samples in its part of the batch",
+    "ignored_labels": "each worker divides its loss by the number of labels that count in its part of the batch",
 }
 
 

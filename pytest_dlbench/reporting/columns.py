@@ -38,6 +38,6 @@ def is_shown(metric: Metric, figures: Collection[str]) -> bool:
 
     If no case finished, the table has the columns of training.
     """
-    if metric.purpose is None or metric.name in figures:
-        return True
-    return not figures and metric.purpose == "training" and not metric.is_optional
+    if figures:
+        return metric.name in figures
+    return metric.purpose in (None, "training") and not metric.is_optional

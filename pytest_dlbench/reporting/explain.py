@@ -10,8 +10,10 @@ from math import expm1
 
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics
+from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.sanity import too_good
+from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.records import (
     Case,
     CaseOutcome,
@@ -34,6 +36,7 @@ REMEDY_FOR_PAIRS = "--dlbench-max-runs N and a longer --dlbench-budget allow mor
 REMEDY_IF_SESSIONS_VARY = (
     "sessions of this machine vary too much: --dlbench-ab needs no baseline; or widen --dlbench-tolerance"
 )
+TOO_SHORT = f"; {FIRST_LOOK} would decide it whose runs are long enough to show it (a larger --dlbench-scale)"
 WHY_NOT_SAVED = {
     "failed": "the test failed",
     "skipped": "the test was skipped",
@@ -45,6 +48,19 @@ TO_CHECK = (
     "steps wait for the device: dlbench runs show has the share of the machine's arithmetic that was used",
     "the other side is sound: the same network and data, on a machine that was not busy",
 )
+# Why the gate's rule stopped.
+STOPPED: Mapping[str, str] = {
+    Reason.FEW_PAIRS: "too few pairs",
+    Reason.SPREAD: "the pairs differ by more than the reference spread allows",
+    Reason.OPEN: "the interval still holds a tolerance",
+    Reason.DECIDED: "decided",
+    Reason.TOO_VARIABLE: "its own spread is too wide for its default tolerance",
+    Reason.EXHAUSTED: "all pairs are used",
+    Reason.NOT_FINITE: "a figure is not a finite number",
+    Reason.UNCONFIRMED: "found in the screening, and no time or no budget of false alarms was left to confirm it",
+    Reason.BUDGET_SPENT: "budget spent",
+    Reason.CASE_ENDED: "the case ended with a confirmed regression",
+}
 CHANGED = {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}
 
 
@@ -381,18 +397,23 @@ def _open(reason: of.Paired, pairing: Pairing, verdicts: Sequence[Verdict], metr
     for verdict in verdicts:
         if verdict.outcome is VerdictOutcome.INCONCLUSIVE and verdict.decides:
             why = pairing.reasons.get(verdict.metric, "why is not known")
-            yield f"{verdict.metric}: {why}{remedies.get(verdict.metric, '')}"
+            remedy = TOO_SHORT if why == Reason.FEW_PAIRS else remedies.get(verdict.metric, "")
+            yield f"{verdict.metric}: {stopped(why)}{remedy}"
 
 
 def _would_decide(one: of.UndecidedPairs, metrics: Metrics) -> str:
-    parts = []
-    if one.pairs is not None and one.seconds is not None:
-        minutes = max(1, round(one.seconds / 60))
-        parts.append(f"about {one.pairs} pairs would decide it ({minutes} min; --dlbench-max-runs, --dlbench-budget)")
-    if one.resolved is not None:
-        least = figures.enough(one.metric, one.resolved, metrics)
-        parts.append(f"these pairs resolve a tolerance of {least} (--dlbench-tolerance={one.metric}:{least})")
-    return f"; {', or '.join(parts)}" if parts else ""
+    if one.is_contradictory:
+        return "; later pairs contradict earlier ones, as if the machine had changed: repeat the case"
+    amount = one.resolvable if one.resolved is None else one.resolved
+    least = None if amount is None else figures.enough(one.metric, amount, metrics)
+    by = "these pairs resolve" if one.resolved is not None else f"{LAST_LOOK} would resolve"
+    resolved = f"{by} a tolerance of {least} (--dlbench-tolerance={one.metric}:{least})" if least else ""
+    if one.pairs is None or one.seconds is None:
+        return f"; not even {LAST_LOOK} pairs like these would decide it; {resolved}" if resolved else ""
+    minutes = max(1, round(one.seconds / 60))
+    pairs = f"{one.pairs} fresh pairs after the first ones" if one.is_confirmation else f"{one.pairs} pairs"
+    remedy = f"; about {pairs} would decide it ({minutes} min; --dlbench-max-runs, --dlbench-budget)"
+    return f"{remedy}, or {resolved}" if resolved else remedy
 
 
 def _stall(kind: str, found: Mapping[str, VerdictOutcome]) -> str:
@@ -523,7 +544,7 @@ def _diverged(reason: of.Diverged, _: Subject) -> Iterator[Paragraph]:
 def _invalid(reason: of.Invalid, _: Subject) -> Iterator[Paragraph]:
     repeated = f", as were {reason.repeats} repetitions" if reason.repeats else ""
     lines = tuple(
-        f"{f'{run.side}, ' if run.side else ''}run {run.index + 1} (seed {run.seed}): {problem}"
+        f"{f'{run.side}, ' if run.side else ''}run {run.index + 1} (seed {run.seed}): {cautions.trouble(problem)}"
         for run in reason.runs
         for problem in run.reasons
     )
@@ -577,6 +598,11 @@ def required(result: CaseResult, unmet: Mapping[str, float], metrics: Metrics = 
         for name, bound in unmet.items()
     ]
     return "; ".join(lines)
+
+
+def stopped(reason: str) -> str:
+    """Why the gate's rule stopped, by the name of a ``sequential.Reason``; older files have the sentence itself."""
+    return STOPPED.get(reason, reason)
 
 
 def difference(found: of.Difference) -> str:

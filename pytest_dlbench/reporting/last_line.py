@@ -1,4 +1,4 @@
-"""The last line of a session: the outcomes of its cases, and how much of the false-alarm budget is used."""
+"""The last line of a session: the outcomes of its cases, and how many false alarms its comparisons allow."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,18 +30,20 @@ def line(
     """The counts, and the false-alarm rate: ``budget`` is the share of sessions that --dlbench-false-alarms allows.
 
     The confirmations of paired runs share the budget. Metrics compared with a stored baseline are judged one by one,
-    and counted separately. ``repeated`` are attempts that a rerun replaced: they are judged, but not counted as cases.
-    ``unmeasured`` tests failed before a case had a result.
+    and counted separately. A session without comparisons has counts only. ``repeated`` are attempts that a rerun
+    replaced: they are judged, but not counted as cases. ``unmeasured`` tests failed before a case had a result.
     """
     from pytest_dlbench.judging.verdicts import ALPHA  # noqa: PLC0415 - imports NumPy
 
     judged = (*results, *repeated)
-    spent = sum(result.pairing.alpha for result in judged if result.pairing)
-    spending = f"false alarms: {_percent(spent)} of {_percent(budget)} used"
-    if stored := sum(_compared(result, metrics) for result in judged if not result.pairing):
-        spending += f", {stored} metrics compared with baselines (α ≤ {_percent(ALPHA)} each)"
     more = f", {unmeasured} failed without a result" if unmeasured else ""
-    return f"dlbench: {counts(results)}{more}; {spending}"
+    parts = [f"dlbench: {counts(results)}{more}"]
+    if pairings := [result.pairing for result in judged if result.pairing]:
+        spent = sum(pairing.alpha for pairing in pairings)
+        parts.append(f"false alarms: {_percent(spent)} of {_percent(budget)} used")
+    if stored := sum(_compared(result, metrics) for result in judged if not result.pairing):
+        parts.append(f"{stored} metrics compared with baselines (false alarms ≤ {_percent(ALPHA)} each)")
+    return "; ".join(parts)
 
 
 def _compared(result: CaseResult, metrics: Metrics) -> int:

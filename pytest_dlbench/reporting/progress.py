@@ -146,7 +146,7 @@ class Live:
         self._seconds += monotonic() - self._began if self._running else 0.0
         self._work += self._agenda.of_run(self._agenda.number(case))
         found = judging.summarise([run]) if run.outcome is RunOutcome.FINISHED else {}
-        self._rate = f", last {figures.figure('throughput', found['throughput'])}" if found else ""
+        self._rate = f", last {_rate(found)}" if found else ""
         if not self._screen.is_rewritable:
             running = Running(case=case, index=index, runs=runs, side=side)
             name = f"{case.id} ({side})" if side else case.id
@@ -159,7 +159,7 @@ class Live:
     def case_finished(self, result: CaseResult) -> None:
         """Show a case that another process of this session ran."""
         self._finished += 1
-        shown = figures.figure("throughput", result.figures["throughput"]) if result.figures else "nothing measured"
+        shown = _rate(result.figures) if result.figures else "nothing measured"
         # pytest-xdist does not end its line of dots.
         line = foreign.line(f"case {self._finished}: {result.case.id}: {result.outcome}, {shown}")
         self._screen.write(f"\n{line}\n")
@@ -218,6 +218,12 @@ def _shortened(name: str, room: int) -> str:
     """A name cut to fit, but never below SHORTEST_NAME."""
     most = max(room, SHORTEST_NAME)
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _rate(values: Mapping[str, float]) -> str:
+    """The first figure of a case that lines of progress show: samples per second, or an operator's arithmetic."""
+    name = next(metric.name for metric in judging.shown_in("progress", judging.METRICS) if metric.name in values)
+    return figures.figure(name, values[name])
 
 
 def _summary(run: Run) -> str:

@@ -12,7 +12,7 @@ MOST_NAMED = 4
 # Ratios in this range are called equal if their interval is within it too.
 ABOUT_EQUAL = 1.1
 # What is timed, by the metric that judges it.
-TIMED = {"step_time": "step", "latency": "batch"}
+TIMED = {name: metric.timed for name, metric in METRICS.items() if metric.timed}
 MOST_METRICS = 3
 # Two of two digits, whatever the binary fraction.
 LARGE = 1.995

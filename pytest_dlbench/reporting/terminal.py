@@ -62,8 +62,9 @@ def lines(filled: Table) -> list[str]:
 def name(case: Case) -> str:
     """The name of a case in a table."""
     # The heading has the purpose and the scale; rows do not repeat them.
-    place = f"-{case.dataset}-{case.device}"
-    return case.id.removeprefix("training-").replace(f"{place}-{case.scale}", place)
+    place = "".join(f"-{part}" for part in (case.dataset, case.device) if part)
+    shortened = case.id.replace(f"{place}-{case.scale}", place) if case.scale else case.id
+    return shortened.removeprefix("training-")
 
 
 def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str]:

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import psutil
 
-from pytest_dlbench.environments.placing import Absent
+from pytest_dlbench.environments.placing import Absent, Place
 from pytest_dlbench.records import Alternation, Run, Timeline, Usage
 from pytest_dlbench.records.reasons import SequentialPairs
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
@@ -36,8 +36,8 @@ def obstacle(*specs: RunSpec) -> SequentialPairs | None:
         return SequentialPairs(cause="device")
     if any(spec.case.workers > 1 for spec in specs):
         return SequentialPairs(cause="workers")
-    if any(spec.purpose != "training" for spec in specs):
-        return SequentialPairs(cause="inference")
+    if others := [spec.purpose for spec in specs if spec.purpose != "training"]:
+        return SequentialPairs(cause="operator" if "operator" in others else "inference")
     if any(isinstance(spec, ProgramSpec) and spec.program.is_loop for spec in specs):
         return SequentialPairs(cause="loop")
     # Its threads prepare batches between the steps, too.
@@ -97,7 +97,7 @@ def _fits(pid: int) -> bool:
 
 
 def _attempt(spec: RunSpec, index: int, hooks: RunHooks) -> Attempt:
-    assert not isinstance(spec.place, Absent)
+    assert isinstance(spec.place, Place)
     return Attempt(replace(spec, alternates=True), spec.place, index, hooks)
 
 

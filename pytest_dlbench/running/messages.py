@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
-from pytest_dlbench.records import ComputeDevice, codec
+from pytest_dlbench.model.operators import Pass
+from pytest_dlbench.records import CallCheck, ComputeDevice, codec
 
 PROTOCOL_VERSION = 1
 
@@ -116,6 +117,7 @@ class Evaluated:
     """Correct answers among ``examples`` (or among the steps or flags of all examples), and the mean loss as text.
 
     ``top5_correct`` counts answers among the five likeliest classes, None if there are at most ten classes.
+    ``map50`` is the mean average precision of a detector.
     """
 
     seconds: float
@@ -123,10 +125,13 @@ class Evaluated:
     correct: int
     loss: str
     top5_correct: int | None = None
+    map50: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.correct <= self.examples:
             raise ValueError(f"{self.correct} correct answers of {self.examples} examples")
+        if self.map50 is not None and not 0 <= self.map50 <= 1:
+            raise ValueError(f"a mean average precision of {self.map50}, not 0 to 1")
         if self.top5_correct is not None and not self.correct <= self.top5_correct <= self.examples:
             raise ValueError(
                 f"{self.top5_correct} correct in the top 5, {self.correct} of {self.examples} in the top 1"
@@ -184,6 +189,32 @@ class Inferred:
     def __post_init__(self) -> None:
         if not all(seconds > 0 for seconds in self.batch_seconds):
             raise ValueError("the seconds of every batch must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An operator and its probes are built. ``passes`` are those that the framework computes apart from each other."""
+
+    seconds: float
+    passes: tuple[Pass, ...]
+    device: ComputeDevice | None = None
+
+    def __post_init__(self) -> None:
+        if "forward" not in self.passes or len(set(self.passes)) != len(self.passes):
+            raise ValueError(f"expected the pass 'forward' and each pass once, got {', '.join(self.passes)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operated:
+    """Seconds of every call of each pass, and the fewest of each probe."""
+
+    seconds: dict[str, tuple[float, ...]]
+    probes: dict[str, float]
+
+    def __post_init__(self) -> None:
+        every = [second for seconds in self.seconds.values() for second in seconds]
+        if not all(seconds > 0 for seconds in (*every, *self.probes.values())):
+            raise ValueError("the seconds of every call must be above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +308,13 @@ ANSWERS: dict[str, type] = {
     "infer": Inferred,
     "profile": Profiled,
     "count": Counted,
+    "close": Closed,
+}
+OPERATOR_ANSWERS: dict[str, type] = {
+    "hello": Hello,
+    "prepare": Prepared,
+    "operate": Operated,
+    "check_calls": CallCheck,
     "close": Closed,
 }
 PROGRAM_ANSWERS: dict[str, type] = {

@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import (
+    CallCheck,
     ComputeDevice,
     CurvePoint,
     Evaluation,
@@ -93,7 +94,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             "build", network=spec.network.as_json(), recipe=recipe_json(spec.recipe), weights=weights, seed=seed
         )
         self.measured |= {"build_seconds": built.seconds, "parameters": built.parameters, "device": built.device}
-        if problem := _wrong_device(spec, built.device):
+        if problem := wrong_device(spec, built.device):
             raise NotDoneError(RunOutcome.FAILED, problem)
         inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
         if built.parameters != inferred:
@@ -179,6 +180,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             correct=first.correct,
             loss=loss,
             top5_correct=first.top5_correct,
+            map50=first.map50,
             answers=spec.network.model.head.task,
         )
 
@@ -219,7 +221,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
                 numbers=tuple(numbers), changed=checked.changed, losses=checked.losses
             )
 
-    def _check_steps(self, spec: NetworkSpec, is_suspicious: Callable[[StepCheck], bool]) -> None:
+    def _check_steps(self, spec: NetworkSpec, is_suspicious: Callable[[StepCheck | CallCheck], bool]) -> None:
         batch_size = _evaluation_batch_size(spec)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))
@@ -253,7 +255,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         return evaluated
 
 
-def _wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:
+def wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:
     """Why the run would not measure the device that was requested; empty if it does."""
     name, wanted = spec.framework.name, spec.case.device
     if device is None:

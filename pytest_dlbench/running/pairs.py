@@ -8,17 +8,23 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
+from typing import TypeVar
 
 from pytest_dlbench.environments.frameworks import is_one_framework
 from pytest_dlbench.environments.requested import Packages, are_alike, same_despite_request
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.records.reasons import SequentialPairs
-from pytest_dlbench.running import alternating, devices
+from pytest_dlbench.running import alternating
+from pytest_dlbench.running.hosts.host import Host, Hosts
+from pytest_dlbench.running.hosts.leases import Leases, LostError
+from pytest_dlbench.running.hosts.local import THIS_MACHINE
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.running.training import not_started, train_once
-from pytest_dlbench.running.waits import DeviceBusyError, Patience
+from pytest_dlbench.running.training import not_started
+from pytest_dlbench.running.waits import DeviceBusyError
+
+T = TypeVar("T")
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 SAME = "the two sides were asked for different versions and have the same"
@@ -37,7 +43,7 @@ class InvalidError(Exception):
     """A pair is invalid, and so were all its repetitions."""
 
     def __init__(self, pair: Mapping[str, Run]) -> None:
-        super().__init__("; ".join(reason for run in pair.values() for reason in run.invalid))
+        super().__init__(*(trouble for run in pair.values() for trouble in run.invalid))
         self.pair = pair
 
 
@@ -51,7 +57,8 @@ class Pairs:
     diverged, also those of invalid pairs. ``limit`` is the maximum number of pairs that progress shows. A pair in which
     ``examine`` finds an invalid run is repeated, at most ``repeats`` times in total, unless ``keeps_invalid``.
     ``recorded`` may have the pair of two specs, in this order, and an index; it is not run then. ``sequential``
-    says why runs are back to back, None while steps alternate.
+    says why runs are back to back, None while steps alternate. Both runs of a pair are on one of the ``hosts``; if that
+    is lost, the pair is repeated on another one.
     """
 
     baseline: RunSpec
@@ -65,11 +72,13 @@ class Pairs:
     keeps_invalid: bool
     recorded: Callable[[Sequence[RunSpec], int], tuple[Run, Run] | None]
     order_seed: int
+    hosts: Hosts = THIS_MACHINE
     candidate_first: list[bool] = field(default_factory=list)
     _pass_began: int = field(default=0, init=False)
     runs: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     counted: dict[str, list[Run]] = field(default_factory=lambda: {BASELINE: [], CANDIDATE: []})
     _busy: DeviceBusyError | None = None
+    _leases: Leases | None = None
     _packages: dict[str, Packages] = field(default_factory=dict)
     sequential: SequentialPairs | None = field(init=False)
 
@@ -90,18 +99,11 @@ class Pairs:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Lock the device from the first pair to the last; if it does not become free in time, no pair can be run."""
-        case = self.candidate.case
-        patience = Patience(
-            waiting=lambda wait: self.progress.waiting(case, wait), limit_seconds=self.candidate.wait_seconds
-        )
-        with ExitStack() as locks:
+        with ExitStack() as lease:
             try:
-                find_gpus = partial(devices.gpus, self.candidate.gpu_numbers)
-                gpu = locks.enter_context(devices.held(case.device, patience, find_gpus))
+                self._leases = lease.enter_context(Leases(self.hosts, (self.baseline, self.candidate), self.progress))
             except DeviceBusyError as error:
                 self._busy = error
-            else:
-                self.baseline, self.candidate = (replace(spec, gpu=gpu) for spec in (self.baseline, self.candidate))
             yield
 
     def begin_pass(self) -> None:
@@ -131,16 +133,36 @@ class Pairs:
                 self.counted[name].append(run)
             if not self._was_disturbed(dict(drawn), found):
                 return found
-        alternated = None if self.sequential or self._busy else self._alternated(dict(drawn), index)
-        return alternated or {name: self._run(place, name, spec, index) for place, (name, spec) in enumerate(drawn)}
+        return self._on_host(drawn[0][1], index, lambda host: self._made(dict(drawn), index, host))
 
-    def _alternated(self, drawn: Mapping[str, RunSpec], index: int) -> dict[str, Run] | None:
+    def _on_host(self, spec: RunSpec, index: int, made: Callable[[Host], T]) -> T:
+        """What is made on the leased host, or on another one if that is lost; raises UnfinishedError."""
+        try:
+            if self._busy:
+                raise self._busy
+            assert self._leases is not None
+            return self._leases.on_host(made, spec, index, partial(self.keep, spec))
+        except LostError as error:
+            raise UnfinishedError(error.run) from None
+        except DeviceBusyError as error:
+            self.keep(spec, run := not_started(spec, index, error))
+            raise UnfinishedError(run) from None
+
+    def _made(self, drawn: Mapping[str, RunSpec], index: int, host: Host) -> dict[str, Run]:
+        """Both runs on one host."""
+        self.sequential = self.sequential or alternating.obstacle(*host.specs)
+        alternated = None if self.sequential else self._alternated(drawn, index, host)
+        return alternated or {
+            name: self._run(place, name, spec, index, host) for place, (name, spec) in enumerate(drawn.items())
+        }
+
+    def _alternated(self, drawn: Mapping[str, RunSpec], index: int, host: Host) -> dict[str, Run] | None:
         """Both runs, step by step; None if that turns out to be impossible, and from now on they are sequential."""
         self.progress.run_started(self.candidate.case, 2 * index, self._runs(index), "both sides, step by step")
         try:
             order = Random(f"{self.order_seed} steps {index}")
-            first, second = drawn.values()
-            runs = alternating.train_pair(first, second, index, order, [self._hooks(name) for name in drawn])
+            first, second = (_placed(host, name) for name in drawn)
+            runs = host.train_pair(first, second, index, order, [self._hooks(name) for name in drawn])
         except alternating.TooLittleMemoryError:
             self.sequential = SequentialPairs(cause="memory")
             return None
@@ -172,19 +194,17 @@ class Pairs:
         for name, spec in ((BASELINE, self.baseline), (CANDIDATE, self.candidate)):
             while len(self.counted[name]) < least:
                 try:
-                    self._run(0, name, spec, len(self.counted[name]))
+                    index = len(self.counted[name])
+                    self._on_host(spec, index, partial(self._run, 0, name, spec, index))
                 except UnfinishedError as error:
                     if error.run.outcome is not RunOutcome.DIVERGED:
                         return self.counted
         return self.counted
 
-    def _run(self, place: int, name: str, spec: RunSpec, index: int) -> Run:
-        if self._busy:
-            self.keep(spec, run := not_started(spec, index, self._busy))
-            raise UnfinishedError(run)
+    def _run(self, place: int, name: str, spec: RunSpec, index: int, host: Host) -> Run:
         side = f"{name}, {spec.framework.name}"
         self.progress.run_started(self.candidate.case, 2 * index + place, self._runs(index), side)
-        run = self.examine(spec, train_once(spec, index, self._hooks(name)))
+        run = self.examine(spec, host.train(_placed(host, name), index, self._hooks(name)))
         self._keep(place, name, spec, run, index)
         self._raise_unfinished(run)
         return run
@@ -215,3 +235,8 @@ class Pairs:
             return ""
         same = same_despite_request(self._packages[BASELINE], self._packages[CANDIDATE])
         return f"{SAME}: {same}\n{TO_COMPARE}" if same else ""
+
+
+def _placed(host: Host, name: str) -> RunSpec:
+    """The spec of a side with its place and device on a host."""
+    return host.specs[(BASELINE, CANDIDATE).index(name)]

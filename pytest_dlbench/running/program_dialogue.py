@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import Reported, RunOutcome, StepCheck, Training
+from pytest_dlbench.records import CallCheck, Reported, RunOutcome, StepCheck, Training
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.dialogue import CHECK_SHARE, CHECKED_SECONDS, CHECKS, Dialogue, steps_alone
 from pytest_dlbench.running.dialogue import LEAST_CHECK_SECONDS as LEAST
@@ -90,7 +90,7 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
             flops_per_step=self._built.flops_per_step,
         )
 
-    def _check_steps(self, spec: ProgramSpec, is_suspicious: Callable[[StepCheck], bool]) -> None:
+    def _check_steps(self, spec: ProgramSpec, is_suspicious: Callable[[StepCheck | CallCheck], bool]) -> None:
         """Whether steps wait for their own work: an evaluation after them must not take longer than one alone."""
         training: Training = self.measured["training"]
         step = median(training.step_seconds)

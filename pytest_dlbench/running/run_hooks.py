@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_dlbench.environments.requested import Packages
-from pytest_dlbench.records import StepCheck
+from pytest_dlbench.records import CallCheck, StepCheck
 from pytest_dlbench.sampling.sampler import MakeSampler
 
 
@@ -22,7 +22,7 @@ class RunHooks:
     """Callables that a run needs in the driver; they cannot be sent to another host."""
 
     samplers: tuple[MakeSampler, ...] = ()
-    is_suspicious: Callable[[StepCheck], bool] | None = None
+    is_suspicious: Callable[[StepCheck | CallCheck], bool] | None = None
     """Whether a step check of the first run must be repeated. Without it, steps are not checked."""
     phase_began: Callable[[str], None] = _ignore
     """Called with each phase before its request is sent, while the worker still waits."""

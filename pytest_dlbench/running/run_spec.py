@@ -9,8 +9,9 @@ from typing import Any
 
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.placing import Absent, Place
+from pytest_dlbench.environments.placing import Absent, Elsewhere, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
+from pytest_dlbench.model.operators import Operator
 from pytest_dlbench.model.recipe import EXECUTION
 from pytest_dlbench.records import Case, Program
 from pytest_dlbench.running import launch
@@ -24,7 +25,7 @@ class RunSpec(ABC):
 
     case: Case
     framework: Framework
-    place: Place | Absent
+    place: Place | Elsewhere | Absent
     steps: int
     seed: int
     timeout_seconds: float
@@ -119,6 +120,22 @@ class ProgramSpec(RunSpec):
     def work(self) -> Mapping[str, Any]:
         """The program's parameters."""
         return self.program.parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSpec(RunSpec):
+    """A run that calls a single operator; ``steps`` are the calls of each pass after the first.
+
+    ``probes`` are large operators, by name, that are called in between: what this framework reaches on this machine.
+    """
+
+    operator: Operator
+    probes: Mapping[str, Operator]
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """The operator and its sizes."""
+        return self.operator.as_json()
 
 
 def recipe_json(recipe: Recipe) -> dict[str, Any]:

@@ -1,18 +1,18 @@
 """The runs of one case, in sequence: timed ones alone on their device, untimed ones alongside others."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 
-from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.running import devices
+from pytest_dlbench.running.hosts.host import Hosts
+from pytest_dlbench.running.hosts.leases import Leases, LostError
+from pytest_dlbench.running.hosts.local import THIS_MACHINE
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.running.training import not_started, train_once
-from pytest_dlbench.running.waits import DeviceBusyError, Patience
+from pytest_dlbench.running.training import not_started
+from pytest_dlbench.running.waits import DeviceBusyError
 
 
 def _unchanged(run: Run) -> Run:
@@ -34,27 +34,27 @@ def train_series(
     repeats: int = 0,
     first: int = 0,
     recorded: Callable[[int], Run | None] = _none,
+    hosts: Hosts = THIS_MACHINE,
 ) -> tuple[Run, ...]:
     """Train in ``runs`` fresh processes; each run is passed through ``examine`` to ``keep`` before the next starts.
 
     The first run that does not finish ends the series: what broke it would break the others. Invalid runs are repeated,
     at most ``repeats`` times in the whole series; only the last repetition is returned. ``first`` is the index of the
     first run among the runs of its case, from 0. ``recorded`` may have the run of an index, which is not made then. If
-    the device does not become free in time, that is the only run.
+    the device does not become free in time, that is the only run. If the host of a run is lost, the run is repeated on
+    another one of ``hosts``.
     """
     finished: list[Run] = []
     hooks = replace(hooks, phase_began=progress.phase_began)
-    with ExitStack() as place:
+    with ExitStack() as lease:
         try:
-            placed = place.enter_context(_placed(spec, progress))
+            leases = lease.enter_context(Leases(hosts, [spec], progress))
         except DeviceBusyError as error:
             keep(run := not_started(spec, first, error))
             return (run,)
 
         def made(index: int) -> Run:
-            run = examine(train_once(placed, index, hooks))
-            keep(run)
-            return run
+            return _made(leases, index, hooks, examine, keep)
 
         for index in range(first, first + runs):
             known = recorded(index)
@@ -73,17 +73,20 @@ def train_series(
     return tuple(finished)
 
 
-@contextmanager
-def _placed(spec: RunSpec, progress: Progress) -> Iterator[RunSpec]:
-    """The spec with the GPU or the cores that are locked for it in this block; what cannot run needs none."""
-    case = spec.case
-    if isinstance(spec.place, Absent):
-        yield spec
-        return
-    patience = Patience(waiting=lambda wait: progress.waiting(case, wait), limit_seconds=spec.wait_seconds)
-    if spec.is_timed or case.device != devices.CPU:
-        with devices.held(case.device, patience, partial(devices.gpus, spec.gpu_numbers)) as gpu:
-            yield replace(spec, gpu=gpu)
-    else:
-        with devices.shared(case.threads * case.workers, patience) as cores:
-            yield replace(spec, cores=cores)
+def _made(
+    leases: Leases,
+    index: int,
+    hooks: RunHooks,
+    examine: Callable[[Run], Run],
+    keep: Callable[[Run], None],
+) -> Run:
+    """One run, examined and kept. Where its host is lost, that is kept as a run, and repeated elsewhere."""
+    (spec,) = leases.specs
+    try:
+        run = leases.on_host(lambda host: host.train(host.specs[0], index, hooks), spec, index, keep)
+    except LostError as error:
+        return error.run
+    except DeviceBusyError as error:
+        run = not_started(spec, index, error)
+    keep(run := examine(run))
+    return run

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pytest_dlbench.data.order import batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.model import operator_values
 from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
@@ -23,13 +24,17 @@ from pytest_dlbench.running.dialogue import Dialogue
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group, PerWorker
 from pytest_dlbench.running.network_dialogue import NetworkDialogue
+from pytest_dlbench.running.operator_dialogue import OperatorDialogue
 from pytest_dlbench.running.program_dialogue import ProgramDialogue
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
-from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, RunSpec
 from pytest_dlbench.running.waits import DeviceBusyError, busy
 from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.survivors import DRIVER, PREFIX, RUN, driver_id, none_survives
+
+# Where the workers of one run meet.
+ADDRESS = "127.0.0.1"
 
 LACK_OUTCOMES = {
     Lack.NOT_BUILT: RunOutcome.MISSING_FRAMEWORK,
@@ -45,6 +50,7 @@ def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
     """One run in a fresh process. Whatever happens to the worker becomes an outcome; only bugs of the driver raise."""
     if isinstance(spec.place, Absent):
         return not_run(spec, index, LACK_OUTCOMES[spec.place.lack], spec.place.reason)
+    assert isinstance(spec.place, Place)
     with Attempt(spec, spec.place, index, hooks) as attempt:
         while attempt.proceed():
             pass
@@ -179,8 +185,8 @@ def not_started(spec: RunSpec, index: int, error: DeviceBusyError) -> Run:
     return not_run(spec, index, RunOutcome.TIMEOUT, busy(error.wait))
 
 
-def not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str) -> Run:
-    """A run that did not start."""
+def not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str, host: str = "") -> Run:
+    """A run that did not start, or whose host was lost."""
     return Run(
         case=spec.case.id,
         index=index,
@@ -189,6 +195,7 @@ def not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str) -> Run
         message=message,
         began=datetime.now(UTC).isoformat(timespec="milliseconds"),
         wall_seconds=0.0,
+        host=host,
     )
 
 
@@ -196,6 +203,8 @@ def _prepared(spec: RunSpec, seed: int, folder: Path) -> tuple[type[Dialogue[Any
     """The dialogue with the worker of a run, the module that serves it, and its inputs."""
     if isinstance(spec, NetworkSpec):
         return NetworkDialogue, "dlworker", _write_inputs(spec, seed, folder)
+    if isinstance(spec, OperatorSpec):
+        return OperatorDialogue, "dlworker", _write_arrays(spec, seed, folder)
     scratch = folder / "scratch"
     scratch.mkdir()
     return ProgramDialogue, "dlworker.programs", {"folder": str(scratch)}
@@ -213,6 +222,20 @@ def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
     return {"weights": weights, "rates": rates, **_parts(spec, order, folder)}
 
 
+def _write_arrays(spec: OperatorSpec, seed: int, folder: Path) -> dict[str, Any]:
+    """The arrays of an operator and of its probes, as files, and what NumPy computes of the operator's."""
+    arrays = operator_values.arrays(spec.operator, seed)
+    every = {"operator": arrays, **{name: operator_values.arrays(probe, seed) for name, probe in spec.probes.items()}}
+    files = {name: str(folder / f"{name}.npz") for name in every}
+    for name, path in files.items():
+        np.savez(path, allow_pickle=False, **every[name])
+    return {
+        "files": files,
+        "expected": operator_values.values(spec.operator, arrays),
+        "outputs": str(folder / "outputs.npz"),
+    }
+
+
 def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[str, Any]:
     """The order of the examples, each batch cut into a part for each worker, and the group of several workers."""
     workers = spec.case.workers
@@ -221,14 +244,17 @@ def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[st
     files = [str(folder / f"order{rank + 1}.npy") for rank in range(workers)]
     for file, part in zip(files, np.split(order, workers, axis=1), strict=True):
         np.save(file, part, allow_pickle=False)
-    group = {"workers": workers, "folder": str(folder), "interface": "lo", "address": "127.0.0.1", "port": _free_port()}
+    group = {"workers": workers, "folder": str(folder), "interface": "lo", "address": ADDRESS}
+    group |= {"threads": spec.case.threads}
+    group["ports"] = _free_ports(workers)
     ranked = PerWorker([{**group, "rank": rank} for rank in range(workers)])
     return {"order": PerWorker(files), "group": {"group": ranked}}
 
 
-def _free_port() -> int:
-    """A port that nobody listens on now; if somebody does before the workers meet there, the run fails and says so."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _free_ports(count: int) -> list[int]:
+    """Ports at which nobody listens now; if somebody does before the workers meet there, the run fails and says so."""
+    with ExitStack() as probes:
+        sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
+        for probe in sockets:
+            probe.bind((ADDRESS, 0))
+        return [probe.getsockname()[1] for probe in sockets]

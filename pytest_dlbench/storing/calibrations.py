@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import Calibration, Case, Machine, codec
+from pytest_dlbench.records import CALIBRATION_FORMAT, Calibration, Case, Machine, codec
 from pytest_dlbench.storing.files import file_name, folder_name, write_whole
 
 FOLDER = "calibrations"
+FORMATS = (1, CALIBRATION_FORMAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class CalibrationStore:
         path = self.path(case, machine)
         if not path.is_file():
             return None
-        found = codec.decode_versioned(path.read_bytes(), Calibration, str(path))
+        found = codec.decode_versioned(path.read_bytes(), Calibration, str(path), FORMATS)
         if found.case.id != case.id:
             raise FileFormatError(f"{path}: belongs to the case {found.case.id!r} @ $.case.id; calibrate again")
         if not all(spread > 0 for spread in found.spreads.values()):

@@ -8,7 +8,17 @@ from datetime import datetime
 from math import isfinite
 
 from pytest_dlbench.errors import FileFormatError
-from pytest_dlbench.records import CaseResult, Context, Inference, MetricFacts, Record, Run, Timeline, Training
+from pytest_dlbench.records import (
+    CaseResult,
+    Context,
+    Inference,
+    MetricFacts,
+    Operation,
+    Record,
+    Run,
+    Timeline,
+    Training,
+)
 
 Problem = tuple[str, str]
 """The path of a field within its record, and what is wrong there."""
@@ -71,6 +81,7 @@ def of_run(run: Run) -> Iterator[Problem]:
     if run.has_figures:
         yield from _of_training(run.training) if run.training else ()
         yield from _of_inference(run.inference) if run.inference else ()
+        yield from _of_operation(run.operation) if run.operation else ()
         yield from _of_evaluation(run)
         yield from _of_usage(run)
     if run.contention and run.contention.is_cut and (run.training is None or run.training.began_seconds is None):
@@ -94,6 +105,17 @@ def _of_inference(inference: Inference) -> Iterator[Problem]:
     yield from _positive("inference.examples", inference.examples)
 
 
+def _of_operation(operation: Operation) -> Iterator[Problem]:
+    for name, one in operation.passes.items():
+        yield from _timed(f"operation.passes.{name}.seconds", one.seconds)
+        yield from _positive(f"operation.passes.{name}.flops", one.flops)
+        yield from _positive(f"operation.passes.{name}.least_bytes", one.least_bytes)
+    if not operation.probes or operation.probes.keys() != operation.probe_flops.keys():
+        yield "operation.probes", f"expected the seconds of {', '.join(operation.probe_flops) or 'some probes'}"
+    for name, seconds in operation.probes.items():
+        yield from _positive(f"operation.probes.{name}", seconds)
+
+
 def _timed(field: str, seconds: Sequence[float]) -> Iterator[Problem]:
     """The first step or batch is excluded from speeds, so the others must have taken some time."""
     yield from _seconds(field, seconds)
@@ -111,8 +133,8 @@ def _of_evaluation(run: Run) -> Iterator[Problem]:
 
 
 def _of_usage(run: Run) -> Iterator[Problem]:
-    needed = [name for name, part in (("train", run.training), ("infer", run.inference)) if part]
-    for name in needed:
+    parts = {"train": run.training, "infer": run.inference, "operate": run.operation}
+    for name in (phase for phase, part in parts.items() if part):
         if name not in run.usage:
             yield "usage", f"the phase {name!r} is missing"
         elif run.usage[name].wall_seconds <= 0:

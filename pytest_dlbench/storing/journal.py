@@ -15,7 +15,7 @@ from pytest_dlbench.storing import consistent
 from pytest_dlbench.storing.files import create_ignored, unwritten
 
 # Lines of format 1 have no checksum.
-FORMATS = (1, JOURNAL_FORMAT)
+FORMATS = (1, 2, JOURNAL_FORMAT)
 
 
 RunName = tuple[str, str]

@@ -22,7 +22,7 @@ from pytest_dlbench.storing import consistent
 from pytest_dlbench.storing.journal import Damage, Entry, RunName, name_of, read_journal
 
 # Documents of format 1 have no checksum.
-FORMATS = (1, DOCUMENT_FORMAT)
+FORMATS = (1, 2, DOCUMENT_FORMAT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,7 +160,7 @@ def _pairing(baseline: RunSpec, found: Found, pairs: Pairs, terms: Terms) -> Pai
         confirmed=len(found.confirmed),
         alpha=found.alpha,
         new_first=tuple(pairs.candidate_first),
-        reasons={name: decision.reason.value for name, decision in found.decisions.items()},
+        reasons={name: decision.reason for name, decision in found.decisions.items()},
         spreads={name: terms.spread(name) for name in found.decisions},
         reference_runs=terms.reference_runs,
         is_aa=pairs.is_aa,

@@ -9,6 +9,7 @@ from pytest_dlbench.judging.bisection import Answer, next_place
 from pytest_dlbench.judging.pairs import verdict
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.judging.scales import limit
+from pytest_dlbench.judging.sequential import Reason as Stop
 from pytest_dlbench.judging.sequential import Rule
 from pytest_dlbench.judging.two_stage import terms_of, until_decided
 from pytest_dlbench.records import Run, Verdict, VerdictOutcome
@@ -47,7 +48,7 @@ class Comparison:
     """
 
     answer: Answer
-    rule: str = ""
+    rule: Stop | None = None
     reason: Reason | None = None
     verdict: Verdict | None = None
     old: Run | None = None
@@ -119,7 +120,7 @@ def _compared(session: Session, good: RunSpec, spec: RunSpec, question: Question
             return Comparison(answer=Answer.INCONCLUSIVE, reason=reason)
     return Comparison(
         answer=ANSWERS[decision.outcome],
-        rule=decision.reason.value,
+        rule=decision.reason,
         verdict=verdict(metric, used, decision, question.tolerance),
         old=used[-1].old,
         new=used[-1].new,

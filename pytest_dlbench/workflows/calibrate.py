@@ -153,7 +153,7 @@ def detect(session: Session, spec: RunSpec, planted: Planted, terms: Terms) -> F
         outcome=expected.outcome,
         pairs=len(found.screened) + len(found.confirmed),
         verdict=expected,
-        reason=found.decisions[expected.metric].reason.value,
+        reason=found.decisions[expected.metric].reason,
     )
 
 

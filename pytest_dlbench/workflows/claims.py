@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from pytest_dlbench.records.reasons import SharedCaseError
-from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
+from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec
 
 
 @dataclass(slots=True)
@@ -23,5 +23,7 @@ def _training(spec: RunSpec) -> object:
     """What a case trains, and how."""
     if isinstance(spec, NetworkSpec):
         return spec.recipe, spec.network.digest
+    if isinstance(spec, OperatorSpec):
+        return spec.operator, spec.steps
     assert isinstance(spec, ProgramSpec)
     return spec.program, spec.root, spec.steps, sorted(spec.data)

@@ -116,7 +116,7 @@ def left_out(*sides: Framework) -> tuple[LeftOut, ...]:
 
 def of_workers(spec: RunSpec) -> tuple[OfEachWorker, ...]:
     """What several workers compute unlike one, if they do."""
-    found = unlike_one(spec.case, spec.network) if isinstance(spec, NetworkSpec) else None
+    found = unlike_one(spec.case, spec.network, spec.framework) if isinstance(spec, NetworkSpec) else None
     return (found,) if found else ()
 
 

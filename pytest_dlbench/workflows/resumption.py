@@ -10,7 +10,7 @@ from pytest_dlbench.environments import contents
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, codec
-from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec, recipe_json
+from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec, recipe_json
 from pytest_dlbench.storing.resuming import FinishedRuns
 
 
@@ -54,6 +54,8 @@ class Resumption:
 def _training(spec: RunSpec) -> dict[str, Any]:
     if isinstance(spec, NetworkSpec):
         return {"recipe": recipe_json(spec.recipe), "evaluations": (spec.evaluations, spec.evaluate_after)}
+    if isinstance(spec, OperatorSpec):
+        return {"operator": spec.work, "steps": spec.steps}
     assert isinstance(spec, ProgramSpec)
     # Any file of its repository may be imported.
     return {"program": spec.program, "sources": contents.sources(spec.root), "steps": spec.steps}

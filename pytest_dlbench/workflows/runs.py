@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from pytest_dlbench.judging.pairs import Pair
 from pytest_dlbench.judging.sanity import suspicion
-from pytest_dlbench.records import Run, StepCheck
+from pytest_dlbench.records import CallCheck, Run, StepCheck
 from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.running.run_hooks import RunHooks
@@ -39,6 +39,7 @@ def make_runs(
         repeats=repeats,
         first=first,
         recorded=lambda index: session.resumption.take(spec, index),
+        hosts=session.hosts,
     )
 
 
@@ -57,6 +58,7 @@ def pairs_of(session: Session, baseline: RunSpec, candidate: RunSpec, limit: int
         keeps_invalid=session.settings.keeps_invalid,
         recorded=session.resumption.take_pair,
         order_seed=_order_seed(session, baseline, candidate),
+        hosts=session.hosts,
     )
 
 
@@ -75,7 +77,7 @@ def next_of(pairs: Pairs) -> Pair:
 def _hooks(session: Session, spec: RunSpec) -> RunHooks:
     """The session's samplers, and the check that repeats steps to find out whether their times are plausible."""
 
-    def is_suspicious(check: StepCheck) -> bool:
+    def is_suspicious(check: StepCheck | CallCheck) -> bool:
         return bool(suspicion(check, spec.case.device))
 
     # A run that is evaluated twice is compared with golden losses, a stronger check.

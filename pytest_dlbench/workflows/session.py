@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Case, CaseResult, Record
+from pytest_dlbench.running.hosts.host import Hosts
+from pytest_dlbench.running.hosts.local import THIS_MACHINE
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.sampling.sampler import MakeSampler
 from pytest_dlbench.storing import BaselineStore, Journal
@@ -50,6 +52,8 @@ class Session:
     time: TimeBudget
     repeat_flags: tuple[str, ...] = ()
     samplers: tuple[MakeSampler, ...] = ()
+    hosts: Hosts = THIS_MACHINE
+    """Where its runs are made."""
     examiner: Examiner = field(default_factory=Examiner)
     claims: Claims = field(default_factory=Claims)
     resumption: Resumption
@@ -64,6 +68,7 @@ def open_session(
     storage: Storage,
     progress: Progress,
     *,
+    hosts: Hosts = THIS_MACHINE,
     repeat_flags: Sequence[str] = (),
     samplers: Sequence[MakeSampler] = (),
     worker: str = "",
@@ -99,7 +104,8 @@ def open_session(
         false_alarms=FalseAlarmBudget(share=policy.false_alarms, tests=max(1, tests), workers=workers),
         time=TimeBudget(seconds=policy.budget_seconds, tests=tests, workers=workers),
         samplers=tuple(samplers),
-        examiner=Examiner(metrics=settings.metrics),
+        hosts=hosts,
+        examiner=Examiner(probe=hosts.speed, metrics=settings.metrics),
         resumption=Resumption(settings=settings, samplers=tuple(map(_name, samplers)), recorded=recorded),
     )
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from pytest_dlbench.judging.invalid import examined
 from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
-from pytest_dlbench.judging.sanity import MOST_OF_PEAK, constant, impossible, unchecked, untrained
+from pytest_dlbench.judging.sanity import MOST_OF_PEAK, constant, impossible, unawaited, unchecked, untrained
 from pytest_dlbench.judging.utilisation import has_convolutions, step_flops, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
+from pytest_dlbench.records.reasons import NotTimed
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
 
@@ -15,16 +16,18 @@ from pytest_dlbench.running.speed import machine_speed
 MORE_PROBES = 2
 # The precision of the probe for programs, whose own is not known.
 SINGLE = "float32"
-NOT_TIMED = "it was not timed: other runs may have used the machine at the same time"
 
 
 @dataclass(slots=True, kw_only=True)
 class Examiner:
-    """Examines the runs of a session. The machine's speed is measured once per number of threads and precision."""
+    """Examines the runs of a session.
+
+    The machine's speed is measured once per host, number of threads and precision.
+    """
 
     probe: Callable[[int, str], MachineSpeed | None] = field(default_factory=lambda: machine_speed)
     metrics: Metrics = field(default_factory=lambda: METRICS)
-    _speeds: dict[tuple[int, str], MachineSpeed | None] = field(default_factory=dict)
+    _speeds: dict[tuple[str, int, str], MachineSpeed | None] = field(default_factory=dict)
 
     def examine(self, spec: RunSpec, run: Run) -> Run:
         """The run with its utilisation, its warm-up and the reasons why it is invalid; failed if it is implausible.
@@ -36,12 +39,14 @@ class Examiner:
         if reason := _untrained(spec, run):
             return replace(run, outcome=RunOutcome.FAILED, message=reason)
         if not spec.is_timed:
-            return replace(run, invalid=(NOT_TIMED,), hooked=hooked(run, self.metrics))
+            return replace(run, invalid=(NotTimed(),), hooked=hooked(run, self.metrics))
         measured = self._placed(spec, run)
         measured = replace(measured, hooked=hooked(measured, self.metrics))
         # The algorithms of a program may be any.
         may_save = not isinstance(spec, NetworkSpec) or has_convolutions(spec.network)
         if reason := impossible(measured, has_convolutions=may_save, device=spec.case.device):
+            return replace(measured, outcome=RunOutcome.FAILED, message=reason)
+        if reason := unawaited(measured, spec.case.device):
             return replace(measured, outcome=RunOutcome.FAILED, message=reason)
         found = examined(measured)
         unclear = unchecked(measured, spec.case.device)
@@ -57,9 +62,9 @@ class Examiner:
         recipe = spec.recipe if isinstance(spec, NetworkSpec) else None
         if recipe and recipe.precision != recipe.stored_precision:
             return replace(run, absent={**run.absent, "machine speed": "NumPy has no mixed precision to compare with"})
-        key = spec.case.threads * spec.case.workers, recipe.precision if recipe else SINGLE
+        key = run.host, spec.case.threads * spec.case.workers, recipe.precision if recipe else SINGLE
         if key not in self._speeds:
-            self._speeds[key] = self.probe(*key)
+            self._speeds[key] = self.probe(*key[1:])
         placed = self._with_speed(spec, run, self._speeds[key])
         for _ in range(MORE_PROBES):
             if (placed.flop_utilisation or 0.0) <= MOST_OF_PEAK:
@@ -67,8 +72,8 @@ class Examiner:
             placed = self._with_speed(spec, run, self._faster(key))
         return placed
 
-    def _faster(self, key: tuple[int, str]) -> MachineSpeed | None:
-        known = [speed for speed in (self._speeds[key], self.probe(*key)) if speed]
+    def _faster(self, key: tuple[str, int, str]) -> MachineSpeed | None:
+        known = [speed for speed in (self._speeds[key], self.probe(*key[1:])) if speed]
         self._speeds[key] = max(known, key=lambda speed: speed.flops_per_second, default=None)
         return self._speeds[key]
 

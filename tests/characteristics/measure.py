@@ -17,9 +17,18 @@ import numpy as np
 import scipy
 
 from pytest_dlbench.judging.power import smallest_tolerance
-from tests.characteristics.promises import FEW, MANY, MOST_FALSE_OF_SESSIONS, MOST_PAIRS, PROMISES, within
+from tests.characteristics.promises import (
+    FEW,
+    MANY,
+    MEMORY_SDS,
+    MOST_FALSE_OF_SESSIONS,
+    MOST_PAIRS,
+    MOST_PAIRS_OF_MEMORY,
+    PROMISES,
+    within,
+)
 from tests.characteristics.regimes import QUIET, REGIMES, STEPS, TYPICAL, Alternating, Regime
-from tests.characteristics.simulation import EQUIVALENT, IMPROVED, REGRESSED, cleared, simulate, stored
+from tests.characteristics.simulation import EQUIVALENT, IMPROVED, OTHERS, REGRESSED, Cases, cleared, simulate, stored
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "error-rates.md"
@@ -35,7 +44,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=200_000, help="Simulated unchanged cases a row [200000].")
     cases: int = parser.parse_args().cases
-    write(PAGE, [*conditions(cases), *pairs(cases), *tolerances(cases // 10), *baselines(cases // 2)])
+    few = cases // 10
+    write(PAGE, [*conditions(cases), *pairs(cases), *memory(few), *tolerances(few), *baselines(cases // 2)])
     for page in SUMMARIES:
         write(page, summary(cases))
     broken = [*broken_promises(cases // 2), *broken_baselines(cases // 2)]
@@ -51,6 +61,10 @@ def broken_promises(cases: int) -> Iterator[str]:
         used = simulate(regime, 0.1, cases=cases // 5, seed=SEED).pairs.mean()
         if used > MOST_PAIRS[regime.name]:
             yield f"{regime.name}: a case 10 % slower takes {used:.2f} pairs"
+    for sd in MEMORY_SDS:
+        used = with_memory(sd, cases // 5).pairs.mean()
+        if used > MOST_PAIRS_OF_MEMORY:
+            yield f"peak memory differs by {sd:.1%}: an unchanged case takes {used:.2f} pairs"
 
 
 def broken_baselines(histories: int) -> Iterator[str]:
@@ -65,9 +79,9 @@ def conditions(cases: int) -> list[str]:
     """How the figures were simulated."""
     return wrapped(
         f"Simulated, not measured: {cases:,} unchanged cases for each row of the first table, and {cases // 10:,} for"
-        f" each of its shares of changed ones; {cases // 10:,} for each number of the second; {cases // 2:,} histories"
-        f" for each row of the third, {cases // 20:,} for changed ones. Seed {SEED}, NumPy {np.__version__}, SciPy"
-        f" {scipy.__version__}, Python {platform.python_version()}."
+        f" each of its shares of changed ones; {cases // 10:,} for each row of the second and each number of the third;"
+        f" {cases // 2:,} histories for each row of the last, {cases // 20:,} for changed ones. Seed {SEED}, NumPy"
+        f" {np.__version__}, SciPy {scipy.__version__}, Python {platform.python_version()}."
     )
 
 
@@ -117,6 +131,22 @@ def _of_regime(regime: Regime | Alternating, cases: int) -> Iterator[str]:
     yield f"{ten.pairs.mean():.1f}"
     yield f"{(ten.time == EQUIVALENT).mean():.2%}"
     yield f"{edge.share(REGRESSED):.2%}"
+
+
+def with_memory(sd: float, cases: int) -> Cases:
+    """Unchanged cases whose peak memory has this standard deviation from run to run."""
+    return simulate(QUIET, 0.0, cases=cases, seed=SEED, others={**OTHERS, "peak_rss": sd})
+
+
+def memory(cases: int) -> Iterator[str]:
+    """What peak memory that differs from run to run costs at its default tolerance."""
+    yield from ("**Peak memory that varies**, at its default tolerance of 2 %, with quiet times:", "")
+    yield from heading("standard deviation from run to run", "unchanged: passes", "regressed", "improved", "pairs")
+    for sd in MEMORY_SDS:
+        found = with_memory(sd, cases)
+        shares = (f"{found.share(outcome):.2%}" for outcome in (EQUIVALENT, REGRESSED, IMPROVED))
+        yield row(f"{sd:.1%}", *shares, f"{found.pairs.mean():.1f}")
+    yield ""
 
 
 def tolerances(cases: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COPIED = (".ci", "pytest_dlbench", "tests", "bench", "docs", "conftest.py", "pyproject.toml")
+COPIED = (".ci", "pytest_dlbench", "tests", "bench", "docs", "examples", "conftest.py", "pyproject.toml")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "pictures", ".dlbench", "baselines")
 # One framework of each kind.
 NAMES = (
@@ -27,6 +27,7 @@ class Tree:
 
     def __init__(self, folder: Path) -> None:
         self.root, self.cache = folder / "tree", folder / "cache"
+        self._first: dict[tuple[str, ...], dict[str, Any]] = {}
         self.root.mkdir()
         for name in COPIED:
             if (ROOT / name).is_dir():
@@ -35,17 +36,34 @@ class Tree:
                 shutil.copy(ROOT / name, self.root / name)
 
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, self.root / ".ci" / program, *arguments]
+        return self._python(self.root / ".ci" / program, *arguments, **variables)
+
+    def _python(self, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *arguments]
         # Files change faster than the time stamps by which Python recognises compiled ones.
         usual = {"XDG_CACHE_HOME": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
         # This may itself be a run of CI.
         environment = {**os.environ, "CI_FULL": "", "DLBENCH_CI_PLAN": "", **usual, **variables}
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
 
+    def keys(self) -> dict[str, dict[str, str]]:
+        """The key of each sweep and framework: the part of a plan that takes the least time."""
+        program = "import contents, json, sys; print(json.dumps(contents.keys(sys.argv[1].split(','))))"
+        done = self._python("-c", program, ",".join(NAMES), PYTHONPATH=str(self.root / ".ci"))
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
     def plan(self, names: Iterable[str] = NAMES, **variables: str) -> dict[str, Any]:
         done = self.run("stamps.py", "plan", ",".join(names), **variables)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def first_plan(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """The plan of a cache without stamps, made once: all tests restore what they change."""
+        if names not in self._first:
+            assert not any(self.cache.rglob("*"))
+            self._first[names] = self.plan(names)
+        return self._first[names]
 
     def ask(self, command: str, plan: Mapping[str, Any], *arguments: str) -> str:
         """What stamps.py prints about a plan."""
@@ -82,7 +100,7 @@ def unstamped(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def usual_keys(unstamped):
-    return unstamped.plan()["keys"]
+    return unstamped.keys()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ WORKER = "pytest_dlbench/worker/dlworker"
 DECLARED, KNOWN = (f"pytest_dlbench/environments/{name}.py" for name in ("declared", "known"))
 ALL, NONE = frozenset(NAMES), frozenset()
 EVERY = frozenset(contents.SWEEPS)
-TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs"}
+TESTS = EVERY - {"equivalence", "side-by-side", "zoo", "programs", "workers"}
 AGREES = "tests/worker/test_vocabulary_agrees.py"
 # Tests that train the network of test_mixed_precision.py.
 WITH_ITS_NETWORK = {"precision", "execution", "opencl"}
@@ -54,7 +54,16 @@ CHANGES = {
     "a bound": ("bench/test_equivalence.py", "", "", ALL, {"equivalence", "bounds"}),
     "how tests start workers": ("tests/worker/sessions.py", "", "", ALL, TESTS),
     "a program of tests": ("tests/running/test_programs.py", "", "", ALL, {"programs"}),
-    "a double that tests train": ("tests/doubles/builders/numpy_softmax.py", "", "", ALL, TESTS),
+    "a fault of several workers": ("tests/doubles/builders/faulty_workers/parallel.py", "", "", ALL, {"workers"}),
+    "how several workers start": ("pytest_dlbench/running/group.py", "", "", ALL, {"workers"}),
+    "a double that tests train": (
+        "tests/doubles/builders/numpy_softmax.py",
+        "",
+        "",
+        ALL,
+        TESTS - {"detectors", "operators"},
+    ),
+    "a detector with planted faults": ("tests/doubles/builders/faulty_detector.py", "", "", ALL, {"detectors"}),
     "a fixture": ("bench/fixtures/framework.py", "", "", ALL, {"equivalence", "bounds", "side-by-side", "zoo"}),
     "a conftest": ("conftest.py", "", "", ALL, EVERY),
     "a framework's row in the documentation": ("docs/reference/frameworks.md", *CHAINER_S_ROW, {"chainer"}, {"table"}),
@@ -72,7 +81,7 @@ def trains(sweep, framework):
 def test_a_change_invalidates_only_what_depends_on_it(unstamped, usual_keys, what):
     pattern, old, new, frameworks, sweeps = CHANGES[what]
     with unstamped.changed(pattern, old, new):
-        keys = unstamped.plan()["keys"]
+        keys = unstamped.keys()
     changed = {(sweep, name) for sweep in keys for name in keys[sweep] if keys[sweep][name] != usual_keys[sweep][name]}
     assert changed == {(sweep, name) for sweep in sweeps for name in frameworks if trains(sweep, name)}
 

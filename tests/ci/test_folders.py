@@ -11,15 +11,17 @@ sys.path.insert(0, str(ROOT / ".ci"))
 import folders
 
 ALL, NONE = frozenset(folders.FOLDERS), frozenset()
+# Its tests start sessions: its key is of all of the driver.
+CLUSTER = "cluster"
 NAMES = ("pytorch", "jax")
 # The file that changes, and the folders whose key changes.
 CHANGES = {
-    "the terminal": ("pytest_dlbench/reporting/terminal.py", NONE),
-    "a command": ("pytest_dlbench/cli/report.py", NONE),
-    "a hook": ("pytest_dlbench/plugin/hooks.py", NONE),
-    "the gate": ("pytest_dlbench/judging/alpha_spending.py", {"judging", "sampling"}),
-    "what a test imports from a higher layer": ("pytest_dlbench/workflows/false_alarms.py", {"judging"}),
-    "how workers are started": ("pytest_dlbench/running/launch.py", {"environments", "judging", "running"}),
+    "the terminal": ("pytest_dlbench/reporting/terminal.py", {CLUSTER}),
+    "a command": ("pytest_dlbench/cli/report.py", {CLUSTER}),
+    "a hook": ("pytest_dlbench/plugin/hooks.py", {CLUSTER}),
+    "the gate": ("pytest_dlbench/judging/alpha_spending.py", {CLUSTER, "judging", "sampling"}),
+    "what a test imports from a higher layer": ("pytest_dlbench/workflows/false_alarms.py", {CLUSTER, "judging"}),
+    "how workers are started": ("pytest_dlbench/running/launch.py", {CLUSTER, "environments", "judging", "running"}),
     "what all tests share": ("pytest_dlbench/running/lock_folder.py", ALL),
     "a record": ("pytest_dlbench/records/runs.py", ALL),
     "the worker": ("pytest_dlbench/worker/dlworker/training.py", ALL),
@@ -53,7 +55,7 @@ def test_another_installation_has_other_keys(monkeypatch):
 
 
 def test_a_folder_that_passed_is_skipped_until_it_changes(tree):
-    tree.ask("write", tree.plan(NAMES), tree.report(case("judging"), case("model"), case("plugin")))
+    tree.ask("write", tree.first_plan(NAMES), tree.report(case("judging"), case("model"), case("plugin")))
     assert skipped(tree) == ["judging", "model"]
     assert re.search(r"(?m)^skipped by stamps: tests/judging: \w+ of 20", tree.ask("list", tree.plan(NAMES)))
     with tree.changed("tests/model/test_network_laws.py"):
@@ -61,18 +63,22 @@ def test_a_folder_that_passed_is_skipped_until_it_changes(tree):
 
 
 def test_a_full_run_skips_no_folder(tree):
-    tree.ask("write", tree.plan(NAMES), tree.report(case("judging")))
+    tree.ask("write", tree.first_plan(NAMES), tree.report(case("judging")))
     assert tree.ask("folders", tree.plan(NAMES, CI_FULL="1")).split() == []
 
 
 @pytest.mark.parametrize("inside", ["<failure/>", "<skipped/>"])
 def test_a_folder_that_did_not_pass_runs_again(tree, inside):
-    tree.ask("write", tree.plan(NAMES), tree.report(case("judging", inside)))
+    tree.ask("write", tree.first_plan(NAMES), tree.report(case("judging", inside)))
     assert skipped(tree) == []
 
 
-@pytest.mark.parametrize("name", folders.FOLDERS)
-def test_a_folder_with_a_key_starts_no_session_and_no_command(name):
+def test_the_key_of_the_cluster_is_of_all_of_the_driver():
+    assert {*(ROOT / folders.DRIVER).rglob("*.py")} <= {*folders.files(CLUSTER)}
+
+
+@pytest.mark.parametrize("name", sorted(ALL - {CLUSTER}))
+def test_another_folder_with_a_key_starts_no_session_and_no_command(name):
     texts = [file.read_text() for file in (ROOT / "tests" / name).rglob("*.py")]
     starts = re.compile(r"\bpytester\b|[\"']-m[\"'], [\"']pytest|[\"']dlbench[\"']")
     assert not [found for text in texts for found in starts.findall(text)]

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -184,19 +183,18 @@ def test_the_workflow_for_revisions_fails_a_pull_request_that_is_slower(pull_req
 
 
 @pytest.mark.parametrize("service", WORKFLOWS)
-def test_the_commands_of_the_workflow_pass_on_the_suite(repository, service):
+def test_the_commands_of_the_workflow_find_the_suite(repository, service):
     main(["init", service])
-    # Installing is tried by CI, from the built package. One of the two services is enough to train.
+    # CI installs the built package, and trains by the same commands: "a newcomer's first commands".
     run = [line for line in commands(service) if not line.startswith("pip install ")]
     assert [line.split()[0] for line in run] == ["pytest"]
-    given = ["--collect-only", "-q"] if service == "--gitlab" else ["--dlbench-scale=smoke"]
-    environment = {**os.environ, "PYTEST_ADDOPTS": shlex.join(given), "TMPDIR": str(repository)}
+    environment = {**os.environ, "PYTEST_ADDOPTS": "--collect-only -q", "TMPDIR": str(repository)}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         environment.pop(name, None)
     done = subprocess.run(["bash", "-ec", *run], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "test_training[pytorch-gatech-lenet-digits28-cpu]" in done.stdout or "1 passed" in done.stdout
+    assert "test_training[pytorch-gatech-lenet-digits28-cpu]" in done.stdout
 
 
 @pytest.mark.parametrize("service", WORKFLOWS)

@@ -5,7 +5,7 @@ Only inner sessions import it: pytest warns of plugins that were imported before
 
 import pytest
 
-from pytest_dlbench.workflows import validity
+from pytest_dlbench.running.hosts import local
 from tests.doubles.speed import known
 
 
@@ -13,5 +13,5 @@ from tests.doubles.speed import known
 def pytest_configure(config: pytest.Config) -> None:
     """For this session."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(validity, "machine_speed", known)
+    patch.setattr(local, "machine_speed", known)
     config.add_cleanup(patch.undo)

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from pytest_dlbench.judging import METRICS, stored_baseline
+from pytest_dlbench.model.operators import PASSES
 from pytest_dlbench.records import (
     Baseline,
     BaselineSession,
@@ -18,6 +19,8 @@ from pytest_dlbench.records import (
     Inference,
     Machine,
     MachineSpeed,
+    Operation,
+    OperatorPass,
     Record,
     Run,
     RunOutcome,
@@ -90,6 +93,14 @@ def inferred(batch_seconds: Sequence[float] = (0.5, 0.1, 0.1), batch_size: int =
     )
     phases = {"hello": usage(), "build": usage(), "infer": usage()}
     return run(training=None, evaluation=None, inference=inference, usage=phases)
+
+
+def operated(seconds: Sequence[float] = (0.5, 0.1, 0.1), passes: Sequence[str] = PASSES) -> Run:
+    """A finished run of a single operator."""
+    one = OperatorPass(seconds=tuple(seconds), flops=2e9, least_bytes=1e8, deviation=1e-7)
+    operation = Operation(passes=dict.fromkeys(passes, one), probes={"gemm": 0.04}, probe_flops={"gemm": 1e9})
+    phases = {"hello": usage(), "prepare": usage(), "operate": usage()}
+    return run(training=None, evaluation=None, operation=operation, usage=phases)
 
 
 def usage(**changes: Any) -> Usage:

@@ -13,6 +13,7 @@ from pytest_dlbench.model import (
     Adam,
     AdamW,
     Conv2D,
+    DetectionLoss,
     RMSprop,
     SequenceCrossEntropy,
     SigmoidCrossEntropy,
@@ -27,7 +28,7 @@ TRAINED = [name for name, framework in FRAMEWORKS.items() if not framework.unsup
 LAYERS = [getattr(layers, name) for name in layers.__all__]
 KINDS = {layer.kind for layer in LAYERS if isinstance(getattr(layer, "kind", None), str)} - {"conditioned"}
 KINDS |= {Conv2D(1, 1).kind, Conv2D(2, 1, groups=2).kind, GELU().kind, GELU(tanh=True).kind}
-LOSSES = {head.loss for head in (SoftmaxCrossEntropy, SequenceCrossEntropy, SigmoidCrossEntropy)}
+LOSSES = {head.loss for head in (DetectionLoss, SoftmaxCrossEntropy, SequenceCrossEntropy, SigmoidCrossEntropy)}
 OPTIMIZERS = {optimizer.kind for optimizer in (SGD, Adam, AdamW, Adadelta, RMSprop)}
 FEATURES = {"clip_norm", "lengths", "pipeline", "schedule", "start"}
 VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED | set(EXECUTION)
@@ -36,22 +37,25 @@ VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED | set(EXECUTION)
 SEQUENCES = {"cut", "embedding", "gru", "lengths", "lstm", "sequence_cross_entropy", "start"}
 # Frameworks without current releases have no Transformer.
 TRANSFORMER = {"adamw", "attention", "first_step", "gelu", "gelu_tanh", "layer_norm", "positions", "tied_dense"}
+# Detectors are written for PyTorch, JAX, TensorFlow, Keras and Paddle.
+DETECTOR = {"detection", "detections", "region_proposals", "roi_align"}
 OFF = set(EXECUTION)
 LACKS = {
-    "caffe2": OFF | MIXED | SEQUENCES | TRANSFORMER,  # a recurrent layer of rnn_cell is a step net inside an operator
-    "chainer": OFF | {"bfloat16"} | TRANSFORMER,  # NumPy computes, which has none
-    "cntk": OFF | MIXED | TRANSFORMER,
+    # A recurrent layer of rnn_cell is a step net inside an operator.
+    "caffe2": OFF | MIXED | SEQUENCES | TRANSFORMER | DETECTOR,
+    "chainer": OFF | {"bfloat16"} | TRANSFORMER | DETECTOR,  # NumPy computes, which has none
+    "cntk": OFF | MIXED | TRANSFORMER | DETECTOR,
     "jax": {"float16"},  # neither JAX nor optax scales a loss
-    "keras2": OFF | MIXED | TRANSFORMER,
-    "lasagne": OFF | MIXED | TRANSFORMER,
-    "mlx": OFF - {"channels_last"},
-    "mxnet": {"float16"} | OFF - {"autotune", "deterministic"},  # no float16 on a CPU
+    "keras2": OFF | MIXED | TRANSFORMER | DETECTOR,
+    "lasagne": OFF | MIXED | TRANSFORMER | DETECTOR,
+    "mlx": OFF - {"channels_last"} | DETECTOR,
+    "mxnet": {"float16"} | OFF - {"autotune", "deterministic"} | DETECTOR,  # no float16 on a CPU
     "paddle": OFF - {"autotune", "deterministic"},
     "pytorch": {"cuda_graphs"},
     "tensorflow": {"cuda_graphs"},
-    "tensorflow1": OFF | MIXED | TRANSFORMER,
-    "theano": OFF | MIXED | TRANSFORMER,
-    "tinygrad": OFF - {"cuda_graphs", "tf32"},
+    "tensorflow1": OFF | MIXED | TRANSFORMER | DETECTOR,
+    "theano": OFF | MIXED | TRANSFORMER | DETECTOR,
+    "tinygrad": OFF - {"cuda_graphs", "tf32"} | DETECTOR,
 }
 # What a variant has in addition to the builder in whose folder it is.
 MORE = {"pytorch-compile": {"cuda_graphs"}, "tensorflow-xla": {"cuda_graphs"}}

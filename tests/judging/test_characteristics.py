@@ -20,7 +20,15 @@ from pytest_dlbench.judging.two_stage import Terms, judge
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
-from tests.characteristics.promises import MOST_FALSE_OF_SESSIONS, MOST_PAIRS, PROMISES, within
+from tests.characteristics.measure import with_memory
+from tests.characteristics.promises import (
+    MEMORY_SDS,
+    MOST_FALSE_OF_SESSIONS,
+    MOST_PAIRS,
+    MOST_PAIRS_OF_MEMORY,
+    PROMISES,
+    within,
+)
 from tests.characteristics.regimes import BIMODAL, CONTENDED, QUIET, TYPICAL, orders, pairs, runs, spreads_of
 from tests.characteristics.simulation import DEFAULTS, TIME, Drawn, cleared, settle, simulate, stored
 from tests.doubles import records
@@ -36,6 +44,11 @@ def test_the_rule_for_pairs_keeps_its_promises(promise):
 @pytest.mark.parametrize("regime", [QUIET, TYPICAL], ids=lambda regime: regime.name)
 def test_ten_percent_take_few_pairs(regime):
     assert simulate(regime, 0.1, cases=CASES, seed=2).pairs.mean() <= MOST_PAIRS[regime.name]
+
+
+@pytest.mark.parametrize("sd", MEMORY_SDS)
+def test_unchanged_cases_take_few_pairs_however_much_their_memory_varies(sd):
+    assert with_memory(sd, CASES).pairs.mean() <= MOST_PAIRS_OF_MEMORY
 
 
 def test_a_rule_that_is_looser_than_promised_is_seen():

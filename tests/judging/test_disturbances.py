@@ -31,8 +31,8 @@ def test_runs_that_never_trained_say_nothing():
 
 
 def test_an_invalid_run_is_marked_with_its_reason():
-    (warning,) = disturbances([run(), replace(run(), invalid=("the machine ran on its battery",))])
-    assert warning == reasons.InvalidRuns(invalid=1, runs=2, first="the machine ran on its battery")
+    (warning,) = disturbances([run(), replace(run(), invalid=(reasons.OnBattery(),))])
+    assert warning == reasons.InvalidRuns(invalid=1, runs=2, first=reasons.OnBattery())
 
 
 def test_a_training_that_never_settled_is_reported():

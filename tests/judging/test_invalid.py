@@ -6,6 +6,7 @@ import pytest
 
 from pytest_dlbench.judging.invalid import disqualified
 from pytest_dlbench.records import POWER_LIMIT, GpuUsage, RunOutcome
+from pytest_dlbench.records.reasons import GpuShared, GpuSlowed, OnBattery, Overheated, Stolen, Swapped, Waited
 from tests.doubles.records import run, unfinished, usage
 
 QUIET = {"wall_seconds": 10.0, "user_seconds": 18.0, "system_seconds": 1.0, "core_use": (0.95, 0.95)}
@@ -27,11 +28,11 @@ def test_a_usual_machine_is_good_enough(usual):
     [
         (
             {"foreign_cpus": 1.5, "waited_seconds": 45.0},
-            "its threads computed for 19.0 s and waited 45.0 s for a processor: others used 1.5 CPUs",
+            Waited(computed_seconds=19.0, waited_seconds=45.0, foreign_cpus=1.5),
         ),
-        ({"steal_cpus": 0.8}, "the hypervisor took 0.8 of 2 CPUs away"),
-        ({"swapped_in_bytes": 2**26, "major_faults": 5000}, "memory was swapped: 64 MiB came back from the disk"),
-        ({"throttlings": 200}, "the processor was too hot, and slowed 200 times"),
+        ({"steal_cpus": 0.8}, Stolen(stolen=0.8, cpus=2)),
+        ({"swapped_in_bytes": 2**26, "major_faults": 5000}, Swapped(read_bytes=2**26)),
+        ({"throttlings": 200}, Overheated(times=200)),
     ],
 )
 def test_trouble_of_the_machine_invalidates_a_run(changes, reason):
@@ -39,20 +40,20 @@ def test_trouble_of_the_machine_invalidates_a_run(changes, reason):
 
 
 def test_running_on_battery_invalidates_a_run():
-    assert disqualified(replace(with_training(**QUIET), on_battery=True)) == ("the machine ran on its battery",)
+    assert disqualified(replace(with_training(**QUIET), on_battery=True)) == (OnBattery(),)
 
 
 @pytest.mark.parametrize(
     ("changes", "reasons"),
     [
-        ({"slowed_by": ("hot (driver)",)}, ("the GPU Acme was throttled: hot (driver)",)),
-        ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, ("the GPU Acme was throttled: hot (driver)",)),
+        ({"slowed_by": ("hot (driver)",)}, (GpuSlowed(gpu="Acme", causes={"hot (driver)": None}),)),
+        ({"slowed_by": ("hot (driver)", POWER_LIMIT)}, (GpuSlowed(gpu="Acme", causes={"hot (driver)": None}),)),
         (
             {"slowed_by": ("hot (driver)", "power brake"), "slowed_shares": {"hot (driver)": 0.4, "power brake": 0.02}},
-            ("the GPU Acme was throttled: hot (driver) for 40% of the time",),
+            (GpuSlowed(gpu="Acme", causes={"hot (driver)": 0.4}),),
         ),
         ({"slowed_by": ("hot (driver)",), "slowed_shares": {"hot (driver)": 0.1}}, ()),
-        ({"foreign_processes": 2}, ("2 other processes used the GPU Acme",)),
+        ({"foreign_processes": 2}, (GpuShared(gpu="Acme", processes=2),)),
         # Most GPUs train at their power limit, and in a container the owners of processes are unknown.
         ({"slowed_by": (POWER_LIMIT,)}, ()),
         ({"foreign_processes": None}, ()),

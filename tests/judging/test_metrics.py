@@ -31,6 +31,9 @@ OF_WORKERS = {"exchange_share", "exchanged"}
 COUNTED = {"operations", "allocated_bytes", "compilations", "recompilations", "graph_breaks", "instructions"}
 # Of text.
 OF_TOKENS = {"token_throughput"}
+# Of images with boxes.
+OF_DETECTORS = {"map50"}
+OF_OPERATORS = {name for name, metric in METRICS.items() if metric.purpose == "operator"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
 OF_LONG_RUNS = {"leak"}
 CARD = GpuUsage(name="Acme", uuid="GPU-1", energy_joules=50.0, memory_peak_bytes=100, utilisation=0.9)
@@ -154,11 +157,32 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_SOME_MACHINES
         - OF_TOKENS
         - OF_WORKERS
+        - OF_DETECTORS
+        - OF_OPERATORS
         - COUNTED
     ),
 )
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
+
+
+@pytest.mark.parametrize("name", sorted(OF_OPERATORS))
+def test_every_metric_of_operators_is_read_off_a_finished_run_of_one_and_off_no_other(name):
+    assert value(name, records.operated()) > 0
+    assert METRICS[name].read(records.run()) is None
+
+
+def test_an_operator_s_pass_is_timed_by_the_calls_after_the_first():
+    # 2 GFLOP and 0.1 GB in 0.1 s; the probe takes 0.04 s for 1 GFLOP.
+    run = records.operated(seconds=(0.5, 0.1, 0.1))
+    found = [value(f"backward_data_{figure}", run) for figure in ("time", "arithmetic", "traffic", "share")]
+    assert found == pytest.approx([0.1, 20.0, 1.0, 0.8])
+
+
+def test_only_a_detector_has_a_mean_average_precision():
+    boxes = replace(TOKENS, answers="boxes", map50=0.75)
+    assert value("map50", records.run(evaluation=boxes)) == 0.75
+    assert value("map50", records.run(evaluation=TOKENS)) is None
 
 
 def test_tokens_are_as_many_a_sample_as_went_in():
@@ -278,8 +302,10 @@ class TestExtended:
             extended(METRICS, [replace(self.OWN, name="accuracy")])
 
 
-def test_five_metrics_are_judged():
+def test_five_metrics_of_networks_are_judged_and_the_times_of_operators():
     judged = {name: metric.tolerance for name, metric in METRICS.items() if metric.tolerance is not None}
+    of_operators = {name: judged.pop(name) for name in OF_OPERATORS & judged.keys()}
+    assert of_operators == {name: 0.05 for name in OF_OPERATORS if name.endswith("_time")}
     assert judged == {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02, "leak": 2.0}
 
 
@@ -300,6 +326,8 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_SOME_MACHINES,
         *OF_TOKENS,
         *OF_WORKERS,
+        *OF_DETECTORS,
+        *OF_OPERATORS,
         *COUNTED,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)

@@ -17,6 +17,7 @@ BROKEN = {
     CaseOutcome.BROKEN_PROTOCOL,
     CaseOutcome.WRONG_VERSION,
     CaseOutcome.FAILED,
+    CaseOutcome.MACHINE_LOST,
     CaseOutcome.DAMAGED_BASELINE,
 }
 UNTOLD = {

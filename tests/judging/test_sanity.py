@@ -7,6 +7,7 @@ import pytest
 from pytest_dlbench.judging.sanity import impossible, suspicion, unchecked, untrained
 from pytest_dlbench.model import SGD, Recipe
 from pytest_dlbench.records import StepCheck, UpdateCheck
+from pytest_dlbench.records.reasons import StepsUnclear
 from tests.doubles.records import run, training
 
 SOUND = StepCheck(
@@ -96,7 +97,7 @@ def beside(foreign_cpus, *checks):
 def test_times_taken_during_other_load_are_no_fault_and_no_measurement(check):
     busy, quiet = beside(1.2, check, check), beside(0.2, check, check)
     assert not impossible(busy, has_convolutions=False, device="cpu")
-    assert "2 times while others used 1.2 CPUs" in unchecked(busy, "cpu")
+    assert unchecked(busy, "cpu") == StepsUnclear(checks=2, foreign_cpus=1.2)
     assert impossible(quiet, has_convolutions=False, device="cpu")
     assert not unchecked(quiet, "cpu")
 

@@ -96,6 +96,35 @@ def test_a_rule_that_gives_up_still_finds_a_change_that_is_far_larger_than_the_s
     assert said(far, spread=0.3, rule=replace(RULE, gives_up=True))[0] is VerdictOutcome.REGRESSED
 
 
+# Their interval after 20 pairs will be narrower than the tolerance, but clears fewer than nine in ten unchanged cases.
+BETWEEN = [0.046, -0.046, 0.021, -0.021, 0.052, -0.052] * 4
+
+
+def shifted(by, *, gives_up=True, alpha=0.025):
+    """What the rule says of such differences if they are worse by that much."""
+    return said([value + by for value in BETWEEN], spread=0.05, rule=replace(RULE, gives_up=gives_up, alpha=alpha))
+
+
+def test_a_rule_that_gives_up_stops_where_few_would_be_cleared_and_this_one_will_not_be():
+    assert shifted(0.02)[1:] == (Reason.TOO_VARIABLE, 6)
+    assert shifted(0.02, gives_up=False)[1:] == (Reason.EXHAUSTED, 20)
+
+
+def test_a_rule_that_gives_up_goes_on_where_it_will_decide():
+    assert shifted(0.0) == shifted(0.0, gives_up=False)
+    assert shifted(0.0)[0] is VerdictOutcome.EQUIVALENT
+
+
+def test_a_rule_that_gives_up_goes_on_where_it_looks_worse_or_was_found_to_be_worse():
+    assert shifted(0.06)[1:] == (Reason.EXHAUSTED, 20)
+    assert shifted(0.02, alpha=0.003)[1:] == (Reason.EXHAUSTED, 20)
+
+
+def test_a_change_close_to_the_tolerance_is_no_reason_to_give_up():
+    close = [TOLERANCE - 0.001 + value for value in (0.003, -0.003, 0.001, -0.001)] * 5
+    assert said(close, rule=replace(RULE, gives_up=True))[1:] == (Reason.EXHAUSTED, 20)
+
+
 def test_a_rule_that_gives_up_errs_no_more_often():
     differences = np.random.default_rng(3).normal(0.0, 0.15, (200, 20))
     found, plain = (

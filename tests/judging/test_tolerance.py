@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import METRICS, parse_tolerances
 
-DEFAULTS = {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02, "leak": 2.0}
+OF_OPERATORS = {name: 0.05 for name, metric in METRICS.items() if metric.purpose == "operator" and metric.unit == "s"}
+DEFAULTS = {"step_time": 0.05, "latency": 0.05, "accuracy": 1.0, "peak_rss": 0.02, "leak": 2.0, **OF_OPERATORS}
 
 
 def parsed(*texts):

@@ -55,6 +55,7 @@ def test_the_numbers_of_gpus_are_one_device(text, devices):
         ("runs", 3),
         ("scale", "quick"),
         ("allocator", "tuned"),
+        ("on", "local"),
         ("frameworks", ()),
         ("models", ()),
         ("datasets", ()),
@@ -92,6 +93,7 @@ GIVEN = [
     ("runs", "5", 5),
     ("scale", "full", "full"),
     ("allocator", "default", "default"),
+    ("on", "ray", "ray"),
     ("frameworks", "pytorch,jax", ("pytorch", "jax")),
     ("models", "mnist-cnn", ("mnist-cnn",)),
     ("datasets", " digits28 , ", ("digits28",)),
@@ -208,6 +210,8 @@ BAD = [
     ("timeout", "soon", "a number of seconds above 0"),
     ("scale", "ful", "did you mean 'full'?"),
     ("allocator", "jemalloc", "known: default, tuned"),
+    ("on", "ray://host", "did you mean 'ray'?"),
+    ("on", "slurm", "known: local, ray"),
     ("scale", "ful", "known: full, quick, smoke"),
     ("allow", "no_baselin", "did you mean 'no_baseline'?"),
     ("allow", "inconclusive,no_baselin", "unknown outcome 'no_baselin'"),
@@ -308,6 +312,12 @@ def test_options_for_pairs_are_refused_without_pairs(key, flag, value):
 
 def test_fewer_runs_are_allowed_without_saving():
     assert read({"runs": "1"}).runs == 1
+
+
+def test_runs_of_a_cluster_are_not_resumed():
+    text = error_of({"resume": "newest", "on": "ray"})
+    assert text.startswith("--dlbench-resume: not with --dlbench-on=ray: ")
+    assert read({"resume": "newest"}).on == "local"
 
 
 # Flags that repeat a case

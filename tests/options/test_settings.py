@@ -11,7 +11,8 @@ def read(tmp_path, **typed):
 
 
 def run_settings(tmp_path, **typed):
-    return settings.run_settings(read(tmp_path, **typed), Silent())
+    options = read(tmp_path, **typed)
+    return settings.run_settings(options, settings.hosts(options), Silent())
 
 
 def test_runs_are_made_as_was_asked(tmp_path):

@@ -57,8 +57,8 @@ def test_the_error_for_an_unknown_name_says_where_it_was_given():
 @pytest.mark.parametrize(
     ("axis", "known"),
     [
-        ("model", "gatech-caffe-cifar10, gatech-inception-v3, gatech-lenet, "),
-        ("dataset", "chestxray14, cifar10, cifar100, digits, digits28, digits32, imagenet"),
+        ("model", "faster-rcnn-shapes, gatech-caffe-cifar10, gatech-inception-v3, "),
+        ("dataset", "chestxray14, cifar10, cifar100, digits, digits28, digits32, fashion-mnist"),
         ("device", "cpu, gpu"),
     ],
 )

@@ -8,11 +8,13 @@ import pytest
 from pytest_dlbench.data import ANY_SHAPE
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.supports import has_workers
-from pytest_dlbench.model import SGD, BatchNorm, Dense, Dropout, Model, Recipe, SoftmaxCrossEntropy
+from pytest_dlbench.model import SGD, BatchNorm, Dense, Dropout, Model, Recipe, SoftmaxCrossEntropy, infer
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.planning.workers import uncertifiable, unlike_one
 from pytest_dlbench.records import Machine
+from pytest_dlbench.reporting import cautions
+from pytest_dlbench.zoo import MODELS
 
 MACHINE = Machine(name="small", cpu_model="8086", cores=4, memory_gib=8, os_family="Linux")
 SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=2, workers=2, seed=5, timeout_seconds=60.0)
@@ -62,15 +64,38 @@ def test_what_workers_cannot_train_is_refused_with_the_reason(changed, because):
     assert outline(**one).refusal == ""
 
 
-def test_variants_of_a_framework_are_not_what_its_workers_train():
+def test_workers_need_a_module_in_the_builder_s_folder_or_beside_a_variant():
     assert has_workers(FRAMEWORKS["pytorch"])
-    assert not has_workers(FRAMEWORKS["pytorch-compile"])
+    assert has_workers(FRAMEWORKS["pytorch-compile"])
+    assert not has_workers(FRAMEWORKS["tinygrad"])
+
+
+def of_each(framework, *, workers=2):
+    layers = (Dense(6), BatchNorm(), Dropout(0.5), Dense(3))
+    found = outline(model=replace(SMALL, layers=layers), framework=framework)
+    return replace(found.case, workers=workers), found.network, framework
 
 
 def test_layers_that_workers_compute_of_their_part_are_named_and_not_certified():
-    layers = (Dense(6), BatchNorm(), Dropout(0.5), Dense(3))
-    found = outline(model=replace(SMALL, layers=layers), framework=FRAMEWORKS["pytorch"])
-    assert unlike_one(found.case, found.network).kinds == ("batch_norm", "dropout")
-    assert uncertifiable(found.case, found.network).startswith("batch_norm and dropout: each of 2 workers")
-    assert unlike_one(replace(found.case, workers=1), found.network) is None
-    assert uncertifiable(outline().case, outline().network) == ""
+    pytorch = FRAMEWORKS["pytorch"]
+    assert unlike_one(*of_each(pytorch)).kinds == ("batch_norm", "dropout")
+    assert uncertifiable(*of_each(pytorch)).startswith("batch_norm and dropout: each of 2 workers")
+    assert unlike_one(*of_each(pytorch, workers=1)) is None
+    assert uncertifiable(outline().case, outline().network, DOUBLE) == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("faster-rcnn-shapes", "detections"), ("tartu-manythings-seq2seq", "ignored_labels")]
+)
+def test_losses_that_are_divided_by_what_differs_from_part_to_part_are_named(model, kind):
+    case, network = replace(outline().case, workers=2), infer(MODELS[model])
+    found = unlike_one(case, network, FRAMEWORKS["pytorch"])
+    assert kind in found.kinds
+    assert f"{kind}: each of 2 workers" in uncertifiable(case, network, FRAMEWORKS["pytorch"])
+    (sentence,) = cautions.sentences([found])
+    assert "each worker divides" in sentence
+    assert unlike_one(case, network, FRAMEWORKS["jax"]) is None
+
+
+def test_workers_of_jax_compute_every_layer_of_the_whole_batch():
+    assert unlike_one(*of_each(FRAMEWORKS["jax"])) is None

@@ -2,9 +2,11 @@
 
 import importlib
 import pkgutil
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -86,11 +88,19 @@ def loaded_late() -> Iterator[str]:
             yield module.name
 
 
+def run_here(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """Run pytest in this process."""
+    # Filters of the outer session would make errors of warnings.
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        return pytester.runpytest_inprocess(*arguments)
+
+
 class Suite:
     """A repository with the plugin installed."""
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
-        self.pytester = pytester
+    def __init__(self, pytester: pytest.Pytester, saved: Path) -> None:
+        self.pytester, self._saved = pytester, saved
         self.path = pytester.path
         self.has_own_process = False
         self.write()
@@ -109,32 +119,52 @@ class Suite:
         conftest = CONFTEST.format(
             folder=str(BUILDERS), frameworks=frameworks, names=list(frameworks), models=list(models), rate=rate
         )
-        self._conftest = self.pytester.makeconftest(conftest).read_text()
+        self.conftest = conftest
         self.pytester.makepyfile(test_suite=test)
+
+    @property
+    def conftest(self) -> str:
+        """The text of the conftest. Set here, it must change nothing but its session, which stays in this process."""
+        return (self.path / "conftest.py").read_text()
+
+    @conftest.setter
+    def conftest(self, text: str) -> None:
+        self.pytester.makeconftest(text)
+        self._conftest = self.conftest
 
     def run(self, *arguments: str) -> pytest.RunResult:
         """Run pytest on the suite at scale smoke, with the plugins that the arguments need.
 
-        In this process, which saves most of the time of so small a session. With other plugins, and with
-        ``has_own_process``, in a fresh one.
+        In this process, which saves most of the time of so small a session. With other plugins, with
+        ``has_own_process``, and with a conftest that was not set by this class, in a fresh one.
         """
         plugins = {name for option, name in PLUGINS.items() if any(one.startswith(option) for one in arguments)}
         loaded = (text for name in plugins for text in ("-p", name))
-        given = ("--dlbench-scale=smoke", *loaded, *arguments)
-        # A conftest of the test's own may change the product, or end the process.
-        is_usual = (self.path / "conftest.py").read_text() == self._conftest
-        if plugins or self.has_own_process or not is_usual:
-            return self.pytester.runpytest_subprocess(*given)
-        # Filters of the outer session would make errors of warnings.
-        with warnings.catch_warnings():
-            warnings.resetwarnings()
-            return self.pytester.runpytest_inprocess(*given)
+        return self.run_exactly("--dlbench-scale=smoke", *loaded, *arguments, is_fresh=bool(plugins))
+
+    def run_exactly(self, *arguments: str, is_fresh: bool = False) -> pytest.RunResult:
+        """Run pytest with these arguments only, in the process that ``run`` describes."""
+        # A conftest that a test wrote itself may change the product, or end the process.
+        if is_fresh or self.has_own_process or self.conftest != self._conftest:
+            return self.pytester.runpytest_subprocess(*arguments)
+        return run_here(self.pytester, *arguments)
 
     def save(self, *arguments: str) -> pytest.RunResult:
         """Save baselines, which must succeed."""
         result = self.run("--dlbench-save", "--dlbench-reason=first", *arguments)
         assert result.ret == 0, result.stdout.str()
         return result
+
+    def saved_earlier(self) -> None:
+        """What ``save`` leaves in a suite without baselines. Trained once for the same files, and then copied."""
+        files = self.conftest + (self.path / "test_suite.py").read_text()
+        kept = self._saved / sha256(files.encode()).hexdigest()
+        if kept.exists():
+            shutil.copytree(kept, self.path, dirs_exist_ok=True)
+            return
+        self.save()
+        for name in ("baselines", ".dlbench"):
+            shutil.copytree(self.path / name, kept / name)
 
     def baseline(self, case: str = "training-numpy-softmax-digits-cpu-smoke") -> Path:
         """The file of a saved baseline."""
@@ -148,10 +178,16 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for baselines that several tests begin with."""
+    return tmp_path_factory.mktemp("saved")
+
+
 @pytest.fixture
-def suite(pytester: pytest.Pytester, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+def suite(pytester: pytest.Pytester, cache: Path, saved: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     # Staged failures must not become annotations of the job that runs these tests.
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
-    return Suite(pytester)
+    return Suite(pytester, saved)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin.conftest import run_here
+
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-model.md"
 AXES = ("--dlbench-models=two-convolutions", "--dlbench-scale=smoke")
 TEST = """
@@ -26,8 +28,8 @@ def repository(pytester, cache, monkeypatch):
 
 
 def test_the_plan_has_its_cases_with_parameters_and_multiply_adds(repository):
-    result = repository.runpytest_subprocess(
-        *AXES, "--dlbench-frameworks=pytorch,jax", "--dlbench-datasets=digits,synthetic", "--dlbench-plan"
+    result = run_here(
+        repository, *AXES, "--dlbench-frameworks=pytorch,jax", "--dlbench-datasets=digits,synthetic", "--dlbench-plan"
     )
     # 8·9 + 8, 16·8·9 + 16 and 64·10 + 10 parameters; 64·72 + 4·1152 + 640 multiply-adds.
     result.stdout.fnmatch_lines(["*two-convolutions-digits-cpu*1.9? K*9.86 K*"])
@@ -37,5 +39,5 @@ def test_the_plan_has_its_cases_with_parameters_and_multiply_adds(repository):
 
 def test_it_is_trained_and_learns(repository):
     one = ("--dlbench-frameworks=pytorch", "--dlbench-datasets=digits", "--dlbench-runs=1", "--dlbench-allow=invalid")
-    result = repository.runpytest_subprocess(*AXES, *one)
+    result = run_here(repository, *AXES, *one)
     result.assert_outcomes(passed=1)

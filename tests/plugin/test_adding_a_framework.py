@@ -25,7 +25,7 @@ def test_it(dlbench):
 def example(suite):
     """A function that writes the builder, and a suite with one test that names it."""
     builder, name, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    suite.pytester.makeconftest(name + MODEL)
+    suite.conftest = name + MODEL
     suite.pytester.makepyfile(test_suite=TEST)
     (suite.path / "builders").mkdir()
     return builder, suite.path / "builders"
@@ -34,7 +34,7 @@ def example(suite):
 def test_the_example_of_a_framework_trains(suite):
     builder, folder = example(suite)
     (folder / "mine.py").write_text(builder)
-    result = suite.pytester.runpytest_subprocess("--dlbench-runs=1", "-v")
+    result = suite.run_exactly("--dlbench-runs=1", "-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["mine-softmax-digits-cpu *"])
 
@@ -45,4 +45,4 @@ def test_the_example_may_be_a_folder_that_supports_the_layers_of_its_tables(suit
     (folder / "mine" / "layers.py").write_text("LAYERS = {'flatten': None, 'dense': None}")
     tables = "from mine.layers import LAYERS\nSUPPORTS = {*LAYERS, 'sgd', 'softmax_cross_entropy'}\n"
     (folder / "mine" / "__init__.py").write_text(re.sub("SUPPORTS = .*\n", tables, builder))
-    suite.pytester.runpytest_subprocess("--dlbench-runs=1").assert_outcomes(passed=1)
+    suite.run_exactly("--dlbench-runs=1").assert_outcomes(passed=1)

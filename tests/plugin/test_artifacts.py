@@ -88,7 +88,7 @@ def test_without_a_terminal_the_cases_of_all_workers_of_xdist_are_written(suite)
 
 def test_without_a_terminal_a_failure_in_a_worker_of_xdist_is_an_exit_status(suite):
     suite.write(builder="raises")
-    result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "-n2")
+    result = suite.run("-p", "no:terminal", "--dlbench-runs=1", "-n1")
     assert (result.ret, result.outlines, result.errlines) == (1, [], [])
 
 

@@ -10,7 +10,7 @@ def test_two_workers_never_measure_at_once_and_all_results_are_collected(suite):
     suite.write(models=("softmax", "two-layers"), more={"other": "clocked"})
     result = suite.run("-n2", "--dlbench-runs=2", "--junitxml=junit.xml")
     result.assert_outcomes(passed=4)
-    assert sum(line.endswith("no_baseline") for line in result.outlines) == 4
+    assert sum(line.endswith("no_baseline") for line in result.outlines[:-1]) == 4
     journals = list(suite.path.glob(".dlbench/*.jsonl"))
     assert len(journals) == 2
     result.stdout.fnmatch_lines(["journal: *"] * 2)
@@ -23,16 +23,16 @@ def test_two_workers_never_measure_at_once_and_all_results_are_collected(suite):
 
 
 def test_a_failure_in_a_worker_fails_the_session(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="slowed")
     wide = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%")
-    result = suite.run("-n2", *wide, "--dlbench-compare")
+    result = suite.run("-n1", *wide, "--dlbench-compare")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["suspect: training-numpy-softmax-digits-cpu-smoke", "*step_time *suspect*"])
 
 
 def test_nothing_to_run_is_an_error_with_xdist_too(suite):
-    result = suite.run("-n2", "--dlbench-models=gatech-lenet")
+    result = suite.run("-n1", "--dlbench-models=gatech-lenet")
     assert result.ret == 4
     result.stdout.fnmatch_lines(["skipped: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8", "ERROR: nothing *"])
 

@@ -33,14 +33,13 @@ def pytest_dlbench_frameworks():
 @pytest.fixture
 def suite(suite, monkeypatch):
     suite.write(more={"second": "clocked"})
-    conftest = suite.path / "conftest.py"
-    folder = conftest.read_text().split("Path('")[1].split("')")[0]
+    folder = suite.conftest.split("Path('")[1].split("')")[0]
     package = suite.path / "elsewhere.py"
     package.write_text(CONFTEST.format(folder=folder, builder="clocked", here=HERE))
-    names = conftest.read_text().replace(
+    names = suite.conftest.replace(
         "params=['numpy', 'second']", "params=['numpy', 'broken', 'old', 'torch7', 'compiling']"
     )
-    conftest.write_text(f"pytest_plugins = ['elsewhere']\n{names}")
+    suite.conftest = f"pytest_plugins = ['elsewhere']\n{names}"
     monkeypatch.setenv("PYTHONPATH", str(suite.path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

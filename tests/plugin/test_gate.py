@@ -40,11 +40,11 @@ def test_saving_again_adds_a_session_and_keeps_the_reference_session(suite):
 
 
 def test_an_unchanged_case_does_not_fail(suite):
-    suite.save()
+    suite.saved_earlier()
     result = suite.run(*WIDE)
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*regressed*")
-    assert "; false alarms: 0% of 1% used" in result.outlines[-1]
+    assert "metrics compared with baselines (false alarms ≤ 5% each)" in result.outlines[-1]
 
 
 def calibrated(suite, spread):
@@ -68,7 +68,7 @@ def calibrated(suite, spread):
 
 
 def test_a_tolerance_that_cannot_be_resolved_is_an_error_before_anything_runs(suite):
-    suite.save()
+    suite.saved_earlier()
     stored = suite.run("--dlbench-tolerance=step_time:0.1%")
     assert stored.ret == 1
     stored.stdout.fnmatch_lines(
@@ -91,7 +91,7 @@ def test_a_tolerance_that_cannot_be_resolved_is_an_error_before_anything_runs(su
 
 
 def test_in_a_report_only_gate_a_tight_tolerance_is_a_warning(suite):
-    suite.save()
+    suite.saved_earlier()
     result = suite.run("--dlbench-tolerance=step_time:0.1%", "--dlbench-runs=1", "--dlbench-shadow")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -107,7 +107,7 @@ def test_in_a_report_only_gate_a_tight_tolerance_is_a_warning(suite):
     ],
 )
 def test_a_worse_worker_fails_its_test(suite, builder, line):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder=builder)
     result = suite.run(*WIDE, "--junitxml=junit.xml")
     assert result.ret == 1
@@ -129,7 +129,7 @@ PAIRS = "pytest test_suite.py::test_training --dlbench-models=softmax --dlbench-
 
 
 def test_a_worker_slower_than_one_session_is_suspect_with_the_command_that_settles_it(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="slowed")
     result = suite.run(*WIDE)
     assert result.ret == 0
@@ -139,7 +139,7 @@ def test_a_worker_slower_than_one_session_is_suspect_with_the_command_that_settl
 
 
 def test_a_worker_slower_than_one_session_fails_the_gate_unless_allowed(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="slowed")
     result = suite.run(*WIDE, "--dlbench-compare")
     assert result.ret == 1
@@ -158,7 +158,7 @@ def with_sessions(path, count):
 
 
 def test_a_worker_slower_than_five_sessions_fails_its_test(suite):
-    suite.save()
+    suite.saved_earlier()
     with_sessions(suite.baseline(), 5)
     suite.write(builder="slowed")
     result = suite.run(*WIDE)
@@ -167,7 +167,7 @@ def test_a_worker_slower_than_five_sessions_fails_its_test(suite):
 
 
 def test_an_edited_recipe_that_learns_less_fails_and_is_named(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(rate=0.0001)
     result = suite.run(*WIDE)
     assert result.ret == 1
@@ -184,17 +184,17 @@ def accept_command(result):
 
 
 def test_the_command_of_the_message_accepts_the_new_figures(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="slowed")
     arguments = accept_command(suite.run(*WIDE, "--dlbench-compare"))
-    assert suite.pytester.runpytest_subprocess(*arguments).ret == 0
+    assert suite.run_exactly(*arguments).ret == 0
     relaxed = suite.run(*WIDE)
     relaxed.stdout.fnmatch_lines(["  numpy-softmax-digits-cpu: since the reference session: step_time *suspect *"])
     relaxed.stdout.no_fnmatch_line("  numpy-softmax-digits-cpu: step_time *suspect *")
 
 
 def test_an_accepted_change_is_no_longer_suspect_once_it_is_the_reference_session(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="slowed")
     suite.save()
     assert main(["baseline", "anchor", suite.baseline().stem, "--last"]) == 0
@@ -209,7 +209,7 @@ def test_the_command_of_the_message_repeats_the_options_that_identify_the_case(s
 
 
 def test_fewer_runs_than_a_comparison_needs_are_inconclusive(suite):
-    suite.save()
+    suite.saved_earlier()
     result = suite.run("--dlbench-runs=1", "--dlbench-compare", "--dlbench-allow=inconclusive")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -218,7 +218,7 @@ def test_fewer_runs_than_a_comparison_needs_are_inconclusive(suite):
 
 
 def test_an_improvement_is_reported_and_fails_only_when_strict(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="hurried")
     relaxed = suite.run(*WIDE)
     assert relaxed.ret == 0
@@ -232,7 +232,7 @@ def test_the_gate_fails_without_a_baseline_unless_allowed(suite):
 
 
 def test_a_baseline_of_another_network_is_incomparable(suite):
-    suite.save()
+    suite.saved_earlier()
     path = suite.baseline()
     baseline = read_file(path)
     path.write_bytes(encode(replace(baseline, context=replace(baseline.context, network_digest="0"))))
@@ -242,7 +242,7 @@ def test_a_baseline_of_another_network_is_incomparable(suite):
 
 
 def test_a_baseline_of_another_machine_is_incomparable(suite):
-    suite.save()
+    suite.saved_earlier()
     folder = suite.baseline().parent
     folder.rename(folder.parent / "linux-abacus-1cores-1gib")
     result = suite.run()
@@ -253,7 +253,7 @@ def test_a_baseline_of_another_machine_is_incomparable(suite):
 
 def test_a_damaged_baseline_is_named_and_the_other_cases_are_judged(suite):
     suite.write(models=("softmax", "two-layers"))
-    suite.save()
+    suite.saved_earlier()
     path = suite.baseline()
     path.write_text(path.read_text()[:200])
     result = suite.run(*WIDE)
@@ -275,7 +275,7 @@ def test_an_unfinished_case_is_not_saved(suite):
 
 
 def test_divergences_are_compared_with_the_stored_runs(suite):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder="diverges")
     result = suite.run()
     assert result.ret == 1

@@ -31,13 +31,12 @@ def metered(suite, example):
     """The suite with the example in its conftest, and a function that sets the meter."""
     # The wattmeter needs real time.
     suite.write(builder="paced")
-    conftest = suite.path / "conftest.py"
-    before = conftest.read_text()
+    before = suite.conftest
 
     def metered(factor):
         (suite.path / "meter.py").write_text(METER.format(factor=factor))
         code = example.replace("from pathlib import Path", "from meter import Path")
-        conftest.write_text(f"import sys\nsys.path.insert(0, {str(suite.path)!r})\n{code}\n{before}")
+        suite.conftest = f"import sys\nsys.path.insert(0, {str(suite.path)!r})\n{code}\n{before}"
         return suite
 
     return metered
@@ -74,8 +73,7 @@ def test_a_metric_with_a_tolerance_is_judged(metered):
 
 def test_a_metric_name_that_is_taken_is_a_usage_error(metered):
     suite = metered(1)
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(conftest.read_text().replace('name="plug_energy"', 'name="accuracy"'))
+    suite.conftest = suite.conftest.replace('name="plug_energy"', 'name="accuracy"')
     result = suite.run()
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*there is a metric 'accuracy' already*"])

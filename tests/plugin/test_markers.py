@@ -66,7 +66,7 @@ def test_a_malformed_mark_is_a_usage_error_that_names_its_test(pytester, mark, l
 
 
 def test_a_mark_decides_what_regressed(suite):
-    suite.save()
+    suite.saved_earlier()
     mark = 'import pytest\n@pytest.mark.dlbench(tolerance={"step_time": "900%", "peak_rss": "10%"})\n'
     body = "def test_training(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n"
     suite.write(builder="slowed", test=mark + body)

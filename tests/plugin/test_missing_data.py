@@ -12,10 +12,7 @@ from tests.doubles import official_files as official
 def bare(suite, tmp_path, monkeypatch):
     """A suite of one model that fits MNIST, and a cache without any files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "bare"))
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(
-        conftest.read_text().replace("input_shape=(1, 8, 8)", "input_shape=(1, 28, 28)").replace('"digits"', '"mnist"')
-    )
+    suite.conftest = suite.conftest.replace("(1, 8, 8)", "(1, 28, 28)").replace('"digits"', '"mnist"')
     return suite
 
 

@@ -97,8 +97,7 @@ def test_a_hook_receives_finished_cases(suite):
 def pytest_dlbench_case_finished(config, record, result):
     (config.rootpath / "hooked.txt").write_text(f"{result.case.id} {result.outcome} {len(record.runs)}")
 """
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(conftest.read_text() + hook)
+    suite.conftest += hook
     assert suite.run().ret == 0
     assert (suite.path / "hooked.txt").read_text() == "training-numpy-softmax-digits-cpu-smoke no_baseline 3"
 
@@ -132,7 +131,7 @@ def test_a_case_that_is_rerun_is_counted_once(suite):
     suite.write(builder="crashes")
     result = suite.run("--reruns=1", "--dlbench-runs=1")
     result.stdout.fnmatch_lines(["*1 failed, 1 rerun in *"])
-    assert result.outlines[-1] == "dlbench: 1 crashed; false alarms: 0% of 1% used"
+    assert result.outlines[-1] == "dlbench: 1 crashed"
 
 
 def test_a_report_only_gate_passes_cases_that_could_not_run(suite):
@@ -153,11 +152,10 @@ def test_a_report_only_gate_passes_cases_that_could_not_run(suite):
 )
 def test_a_worker_that_deletes_its_own_folder_has_an_outcome_and_a_journal(suite, monkeypatch, then, outcome):
     suite.write(builder="deletes_its_folder")
-    conftest = suite.path / "conftest.py"
     variables = f"variables=(('THEN', {then!r}),), "
-    conftest.write_text(conftest.read_text().replace("Framework(name=name", f"Framework({variables}name=name"))
+    suite.conftest = suite.conftest.replace("Framework(name=name", f"Framework({variables}name=name")
     result = suite.run("--dlbench-runs=1")
-    assert result.outlines[-1].startswith(f"dlbench: 1 {outcome}; ")
+    assert result.outlines[-1] == f"dlbench: 1 {outcome}"
     result.stdout.no_fnmatch_line("*pytest_dlbench/*: in *")
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
     (journal,) = suite.path.glob(".dlbench/*.jsonl")
@@ -175,13 +173,13 @@ def test_second(dlbench):
 """
 
 
-@pytest.mark.parametrize("option", [(), ("--dlbench-save", "--dlbench-reason=x"), ("-n2",)])
+@pytest.mark.parametrize("option", [(), ("--dlbench-save", "--dlbench-reason=x"), ("-n1",)])
 def test_a_test_that_fails_its_own_assertion_passed_nowhere(suite, option):
     suite.write(test=ASSERTS)
     result = suite.run("--junitxml=junit.xml", "--dlbench-json=found.json", "--dlbench-html=page.html", *option)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["numpy-softmax-digits-cpu * failed"])
-    assert re.match("dlbench: (1 no_baseline, 1 failed|1 failed, 1 passed); ", result.outlines[-1])
+    assert re.match("dlbench: (1 no_baseline, 1 failed|1 failed, 1 passed)(; |$)", result.outlines[-1])
     failing = ET.parse(suite.path / "junit.xml").find(".//testcase[@name='test_first']")
     found = [one.get("value") for one in failing.iter("property") if one.get("name") == "dlbench_outcome"]
     assert found == ["failed"]
@@ -196,10 +194,10 @@ def test_a_test_that_fails_before_it_measures_is_counted(suite):
     suite.write(test=ASSERTS.replace("    result =", "    assert False\n    result ="))
     result = suite.run()
     result.assert_outcomes(passed=1, failed=1)
-    assert result.outlines[-1].startswith("dlbench: 1 no_baseline, 1 failed without a result; ")
+    assert result.outlines[-1] == "dlbench: 1 no_baseline, 1 failed without a result"
 
 
 def test_an_outcome_that_fails_its_test_stays_what_it_is(suite):
     suite.write(builder="diverges", test=ASSERTS)
     result = suite.run()
-    assert result.outlines[-1].startswith("dlbench: 2 diverged; ")
+    assert result.outlines[-1] == "dlbench: 2 diverged"

@@ -117,6 +117,7 @@ def test_a_case_that_its_share_of_the_time_does_not_decide_is_inconclusive_after
     result.stdout.fnmatch_lines(["inconclusive: training-same-softmax-*", "  step_time: budget spent; *"])
     reported, runs = result_of(suite)
     assert reported["outcome"] == "inconclusive"
+    assert reported["pairing"]["reasons"]["step_time"] == "budget_spent"
     assert len(runs) == 6
 
 

@@ -32,7 +32,7 @@ def repository(suite):
     suite.path.joinpath("programs", "ours.py").write_text(PROGRAM)
     suite.path.joinpath("programs", "work.py").write_text(WORK % 10_000)
     suite.path.joinpath(".gitignore").write_text(IGNORED)
-    suite.pytester.makeconftest("")
+    suite.conftest = ""
     suite.pytester.makepyfile(test_suite=TEST)
     commit(suite.path, "Add a program", {})
     return suite

@@ -43,7 +43,7 @@ def repository(suite):
     suite.path.joinpath("programs").mkdir()
     suite.path.joinpath("programs", "ours.py").write_text(PROGRAM)
     suite.path.joinpath("programs", "rates.py").write_text("RATE = 0.1\n")
-    suite.pytester.makeconftest("")
+    suite.conftest = ""
     suite.pytester.makepyfile(test_suite=TEST)
     return suite
 
@@ -86,7 +86,7 @@ def test_a_changed_file_is_printed_and_compared_with_the_baseline_anyway(reposit
 
 
 def test_both_sides_of_a_pair_run_it(repository):
-    repository.pytester.makeconftest(
+    repository.conftest = (
         "from pytest_dlbench.environments import Framework\n"
         "def pytest_dlbench_frameworks():\n    return [Framework(name=name) for name in ('one', 'two')]\n"
     )
@@ -133,7 +133,7 @@ def test_a_wrong_program_fails_its_test_with_its_own_frames(repository):
 
 
 def test_metrics_of_hooks_read_what_it_reported_and_are_judged(repository):
-    repository.pytester.makeconftest(
+    repository.conftest = (
         "from pytest_dlbench import Metric\n"
         "def pytest_dlbench_record():\n"
         "    return [Metric(name='tokens', unit='tokens', better='higher', kind='ratio', tolerance=0.05,\n"

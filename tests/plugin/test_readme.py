@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from docs import readme_outputs
+from tests.plugin.conftest import run_here
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-benchmarks.md"
 # The wording of a line, without its figures.
@@ -22,9 +23,7 @@ def columns(text):
 def test_the_readme_has_the_output_of_a_run_that_passes(pytester):
     pytester.makepyfile(test_training=readme_outputs.example())
     # The machine may be busy, and one run is enough for the wording.
-    result = pytester.runpytest_subprocess(
-        *readme_outputs.RUNS["passes"], "--dlbench-runs=1", "--dlbench-allow=invalid", "-q"
-    )
+    result = run_here(pytester, *readme_outputs.RUNS["passes"], "--dlbench-runs=1", "--dlbench-allow=invalid", "-q")
     result.assert_outcomes(passed=1)
     found = readme_outputs.SHOWN["passes"].search(result.stdout.str())
     printed, shown = readme_outputs.interesting(found[1]), readme_outputs.shown("passes")
@@ -55,6 +54,6 @@ def test_the_example_of_a_model_trains(pytester):
     conftest, test = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     pytester.makeconftest(conftest)
     pytester.makepyfile(test_small=test)
-    result = pytester.runpytest_subprocess("--dlbench-frameworks=pytorch", "--dlbench-runs=1", "-v")
+    result = run_here(pytester, "--dlbench-frameworks=pytorch", "--dlbench-runs=1", "-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*test_small*pytorch*PASSED*"])

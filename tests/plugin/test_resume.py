@@ -13,6 +13,7 @@ from time import sleep
 import psutil
 import pytest
 
+from pytest_dlbench.cli.main import main
 from pytest_dlbench.storing import Damage, Entry, read_journal
 
 # Each takes the start of a session: two seconds.
@@ -26,7 +27,7 @@ appended, entries = Journal.append, []
 def append(self, entry):
     appended(self, entry)
     entries.append(entry)
-    if len(entries) == int(os.environ.get("DIE_AFTER", "0")):
+    if len(entries) == {after}:
         os.kill(os.getpid(), signal.SIGKILL)
 
 Journal.append = append
@@ -39,32 +40,22 @@ written = BaselineStore.write
 
 def write(self, *arguments, **more):
     written(self, *arguments, **more)
-    if os.environ.get("DIE_AFTER"):
-        os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 BaselineStore.write = write
 """
 
 
-def prepend(suite, code):
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(code + conftest.read_text())
-
-
-def start(suite, *arguments, **environment):
-    command = [sys.executable, "-m", "pytest", "--dlbench-scale=smoke", *arguments]
-    return subprocess.Popen(
-        command,
-        cwd=suite.path,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def start(suite, *arguments, plugin=""):
+    """Start a session in its own process, with this code as a plugin."""
+    (suite.path / "dies.py").write_text(plugin)
+    command = [sys.executable, "-m", "pytest", "-p", "dies", "--dlbench-scale=smoke", *arguments]
+    return subprocess.Popen(command, cwd=suite.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def killed(suite, after, *arguments):
     """A session that dies after this number of entries in its journal."""
-    with start(suite, *arguments, DIE_AFTER=str(after)) as process:
+    with start(suite, *arguments, plugin=DIES.format(after=after)) as process:
         assert process.wait(120) == -signal.SIGKILL
     return suite
 
@@ -104,15 +95,13 @@ def paths(tree, path=""):
 
 @pytest.fixture
 def small(suite):
-    """Two cases, in a suite that can be killed."""
+    """Two cases."""
     suite.write(models=("softmax", "two-layers"))
-    prepend(suite, DIES)
     return suite
 
 
 def test_after_random_kills_every_run_is_there_once_and_the_record_is_like_an_undisturbed_one(suite):
-    models = ("softmax", "two-layers", "three-layers")
-    suite.write(models=models, more={"other": "clocked"})
+    suite.write(models=("softmax", "two-layers", "three-layers"), more={"other": "clocked"})
     options = ("--dlbench-runs=5", "--dlbench-allow=invalid")
     assert suite.run("--dlbench-json=undisturbed.json", "--dlbench-journals=undisturbed", *options).ret == 0
     undisturbed = json.loads((suite.path / "undisturbed.json").read_text())["cases"]
@@ -177,7 +166,7 @@ def parts(suite):
 
 
 @pytest.mark.parametrize("after", [1, 3, 4, 5, 8])
-def test_a_session_killed_after_any_entry_makes_only_the_missing_runs(small, after):
+def test_a_session_killed_after_any_entry_makes_only_the_missing_runs(small, after, capsys):
     killed(small, after, "--dlbench-runs=3")
     before = runs(small)
     page = ["--dlbench-html=page.html"] if after == 5 else []
@@ -189,8 +178,9 @@ def test_a_session_killed_after_any_entry_makes_only_the_missing_runs(small, aft
     assert runs(small)[: len(before)] == before
     cases = json.loads((small.path / "all.json").read_text())["cases"]
     assert [len(case["record"]["runs"]) for case in cases] == [3, 3]
-    listed = small.pytester.run("dlbench", "runs", "journal", *journals(small))
-    assert sum("digits-cpu" in line for line in listed.outlines) == 2
+    capsys.readouterr()
+    main(["runs", "journal", *map(str, journals(small))])
+    assert sum("digits-cpu" in line for line in capsys.readouterr().out.splitlines()) == 2
 
 
 def test_a_line_that_was_being_written_is_removed_and_its_run_made_again(small):
@@ -254,8 +244,7 @@ def test_a_changed_builder_makes_all_runs_again(small, tmp_path):
         folder = tmp_path / "builders"
         folder.mkdir(exist_ok=True)
         (folder / "own.py").write_text(f"from clocked import *\n{change}")
-        conftest = small.path / "conftest.py"
-        conftest.write_text(conftest.read_text().replace("folders=(Path(", f"folders=(Path({str(folder)!r}), Path("))
+        small.conftest = small.conftest.replace("folders=(Path(", f"folders=(Path({str(folder)!r}), Path(")
         small.run("--dlbench-runs=1", "-k", "softmax")
         conditions += [entry.conditions for entry in read_journal(journals(small)[-1]) if entry.run]
     assert len(set(conditions)) == 2
@@ -270,9 +259,8 @@ def test_more_runs_than_before_take_the_recorded_ones(small):
 
 
 def test_a_session_that_still_runs_is_not_resumed(small):
-    conftest = small.path / "conftest.py"
-    conftest.write_text(conftest.read_text().replace("signal.SIGKILL", "signal.SIGSTOP"))
-    with start(small, "--dlbench-runs=1", DIE_AFTER="1") as process:
+    stops = DIES.format(after=1).replace("signal.SIGKILL", "signal.SIGSTOP")
+    with start(small, "--dlbench-runs=1", plugin=stops) as process:
         os.waitpid(process.pid, os.WUNTRACED)
         result = small.run("--dlbench-resume", "--dlbench-runs=1")
         process.kill()
@@ -304,9 +292,9 @@ def test_what_is_not_a_journal_is_refused(small, value, reason):
 
 def test_a_session_killed_after_it_saved_does_not_save_the_same_runs_twice(suite):
     suite.save("--dlbench-tolerance=step_time:400%")
-    prepend(suite, DIES_AFTER_SAVING)
     saving = ("--dlbench-save", "--dlbench-reason=second", "--dlbench-tolerance=step_time:400%")
-    killed(suite, 1, *saving)
+    with start(suite, *saving, plugin=DIES_AFTER_SAVING) as process:
+        assert process.wait(120) == -signal.SIGKILL
     assert len(json.loads(suite.baseline().read_text())["sessions"]) == 2
     result = suite.run("--dlbench-resume=newest", *saving)
     assert result.ret == 0
@@ -316,9 +304,8 @@ def test_a_session_killed_after_it_saved_does_not_save_the_same_runs_twice(suite
 
 def test_a_session_killed_after_it_wrote_the_history_does_not_add_its_runs_twice(small):
     killed(small, 3, "--dlbench-runs=1", "--dlbench-history=history")
-    prepend(small, DIES_IN_THE_REPORT)
     arguments = ("--dlbench-runs=1", "--dlbench-history=history", "--dlbench-resume=newest")
-    with start(small, *arguments, "--dlbench-html=page.html", DIE_IN_REPORT="1") as process:
+    with start(small, *arguments, "--dlbench-html=page.html", plugin=DIES_IN_THE_REPORT) as process:
         assert process.wait(120) == -signal.SIGKILL
     assert len(list((small.path / "history").rglob("*.parquet"))) == 1
     result = small.run(*arguments)
@@ -329,10 +316,8 @@ def test_a_session_killed_after_it_wrote_the_history_does_not_add_its_runs_twice
 
 DIES_IN_THE_REPORT = """
 import os, signal
-
-if os.environ.get("DIE_IN_REPORT"):
-    from pytest_dlbench.reporting.page import page
-    page.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from pytest_dlbench.reporting.page import page
+page.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -344,7 +329,6 @@ WIDE = ("--dlbench-tolerance=step_time:40%", "--dlbench-tolerance=peak_rss:10%",
 @pytest.fixture
 def paired(suite):
     suite.write(more={"same": "clocked"})
-    prepend(suite, DIES)
     return suite
 
 
@@ -368,6 +352,8 @@ def test_a_pair_counts_only_if_both_of_its_sides_finished(paired):
 
 
 def test_pairs_that_decided_a_case_decide_it_again(paired):
+    # As a session that is resumed: nothing that the first computed is left in its process.
+    paired.has_own_process = True
     assert paired.run("--dlbench-ab=numpy,same", *WIDE).ret == 0
     (before,) = [entry.result for entry in entries(paired) if entry.result]
     number = len(runs(paired))
@@ -385,8 +371,8 @@ def test_pairs_that_decided_a_case_decide_it_again(paired):
 
 def test_a_distributed_session_is_resumed_by_any_number_of_workers(suite):
     suite.write(models=("softmax", "two-layers", "three-layers"), more={"other": "clocked"})
-    prepend(suite, CONTROLLER_DIES)
-    with start(suite, "-n2", "-p", "xdist", "--dlbench-runs=2", DIE_AFTER="2") as process:
+    arguments = ("-n2", "-p", "xdist", "--dlbench-runs=2")
+    with start(suite, *arguments, plugin=CONTROLLER_DIES) as process:
         assert process.wait(120) == -signal.SIGKILL
     for path in journals(suite):
         worker = int(path.name.split("-")[1])
@@ -405,7 +391,7 @@ def test_a_distributed_session_is_resumed_by_any_number_of_workers(suite):
     assert sorted(len(case["record"]["runs"]) for case in cases) == [2] * 6
 
 
-# As soon as this number of workers have ended a test.
+# As soon as two workers have ended a test.
 CONTROLLER_DIES = """
 import os, signal
 workers = set()
@@ -414,6 +400,6 @@ def pytest_runtest_logreport(report):
     # Only in the controller does a report have a node.
     if report.when == "call" and hasattr(report, "node"):
         workers.add(report.node.gateway.id)
-        if len(workers) == int(os.environ.get("DIE_AFTER", "0")):
+        if len(workers) == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -41,7 +41,7 @@ def repository(suite):
         folder=str(BUILDERS), frameworks={"ours": "our_builder"}, names=["ours"], models=["softmax"], rate=0.1
     )
     folders = f"(Path({str(BUILDERS)!r}), Path(__file__).parent / 'bench')"
-    (suite.path / "conftest.py").write_text(text.replace(f"(Path({str(BUILDERS)!r}),)", folders))
+    suite.conftest = text.replace(f"(Path({str(BUILDERS)!r}),)", folders)
     write(suite, double="clocked")
     commit(suite.path, "Add the builder", {".gitignore": IGNORED})
     return suite

@@ -85,7 +85,7 @@ def test_a_passed_test_saves_all_its_cases(suite):
 
 
 def test_a_failed_test_leaves_the_baseline_as_it_was(suite):
-    suite.save()
+    suite.saved_earlier()
     before = suite.baseline().read_bytes()
     suite.write(test=f"{TEST}    assert False\n")
     assert suite.run(*SAVE).ret == 1
@@ -138,7 +138,7 @@ DAMAGES = {
     ],
 )
 def test_a_damaged_baseline_fails_its_case_in_every_mode_and_is_never_overwritten(suite, damage, modes):
-    suite.save()
+    suite.saved_earlier()
     path, content = spoiled(suite, DAMAGES[damage])
     for mode in modes:
         result = suite.run(*WIDE, *mode)
@@ -149,7 +149,7 @@ def test_a_damaged_baseline_fails_its_case_in_every_mode_and_is_never_overwritte
 
 
 def test_all_reports_name_a_damaged_baseline(suite, monkeypatch):
-    suite.save()
+    suite.saved_earlier()
     path, _ = spoiled(suite, DAMAGES["conflict"])
     shown = reports(suite, monkeypatch)
     for text in shown.values():
@@ -169,7 +169,7 @@ def reports(suite, monkeypatch, *arguments):
 
 
 def test_all_reports_say_that_a_baseline_is_incomparable(suite, monkeypatch):
-    suite.save()
+    suite.saved_earlier()
     baseline = read_file(suite.baseline())
     suite.baseline().write_bytes(encode(replace(baseline, context=replace(baseline.context, batch_size=31))))
     shown = reports(suite, monkeypatch)
@@ -183,7 +183,7 @@ def test_all_reports_say_that_a_baseline_is_incomparable(suite, monkeypatch):
 
 
 def test_a_gain_that_is_too_good_to_be_true_is_suspect_and_no_baseline(suite):
-    suite.save()
+    suite.saved_earlier()
     before = suite.baseline().read_bytes()
     suite.write(builder="implausible")
     looked = suite.run(*WIDE)
@@ -279,8 +279,7 @@ def test_without_room_for_journals_the_terminal_still_reports_the_case(suite):
 
 def test_a_model_with_a_long_name_is_saved_and_found(suite):
     suite.write(models=("l" * 300,))
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(conftest.read_text().replace('name="softmax"', f'name="{"l" * 300}"'))
+    suite.conftest = suite.conftest.replace('name="softmax"', f'name="{"l" * 300}"')
     assert suite.run(*SAVE).ret == 0
     again = suite.run(*WIDE, "--dlbench-compare")
     assert again.ret == 0, again.stdout.str()

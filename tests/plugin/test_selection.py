@@ -1,6 +1,10 @@
 """Selection with -m, -k, -x, --lf, -n and the axes, as pytest users expect it."""
 
+import json
+
 import pytest
+
+from tests.plugin.conftest import run_here
 
 ALL = ("softmax", "two-layers")
 
@@ -62,6 +66,24 @@ def test_cells_that_do_not_fit_are_skipped_and_counted(matrix):
     result.stdout.fnmatch_lines(["skipped: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8"])
 
 
+def test_cells_of_tests_that_are_deselected_are_not_counted(matrix):
+    matrix.write(models=("softmax", "gatech-lenet"))
+    one = "def test_one(dlbench):\n    dlbench.train('numpy', 'softmax', 'digits')\n"
+    (matrix.path / "test_one.py").write_text(one)
+    result = matrix.run("-k", "test_one", "--dlbench-json=found.json")
+    result.assert_outcomes(passed=1, deselected=1)
+    result.stdout.no_fnmatch_line("skipped: *")
+    assert json.loads((matrix.path / "found.json").read_text())["left_out"] == []
+
+
+def test_cells_are_counted_in_a_folder_with_brackets_in_its_name(matrix):
+    matrix.write(models=("softmax", "gatech-lenet"))
+    folder = matrix.path / "suite[1]"
+    folder.mkdir()
+    (matrix.path / "test_suite.py").rename(folder / "test_suite.py")
+    matrix.run("--dlbench-runs=1").stdout.fnmatch_lines(["skipped: 1 × gatech-lenet takes 1×28×28, digits has 1×8×8"])
+
+
 def test_a_matrix_in_which_nothing_fits_is_an_error(matrix):
     result = matrix.run("--dlbench-models=gatech-lenet")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -103,6 +125,8 @@ def test_a_users_own_parametrize_overrides_the_axis(suite):
         test="""
 import pytest
 
+from tests.plugin.conftest import run_here
+
 @pytest.mark.parametrize("framework", ["numpy"])
 @pytest.mark.parametrize("speed", [1, 2])
 def test_training(dlbench, framework, model, speed):
@@ -129,6 +153,8 @@ def test_two_models_with_one_name_are_an_error(suite):
     suite.pytester.makepyfile(
         test_suite="""
 import pytest
+
+from tests.plugin.conftest import run_here
 from dataclasses import replace
 from conftest import FLAT, DEEP
 
@@ -155,7 +181,7 @@ def test_an_axis_without_the_dlbench_fixture_is_an_error(suite):
 def test_other_tests_of_a_repository_are_left_alone(pytester):
     pytester.makeconftest("import pytest\n@pytest.fixture(params=[1, 2])\ndef model(request): return request.param\n")
     pytester.makepyfile("def test_plain(model): assert model in (1, 2)\n")
-    result = pytester.runpytest_subprocess()
+    result = run_here(pytester)
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*dlbench ===*")
 
@@ -174,7 +200,7 @@ def test_other_tests_of_a_repository_are_left_alone(pytester):
     ],
 )
 def test_bad_input_is_a_helpful_usage_error(suite, argument, lines):
-    result = suite.pytester.runpytest_subprocess(argument)
+    result = suite.run_exactly(argument)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(lines)
 
@@ -251,9 +277,7 @@ def test_an_unknown_option_is_a_usage_error_with_the_nearest(suite):
 
 
 def test_an_option_that_a_conftest_adds_may_begin_like_ours(suite):
-    conftest = (suite.path / "conftest.py").read_text()
-    added = "\n\ndef pytest_addoption(parser):\n    parser.addoption('--dlbench-theirs')\n"
-    (suite.path / "conftest.py").write_text(conftest + added)
+    suite.conftest += "\n\ndef pytest_addoption(parser):\n    parser.addoption('--dlbench-theirs')\n"
     assert suite.run("--collect-only", "--dlbench-theirs=2").ret == 0
 
 

@@ -117,8 +117,12 @@ class TestAfterOneRun:
         assert len(session.case()["record"]["runs"]) == 1
         assert session.left() == []
 
-    @pytest.mark.parametrize("is_group", [False, True], ids=["controller", "group"])
-    @every_signal
+    # Ctrl-C and a closed terminal reach the whole group; who ends a job, its first process or all.
+    @pytest.mark.parametrize(
+        ("number", "is_group"),
+        [(signal.SIGINT, True), (signal.SIGHUP, True), (signal.SIGTERM, True), (signal.SIGTERM, False)],
+        ids=["SIGINT-group", "SIGHUP-group", "SIGTERM-group", "SIGTERM-controller"],
+    )
     def test_with_xdist_the_controller_keeps_what_its_workers_measured(self, begin, number, is_group):
         session = begin("-p", "xdist", "-n2")
         session.hangs()
@@ -150,6 +154,8 @@ class TestAfterOneRun:
         wait_for((suite.path / "all.json").exists)
         assert len(session.case()["record"]["runs"]) == 1
         wait_for(lambda: session.left() == [])
+        # A zombie would be left to other tests, which look for such.
+        session.process.wait(PATIENCE_SECONDS)
 
 
 def test_a_signal_that_the_caller_ignores_stays_ignored(begin):

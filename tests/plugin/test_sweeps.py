@@ -39,8 +39,7 @@ def pytest_dlbench_case_finished(config, record, result):
         point = (record.recipe["batch_size"], record.recipe["optimizer"]["learning_rate"], record.context.batch_size)
         print(*point, record.runs[0].training.batch_size, file=file)
 """
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(conftest.read_text() + hook)
+    suite.conftest += hook
     suite.run("--dlbench-runs=1", *SWEEP).assert_outcomes(passed=4)
     assert (suite.path / "points.txt").read_text().splitlines() == [
         "16 0.1 16 16",
@@ -51,7 +50,7 @@ def pytest_dlbench_case_finished(config, record, result):
 
 
 def test_a_single_value_is_in_the_name_of_the_case_and_its_baseline(suite):
-    suite.save()
+    suite.saved_earlier()
     result = suite.run("--dlbench-set=momentum=0.9")
     assert case_names(result) == ["numpy-softmax-digits-cpu-momentum0.9"]
 
@@ -70,7 +69,7 @@ def test_the_command_of_the_message_repeats_the_sweep(suite):
     result = suite.run("--dlbench-set=batch_size=16,32", wide, "--dlbench-compare", "-k", "batch_size16")
     arguments = accept_command(result)
     assert "--dlbench-set=batch_size=16,32" in arguments
-    suite.pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=1)
+    suite.run_exactly(*arguments).assert_outcomes(passed=1)
 
 
 def test_a_setting_changes_the_recipe_fixture_of_a_suite(suite):

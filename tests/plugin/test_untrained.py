@@ -14,7 +14,7 @@ FAULTS = {
 
 
 def save_and_replace(suite, fault):
-    suite.save()
+    suite.saved_earlier()
     suite.write(builder=fault)
 
 

@@ -47,8 +47,7 @@ def environments(suite, cache):
     """Builds environments of the framework envnp."""
     (suite.path / "versioned_numpy.py").write_text(CONFTEST)
     suite.pytester.syspathinsert()
-    conftest = suite.path / "conftest.py"
-    conftest.write_text(f"pytest_plugins = ['versioned_numpy']\n{conftest.read_text()}")
+    suite.conftest = f"pytest_plugins = ['versioned_numpy']\n{suite.conftest}"
 
     def environments(*requirements):
         build(cache / "pytest-dlbench" / "environments", *requirements)

@@ -255,4 +255,4 @@ def test_the_error_for_a_format_that_is_not_a_number_names_its_path():
 
 def test_the_current_format_is_read():
     entry = Entry(run=records.run())
-    assert codec.decode_versioned(codec.checked_line(entry).rstrip(), Entry, "here", (1, 2)) == entry
+    assert codec.decode_versioned(codec.checked_line(entry).rstrip(), Entry, "here", (1, entry.format)) == entry

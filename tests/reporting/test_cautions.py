@@ -14,7 +14,7 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
 @pytest.mark.parametrize(
     ("caution", "words"),
     [
-        (of.InvalidRuns(invalid=1, runs=2, first="hot"), "1 of 2 runs are invalid: hot"),
+        (of.InvalidRuns(invalid=1, runs=2, first=of.OnBattery()), "1 of 2 runs are invalid: the machine ran on its"),
         (of.Neighbours(cpus=1.04, disturbed=2, runs=3), "used 1.0 CPUs while 2 of 3 runs trained"),
         (of.StepsExcluded(steps=14, runs=2), "14 steps of 2 runs are excluded from the step times"),
         (of.UnevenCompilation(cold=1, runs=3), "1 of 3 runs compiled what the others found in the cache"),
@@ -52,6 +52,39 @@ TIGHT = of.TightTolerance(metric="step_time", asked=0.001, smallest=0.0165)
 def test_a_caution_has_its_figures(caution, words):
     (sentence,) = cautions.sentences([caution])
     assert words in sentence
+
+
+TROUBLES = [
+    (
+        of.Waited(computed_seconds=19.0, waited_seconds=45.04, foreign_cpus=1.5),
+        "its threads computed for 19.0 s and waited 45.0 s for a processor: others used 1.5 CPUs",
+    ),
+    (of.Stolen(stolen=0.81, cpus=2), "the hypervisor took 0.8 of 2 CPUs away"),
+    (of.Swapped(read_bytes=2**31), "memory was swapped: 2,048 MiB came back from the disk"),
+    (of.Overheated(times=200), "the processor was too hot, and slowed 200 times"),
+    (of.OnBattery(), "the machine ran on its battery"),
+    (
+        of.GpuSlowed(gpu="Acme", causes={"hot (driver)": 0.4, "power brake": 0.2}),
+        "the GPU Acme was throttled: hot (driver) for 40% of the time, power brake for 20% of the time",
+    ),
+    (of.GpuSlowed(gpu="Acme", causes={"hot": None, "brake": None}), "the GPU Acme was throttled: hot, brake"),
+    (of.GpuShared(gpu="Acme", processes=2), "2 other processes used the GPU Acme"),
+    (
+        of.StepsUnclear(checks=2, foreign_cpus=1.24),
+        "its steps were checked 2 times while others used 1.2 CPUs, and seemed not alike",
+    ),
+    (of.NotTimed(), "it was not timed: other runs may have used the machine at the same time"),
+    ("others used 1.7 CPUs", "others used 1.7 CPUs"),
+]
+
+
+@pytest.mark.parametrize(("trouble", "sentence"), TROUBLES)
+def test_a_trouble_of_the_machine_has_its_figures(trouble, sentence):
+    assert cautions.trouble(trouble) == sentence
+
+
+def test_every_trouble_has_a_sentence():
+    assert {type(trouble) for trouble, _ in TROUBLES} == {*get_args(of.Trouble), str}
 
 
 def test_every_caution_has_a_sentence():

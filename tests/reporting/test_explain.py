@@ -1,10 +1,12 @@
 """Reasons as text: each test checks one fact that a reader must find."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.records import CaseOutcome, OperatorTime, Pairing, RunOutcome, VerdictOutcome
 from pytest_dlbench.records import reasons as of
 from pytest_dlbench.reporting import explain
@@ -231,7 +233,7 @@ def pairing():
         confirmed=3,
         alpha=0.001,
         new_first=(True,) * 9,
-        reasons={"step_time": "all pairs are used", "accuracy": "decided"},
+        reasons={"step_time": "exhausted", "accuracy": "decided"},
         spreads={"step_time": 0.01},
     )
 
@@ -261,6 +263,40 @@ def test_pairs_have_what_would_decide_an_undecided_metric(pairing):
         " --dlbench-budget), or these pairs resolve a tolerance of 7.2% (--dlbench-tolerance=step_time:7.2%)\n"
     ) in paired(pairing, verdict, undecided=(some,))
     assert "\n  step_time: all pairs are used\n" in paired(pairing, verdict, undecided=(none,))
+
+
+def test_pairs_that_nothing_decides_have_the_tolerance_that_they_resolve(pairing):
+    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    wide = of.UndecidedPairs(metric="step_time", pairs=None, seconds=None, resolved=0.0712)
+    text = paired(pairing, verdict, undecided=(wide,))
+    assert "; not even 20 pairs like these would decide it; these pairs resolve a tolerance of 7.2%" in text
+    held = of.UndecidedPairs(metric="step_time", pairs=None, seconds=None, resolved=None, resolvable=0.0712)
+    assert (
+        "; not even 20 pairs like these would decide it; 20 would resolve a tolerance of 7.2%"
+        " (--dlbench-tolerance=step_time:7.2%)\n"
+    ) in paired(pairing, verdict, undecided=(held,))
+
+
+def test_an_open_confirmation_says_that_its_pairs_are_fresh(pairing):
+    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    one = of.UndecidedPairs(metric="step_time", pairs=9, seconds=600.0, resolved=None, is_confirmation=True)
+    assert "; about 9 fresh pairs after the first ones would decide it (10 min; " in paired(
+        pairing, verdict, undecided=(one,)
+    )
+
+
+def test_pairs_that_contradict_each_other_are_to_be_repeated(pairing):
+    verdict = records.verdict(outcome=VerdictOutcome.INCONCLUSIVE)
+    one = of.UndecidedPairs(metric="step_time", pairs=None, seconds=None, resolved=None, is_contradictory=True)
+    assert "; later pairs contradict earlier ones, as if the machine had changed: repeat the case\n" in paired(
+        pairing, verdict, undecided=(one,)
+    )
+
+
+def test_a_metric_that_too_few_runs_have_asks_for_longer_ones(pairing):
+    few = replace(pairing, reasons={"leak": "few_pairs"})
+    text = paired(few, records.verdict(metric="leak", outcome=VerdictOutcome.INCONCLUSIVE))
+    assert "\n  leak: too few pairs; 3 would decide it whose runs are long enough to show it (a larger " in text
 
 
 def test_a_metric_that_does_not_decide_says_so(pairing):
@@ -405,10 +441,10 @@ def test_a_damaged_baseline_has_its_path_the_problem_and_the_advice():
 
 
 def test_invalid_runs_have_their_reasons_and_advice():
-    runs = (of.InvalidRun(index=0, seed=1, reasons=("swapped", "hot"), side="candidate"),)
+    runs = (of.InvalidRun(index=0, seed=1, reasons=(of.OnBattery(), "hot"), side="candidate"),)
     text = explain.text(of.Invalid(runs=runs, repeats=2))
     assert text.startswith("invalid, as were 2 repetitions; neither compared nor saved:\n")
-    assert "\n  candidate, run 1 (seed 1): swapped\n  candidate, run 1 (seed 1): hot\n" in text
+    assert "\n  candidate, run 1 (seed 1): the machine ran on its battery\n  candidate, run 1 (seed 1): hot\n" in text
     assert "--dlbench-allow invalid" in text
 
 
@@ -486,6 +522,10 @@ def test_a_tolerance_that_is_too_tight_has_the_basis_of_that(basis, words):
 def test_every_reason_has_a_text():
     kinds = {*get_args(of.Reason), *get_args(of.NotPlanted)}
     assert kinds <= explain._explained.registry.keys()
+
+
+def test_every_way_in_which_pairs_end_has_a_text():
+    assert explain.STOPPED.keys() == {*Reason}
 
 
 def test_the_reasons_of_a_case_keep_their_order():

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -224,6 +225,20 @@ def test_a_table_of_inference_has_latencies_and_no_steps():
     assert "latency median  latency 10 %  latency 90 %" in heading
     assert "step" not in heading
     assert " 600 ms        500 ms        700 ms " in line
+
+
+def test_a_table_of_operators_has_the_passes_that_some_case_has_and_no_other_metric():
+    product = {"forward_time": 0.01, "forward_arithmetic": 24.5, "forward_share": 0.8, "backward_data_time": 0.02}
+    layer = {"forward_time": 0.03, "forward_arithmetic": 12.5, "forward_share": 0.4, "backward_time": 0.06}
+    cases = {"operator-jax-gemm-cpu-quick": product, "operator-jax-lstm-cpu-quick": layer}
+    heading, gemm, lstm, _ = show(*(Row(result=result(name, figures=figures)) for name, figures in cases.items()))
+    assert re.split(" {2,}", heading) == [
+        *("case", "runs", "forward 10 %", "forward arithmetic", "forward of probes", "by data 10 %", "backward 10 %"),
+        *("equal to", "verdict"),
+    ]
+    # What one of them lacks is a dash.
+    assert re.split(" {2,}", gemm)[5:7] == ["20.0 ms", "–"]
+    assert re.split(" {2,}", lstm)[5:7] == ["–", "60.0 ms"]
 
 
 OWN = Metric(name="own", unit="J", better="lower", kind="ratio", value=lambda _: 1.0, default_views=("table",))

@@ -108,6 +108,7 @@ def test_every_outcome_is_reported_by_a_failure_a_pass_or_a_note():
         CaseOutcome.BROKEN_PROTOCOL,
         CaseOutcome.WRONG_VERSION,
         CaseOutcome.FAILED,
+        CaseOutcome.MACHINE_LOST,
     }
     silent = [outcome for outcome in CaseOutcome if not terminal.notes([result(outcome=outcome)])]
     assert set(silent) == spoken

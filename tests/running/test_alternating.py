@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from random import Random
@@ -44,7 +45,7 @@ def began(run: Run) -> dict[int, float]:
     return dict(run.training.resumed)
 
 
-def pairs_of(baseline, candidate, recorded=lambda *_: None):
+def unlocked_pairs(baseline, candidate, recorded=lambda *_: None):
     kept = []
     pairs = Pairs(
         baseline=baseline,
@@ -60,6 +61,14 @@ def pairs_of(baseline, candidate, recorded=lambda *_: None):
         order_seed=1,
     )
     return pairs, kept
+
+
+@contextmanager
+def pairs_of(*specs, **given):
+    """Pairs with their device locked, and the runs that they keep."""
+    pairs, kept = unlocked_pairs(*specs, **given)
+    with pairs.alone():
+        yield pairs, kept
 
 
 def test_both_train_as_a_run_of_their_own_does(pair, plain):
@@ -209,15 +218,15 @@ def no_process_is_left():
 
 class TestPairs:
     def test_say_that_steps_alternate(self, plain):
-        pairs, kept = pairs_of(plain, plain)
-        old, new = pairs.next()
+        with pairs_of(plain, plain) as (pairs, kept):
+            old, new = pairs.next()
         assert pairs.sequential is None
         assert alternation.is_alternating(old, new)
         assert len(kept) == 2
 
     def test_are_sequential_where_a_side_spins(self, folder, plain):
-        pairs, kept = pairs_of(plain, spec("spins", folder, steps=STEPS))
-        old, new = pairs.next()
+        with pairs_of(plain, spec("spins", folder, steps=STEPS)) as (pairs, kept):
+            old, new = pairs.next()
         assert (pairs.sequential.cause, pairs.sequential.framework) == ("spinning", "spins")
         assert pairs.sequential.cpus > alternating.MOST_IDLE_CPUS
         assert not alternation.is_alternating(old, new)
@@ -226,8 +235,8 @@ class TestPairs:
 
     def test_are_sequential_where_memory_is_short(self, plain, monkeypatch):
         monkeypatch.setattr(alternating, "MEMORY_NEEDED", 1e9)
-        pairs, kept = pairs_of(plain, plain)
-        old, new = pairs.next()
+        with pairs_of(plain, plain) as (pairs, kept):
+            old, new = pairs.next()
         assert pairs.sequential == SequentialPairs(cause="memory")
         assert not alternation.is_alternating(old, new)
         assert len(kept) == 2
@@ -243,21 +252,21 @@ class TestPairs:
             part = where.get(name)
             own = {name: value} if part is None else {part: replace(getattr(plain, part), **{name: value})}
             changed = replace(changed, **own)
-        assert pairs_of(plain, changed)[0].sequential == SequentialPairs(cause=cause)
+        assert unlocked_pairs(plain, changed)[0].sequential == SequentialPairs(cause=cause)
 
     def test_that_were_recorded_are_judged_as_if_they_had_just_run(self, folder, plain):
         spins = spec("spins", folder, steps=STEPS)
-        first, kept = pairs_of(plain, spins)
-        first.next()
+        with pairs_of(plain, spins) as (first, kept):
+            first.next()
         recorded = iter([tuple(kept[:2]), tuple(kept[2:])])
-        again, kept_again = pairs_of(plain, spins, recorded=lambda *_: next(recorded, None))
-        old, new = again.next()
+        with pairs_of(plain, spins, recorded=lambda *_: next(recorded, None)) as (again, kept_again):
+            old, new = again.next()
         assert again.sequential == first.sequential
         assert not alternation.is_alternating(old, new)
         assert kept_again == []
 
     def test_keep_both_runs_of_a_pair_that_did_not_finish(self, folder, plain):
-        pairs, kept = pairs_of(plain, spec("diverges_late", folder, steps=STEPS))
-        with pytest.raises(UnfinishedError):
+        late = spec("diverges_late", folder, steps=STEPS)
+        with pairs_of(plain, late) as (pairs, kept), pytest.raises(UnfinishedError):
             pairs.next()
         assert {run.outcome for run in kept} == {RunOutcome.DIVERGED, RunOutcome.FINISHED}

@@ -1,7 +1,9 @@
-"""Files written before reasons became data (commit 7181c14) can be read, and their texts are shown unchanged.
+"""Files of older formats can be read, and their texts are shown unchanged.
 
-They come from a suite of doubles: a session compared with baselines, one in pairs, and one with too few runs. The
-journals keep one run of each case. Only the machine's folders were removed from the texts.
+Those of format 1 were written before reasons became data (commit 7181c14). They come from a suite of doubles: a session
+compared with baselines, one in pairs, and one with too few runs. The journals keep one run of each case. Only the
+machine's folders were removed from the texts. Those of format 2 (commit ebea538) have sentences for why pairs ended:
+one session in pairs, and a calibration; also for why runs are invalid: a case whose runs all were.
 """
 
 import json
@@ -9,13 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dlbench.reporting import cautions, explain, terminal
-from pytest_dlbench.reporting.exports import document
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.reporting import calibrations, cautions, explain, terminal
+from pytest_dlbench.reporting.exports import document, rows
 from pytest_dlbench.storing.baselines import read_file
+from pytest_dlbench.storing.calibrations import CalibrationStore
 from pytest_dlbench.storing.recorded import read, read_document
+from tests.doubles import records
 
 BEFORE = Path(__file__).parent / "before"
 JOURNAL, DOCUMENT, BASELINE = (BEFORE / name for name in ("journal.jsonl", "document.json", "baseline.json"))
+JOURNAL_2, INVALID_2, DOCUMENT_2, CALIBRATION = (
+    BEFORE / name for name in ("journal-2.jsonl", "invalid-2.jsonl", "document-2.json", "calibration.json")
+)
 
 
 def written():
@@ -61,6 +69,31 @@ def test_writing_them_again_keeps_their_texts(tmp_path):
     path.write_bytes(document.write(read([JOURNAL, DOCUMENT]).cases))
     again = [case.result.message for case in read_document(path).cases]
     assert again == [result["message"] for result in written()]
+
+
+def test_sentences_of_format_2_are_shown_as_its_document_has_them():
+    (stored,) = json.loads(DOCUMENT_2.read_text())["cases"]
+    assert "\n  step_time: budget spent; about 4 pairs" in stored["result"]["message"]
+    found = read([JOURNAL_2]).cases + read([DOCUMENT_2]).cases
+    assert [explain.message(case.result) for case in found] == [stored["result"]["message"]] * 2
+
+
+def test_sentences_about_invalid_runs_of_format_2_are_shown_unchanged():
+    swapped = "memory was swapped: 0 MiB came back from the disk"
+    (case,) = read([INVALID_2]).cases
+    assert f"\n  run 1 (seed 1): {swapped}\n" in explain.message(case.result)
+    assert [row["invalid"] for row in rows.rows([case])] == [swapped]
+
+
+def test_sentences_of_an_older_calibration_are_shown_unchanged(tmp_path):
+    store = CalibrationStore(folder=tmp_path)
+    path = store.path(records.case(), records.machine())
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CALIBRATION.read_bytes())
+    found = store.read(records.case(), records.machine())
+    assert found.format == 1
+    *_, fault = calibrations.lines(found, {}, METRICS)
+    assert fault.split() == ["5", "%", "slower", "inconclusive", "20", "all", "pairs", "are", "used"]
 
 
 def test_a_baseline_is_read_with_its_sessions():

@@ -97,7 +97,7 @@ def test_a_document_that_was_edited_is_refused_with_its_name_and_the_reason(writ
 def test_a_document_without_its_checksum_is_refused(written):
     lines = written.read_text().splitlines(keepends=True)
     written.write_text("".join([lines[0], *lines[2:]]))
-    with pytest.raises(FileFormatError, match="there is no checksum, which format 2 must have"):
+    with pytest.raises(FileFormatError, match="there is no checksum, which format 3 must have"):
         read_document(written)
 
 
@@ -186,11 +186,11 @@ def test_a_line_without_a_checksum_of_this_format_is_damaged(tmp_path):
     path = tmp_path / "new.jsonl"
     path.write_bytes(codec.encode_line(Entry(run=RUN, context=records.context())))
     (damage,) = read_journal(path)
-    assert "line 1: there is no checksum, which format 2 must have @ $.checksum" in damage.message
+    assert "line 1: there is no checksum, which format 3 must have @ $.checksum" in damage.message
 
 
 def test_a_document_without_a_checksum_of_the_first_format_is_read(written):
     lines = written.read_text().splitlines(keepends=True)
-    written.write_text("".join([lines[0], *lines[2:]]).replace('"format": 2', '"format": 1'))
+    written.write_text("".join([lines[0], *lines[2:]]).replace('"format": 3', '"format": 1'))
     (case,) = read([written]).cases
     assert case.record == CASE.record

@@ -220,8 +220,8 @@ def test_a_damage_says_that_the_other_lines_are_kept(full):
 
 
 def test_a_line_of_another_format_is_reported_with_both_numbers(full):
-    damage_second(full.path, b'{"format": 3, "all": "is different"}')
-    assert "line 2: format 3; this version reads 1 and 2" in damages(full.path)[0]
+    damage_second(full.path, b'{"format": 4, "all": "is different"}')
+    assert "line 2: format 4; this version reads 1, 2 and 3" in damages(full.path)[0]
 
 
 # Real processes

@@ -1,6 +1,7 @@
 """What is counted after the measurement: the framework's counts without those of evaluations, and why others lack."""
 
 import mmap
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -116,6 +117,12 @@ def test_threads_count_that_were_there_before_and_that_start_meanwhile(faults):
                 started.submit(touch).result()
 
         assert faults(run) >= 2 * PAGES
+
+
+def test_a_thread_that_has_ended_since_it_was_listed_is_passed_over(faults, worker, monkeypatch):
+    # Greater than any number that Linux gives.
+    monkeypatch.setattr(worker.instructions.os, "listdir", lambda _: [str(os.getpid()), str(2**30)])
+    assert PAGES <= faults(touch) < 2 * PAGES
 
 
 def test_counters_are_closed_afterwards(faults):

@@ -13,7 +13,16 @@ from pytest_dlbench.data import Prepared, synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.model import SGD, Dense, Flatten, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.running.messages import Built, Closed, Evaluated, Failed, Hello, Trained
+from pytest_dlbench.running.messages import (
+    ANSWERS,
+    OPERATOR_ANSWERS,
+    Built,
+    Closed,
+    Evaluated,
+    Failed,
+    Hello,
+    Trained,
+)
 from pytest_dlbench.running.progress import Silent
 from tests.worker import interpreters
 from tests.worker.sessions import Session, double, session
@@ -156,10 +165,7 @@ def test_the_error_for_an_early_operation_names_its_predecessor(conversation):
 
 
 def test_an_unknown_operation_is_answered_with_the_known_ones(conversation):
-    known = (
-        "build, check_steps, check_updates, close, count, evaluate, fingerprint, hello, infer, profile, step,"
-        " steps_alone, train, train_on"
-    )
+    known = ", ".join(sorted(ANSWERS.keys() | OPERATOR_ANSWERS.keys()))
     assert conversation.unknown.kind == "bad_request"
     assert conversation.unknown.message == f"unknown op 'fly'; this worker (protocol 1) knows {known}"
 

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_dlbench.data import Arrays, Dataset
 from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.data.synthetic import boxes_on_noise
 from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.supports import supports
 from pytest_dlbench.model import (
@@ -27,6 +28,7 @@ from pytest_dlbench.model import (
     Adam,
     AdamW,
     Add,
+    Anchors,
     Attention,
     AvgPool,
     BatchNorm,
@@ -36,6 +38,8 @@ from pytest_dlbench.model import (
     Cosine,
     Cut,
     Dense,
+    DetectionLoss,
+    Detections,
     Dropout,
     Embedding,
     FirstStep,
@@ -52,8 +56,10 @@ from pytest_dlbench.model import (
     PadChannels,
     Positions,
     Recipe,
+    RegionProposals,
     ReLU,
     RMSprop,
+    RoIAlign,
     SequenceCrossEntropy,
     SigmoidCrossEntropy,
     SoftmaxCrossEntropy,
@@ -71,7 +77,13 @@ from tests.worker.test_builders_agree import BOUNDS, SINGLE_PRECISION_ONLY, TRAI
 
 # What a builder supports only on other backends or in newer releases, and why: it refuses before it builds anything.
 LACKS: Mapping[str, Mapping[str, str]] = {
-    "pytorch-1.0": {"adamw": "new in 1.3", "attention": "new in 2.0", "gelu": "new in 1.4", "gelu_tanh": "new in 1.12"},
+    "pytorch-1.0": {
+        "adamw": "new in 1.3",
+        "attention": "new in 2.0",
+        "gelu": "new in 1.4",
+        "gelu_tanh": "new in 1.12",
+        "region_proposals": "new in 1.9",
+    },
     "tinygrad": {"gelu": "its erf is accurate to 1.5e-7"},
     "keras2-cntk": {"lstm": "its output is the cell", "start": "a GRU gives wrong results"},
 }
@@ -169,7 +181,30 @@ MASKED_DECODER = reader(
     TiedDense(WORDS),
     head=SequenceCrossEntropy(classes=WORDS, ignored=0),
 )
+# Two shapes at each of 6×6 cells, some beyond the edges; all of it is trained on, and proposals are suppressed.
+DETECTOR = model(
+    "detector",
+    Conv2D(4, 3, stride=2, padding=1),
+    ReLU(),
+    Conv2D(5, 3, stride=2, padding=1),
+    ReLU(),
+    RegionProposals(
+        anchors=Anchors(shapes=((7, 7), (10, 14)), stride=4),
+        trunk=(Conv2D(6, 3, padding=1), Tanh()),
+        before=30,
+        after=8,
+        samples=16,
+        overlap=0.5,
+    ),
+    RoIAlign(3),
+    Dense(8),
+    ReLU(),
+    Detections(2),
+    shape=(2, 24, 24),
+    head=DetectionLoss(classes=2, objects=3),
+)
 MODELS = (
+    DETECTOR,
     DECODER,
     ENCODER,
     MASKED_DECODER,
@@ -228,6 +263,9 @@ def _examples(tried: Model) -> Arrays:
     """Noise; sequences of tokens end at a random place, and the second of a pair of sentences with them."""
     generator = np.random.default_rng(7)
     network, head = infer(tried), tried.head
+    if isinstance(head, DetectionLoss):
+        sizes = {"objects": head.objects, "examples": (EXAMPLES, EXAMPLES)}
+        return boxes_on_noise(tried.input_shape, head.classes, seed=7, **sizes)
     inputs: Any = generator.uniform(0, 1, size=(EXAMPLES, *tried.input_shape)).astype(np.float32)
     if tried.vocabulary:
         inputs = generator.integers(1, tried.vocabulary, size=(EXAMPLES, *tried.input_shape)).astype(np.int32)
@@ -251,7 +289,7 @@ def data_of(tried: Model) -> Dataset:
         make=lambda: _examples(tried),
         task=tried.head.task,
         vocabulary=tried.vocabulary,
-        label_shape=infer(tried).label_shape if tried.head.task == "tokens" else (),
+        label_shape=infer(tried).label_shape if tried.head.task in ("tokens", "boxes") else (),
     )
 
 
@@ -387,6 +425,8 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert our.evaluated.examples == our.again.examples == their.evaluated.examples
     assert our.evaluated.correct == our.again.correct
     assert our.evaluated.top5_correct == their.evaluated.top5_correct
+    assert our.evaluated.map50 == their.evaluated.map50
+    assert (our.evaluated.map50 is not None) == (tried.head.task == "boxes")
     has_classes = tried.head.loss != "sigmoid_cross_entropy" and tried.head.classes > 10
     assert (our.evaluated.top5_correct is not None) == has_classes
     assert our.inferred.examples == EXAMPLES

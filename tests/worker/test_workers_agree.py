@@ -1,28 +1,55 @@
 """Two data-parallel workers of a framework have the losses of one: with its own exchange of gradients."""
 
 import json
+import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from pytest_dlbench.data import synthetic
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
 from pytest_dlbench.environments.supports import has_workers
-from pytest_dlbench.model import SGD, Conv2D, Dense, Flatten, MaxPool, Model, Recipe, ReLU, SoftmaxCrossEntropy
+from pytest_dlbench.model import (
+    SGD,
+    Adam,
+    AdamW,
+    BatchNorm,
+    Conv2D,
+    Dense,
+    Dropout,
+    Flatten,
+    Layer,
+    MaxPool,
+    Model,
+    Recipe,
+    ReLU,
+    SoftmaxCrossEntropy,
+)
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Machine, Run, RunOutcome
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
 
 BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
-# Its exchange is for GPUs only.
-WITHOUT_EXCHANGE = "pytorch-1.0"
-PARALLEL = sorted(name for name, one in FRAMEWORKS.items() if has_workers(one) and name != WITHOUT_EXCHANGE)
+# Keras would put what it builds on the first worker's device.
+REFUSING = "keras-jax"
+# The same builder, for a version whose DistributedDataParallel is for GPUs.
+TOO_OLD = "pytorch-1.0"
+PARALLEL = sorted({name for name, framework in FRAMEWORKS.items() if has_workers(framework)} - {TOO_OLD, REFUSING})
+# The others meet in a file.
+LISTENING = sorted({*PARALLEL} - {"keras-torch", "pytorch", "pytorch-compile"})
 # Of losses, relative. Rounding alone: the sum over a batch is that of two parts.
 BOUNDS = {"float64": 1e-12, "float32": 1e-5}
+# There Keras has no float64 at all.
+SINGLE_ONLY = {"keras-torch"}
+PRECISIONS = [
+    (name, precision) for name in PARALLEL for precision in BOUNDS if name not in SINGLE_ONLY or "32" in precision
+]
 STEPS = 10
 MACHINE = Machine(name="any", cpu_model="any", cores=2, memory_gib=8, os_family="Linux")
 SETTINGS = RunSettings(machine=MACHINE, scale="quick", threads=1, seed=3, timeout_seconds=300.0)
@@ -38,12 +65,19 @@ MODEL = Model(
 )
 
 
-def train(framework: Framework, workers: int, precision: str = "float32") -> Run:
+def train(
+    framework: Framework,
+    workers: int,
+    precision: str = "float32",
+    layers: Sequence[Layer] = MODEL.layers,
+    recipe: Recipe = RECIPE,
+) -> Run:
     settings = replace(SETTINGS, workers=workers)
     data = synthetic(MODEL.input_shape, 10)
     prepare(data)
-    recipe = replace(RECIPE, precision=precision)
-    spec = settings.spec(framework, MODEL, data, DEVICES["cpu"], recipe=recipe, steps=STEPS)
+    recipe = replace(recipe, precision=precision)
+    model = replace(MODEL, layers=tuple(layers))
+    spec = settings.spec(framework, model, data, DEVICES["cpu"], recipe=recipe, steps=STEPS)
     return train_once(spec, 0)
 
 
@@ -54,24 +88,19 @@ def deviation(run: Run, other: Run) -> float:
     return float(np.max(np.abs(ours - theirs) / np.abs(theirs)))
 
 
-def test_a_framework_whose_exchange_is_for_gpus_only_is_unsupported():
-    place_of(WITHOUT_EXCHANGE)
-    assert train(FRAMEWORKS[WITHOUT_EXCHANGE], 2).outcome is RunOutcome.UNSUPPORTED
-
-
-@pytest.mark.parametrize("precision", BOUNDS)
-@pytest.mark.parametrize("name", PARALLEL)
+@pytest.mark.parametrize(("name", "precision"), PRECISIONS)
 def test_two_workers_have_the_losses_of_one(name, precision):
-    place_of(name)
+    place_of(name, "workers")
     one, two = (train(FRAMEWORKS[name], workers, precision) for workers in (1, 2))
     assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
     assert deviation(two, one) <= BOUNDS[precision]
+    assert two.survivors == ()
     assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=5 * BOUNDS[precision])
 
 
 @pytest.mark.parametrize("name", PARALLEL)
 def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_were_taken(name):
-    place_of(name)
+    place_of(name, "workers")
     run = train(FRAMEWORKS[name], 2)
     values = sum(int(np.prod(shape)) for shape in run.parameters.values())
     # Each worker of two sends at least half of the gradient, in float32, and gets the other half.
@@ -80,20 +109,106 @@ def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_wer
     assert len(run.exchange.alone_seconds) > 0
 
 
-FAULTS = ("summed", "one part", "unsynchronised")
+def faulty(name: str, fault: str) -> Run:
+    """A run of two workers of a framework whose exchange has a fault."""
+    variables = (*FRAMEWORKS[name].more_variables, ("FAULT", fault), ("OF", FRAMEWORKS[name].builder))
+    return train(replace(FRAMEWORKS[name], builder="faulty_workers", folders=(BUILDERS,), more_variables=variables), 2)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_faulty_exchange_is_seen(fault):
-    """A PyTorch whose workers sum their gradients, read the same part, or exchange nothing in one step."""
-    place_of("pytorch")
-    framework = replace(
-        FRAMEWORKS["pytorch"], builder="faulty_workers", folders=(BUILDERS,), more_variables=(("FAULT", fault),)
-    )
-    run = train(framework, 2)
-    if fault == "unsynchronised":
-        assert run.outcome is RunOutcome.FAILED
-        assert "their gradients were not exchanged in every step" in run.message
-        return
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        *((name, "summed") for name in ("jax", "pytorch")),
+        *((name, "one part") for name in ("jax", "keras-tensorflow", "keras-torch", "pytorch")),
+    ],
+)
+def test_losses_reveal_gradients_that_are_summed_and_workers_that_read_the_same_part(name, fault):
+    place_of(name, "workers")
+    run = faulty(name, fault)
     assert run.outcome is RunOutcome.FINISHED, run.message
-    assert deviation(run, train(FRAMEWORKS["pytorch"], 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
+    assert deviation(run, train(FRAMEWORKS[name], 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
+
+
+@pytest.mark.parametrize("name", ["jax", "keras-tensorflow", "keras-torch", "pytorch"])
+def test_weights_reveal_one_step_without_exchange(name):
+    place_of(name, "workers")
+    run = faulty(name, "unsynchronised")
+    assert run.outcome is RunOutcome.FAILED
+    assert "their gradients were not exchanged in every step" in run.message
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_a_killed_worker_is_named_and_no_process_is_left(name):
+    place_of(name, "workers")
+    run = faulty(name, "dies")
+    assert run.outcome is RunOutcome.CRASHED
+    assert run.message.startswith("worker 2 of 2: the worker died during 'train' (killed by SIGKILL)")
+    assert run.survivors == ()
+    assert psutil.Process().children(recursive=True) == []
+
+
+@pytest.mark.parametrize("name", LISTENING)
+def test_a_port_that_is_taken_is_named(name, monkeypatch):
+    place_of(name, "workers")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = [taken.getsockname()[1]] * 2
+        monkeypatch.setattr("pytest_dlbench.running.training._free_ports", lambda _: ports)
+        run = train(FRAMEWORKS[name], 2)
+    assert run.outcome is RunOutcome.FAILED
+    assert f"the workers cannot meet at port {ports[0]} of 127.0.0.1: Address already in use" in run.message
+
+
+@pytest.mark.parametrize("name", ["jax"])
+def test_batch_norm_and_dropout_are_of_the_whole_batch(name):
+    place_of(name, "workers")
+    layers = (Conv2D(8, 3), BatchNorm(), ReLU(), Flatten(), Dropout(0.5), Dense(10))
+    one, two = (train(FRAMEWORKS[name], workers, "float64", layers) for workers in (1, 2))
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert deviation(two, one) <= BOUNDS["float64"]
+
+
+@pytest.mark.parametrize("name", ["keras-tensorflow", "keras-torch"])
+def test_batch_norm_and_dropout_of_each_part_train_and_are_evaluated(name):
+    place_of(name, "workers")
+    layers = (Conv2D(8, 3), BatchNorm(), ReLU(), Flatten(), Dropout(0.5), Dense(10))
+    run = train(FRAMEWORKS[name], 2, layers=layers)
+    assert run.outcome is RunOutcome.FINISHED, run.message
+    assert run.training.losses[-1] < run.training.losses[0]
+    assert np.isfinite(run.evaluation.loss)
+    assert run.survivors == ()
+
+
+# Keras has optimisers of its own, which add the gradients up or are given their sum.
+@pytest.mark.parametrize("optimizer", [Adam(0.01), AdamW(0.01, weight_decay=0.1)], ids=["adam", "adamw"])
+@pytest.mark.parametrize("name", ["keras-tensorflow", "keras-torch"])
+def test_two_workers_of_keras_have_the_losses_of_one_with_other_optimisers(name, optimizer):
+    place_of(name, "workers")
+    precision = "float32" if name in SINGLE_ONLY else "float64"
+    one, two = (
+        train(FRAMEWORKS[name], workers, precision, recipe=replace(RECIPE, optimizer=optimizer)) for workers in (1, 2)
+    )
+    assert deviation(two, one) <= BOUNDS[precision], json.dumps([one.training.losses, two.training.losses])
+
+
+@pytest.mark.parametrize("name", [TOO_OLD])
+def test_a_version_whose_workers_need_gpus_says_so(name):
+    place_of(name, "workers")
+    run = train(FRAMEWORKS[name], 2)
+    assert run.outcome is RunOutcome.UNSUPPORTED
+    assert "DistributedDataParallel of PyTorch 1.0.1 is for GPUs" in run.message
+
+
+@pytest.mark.parametrize("name", [REFUSING])
+def test_a_back_end_whose_workers_cannot_train_says_so(name):
+    place_of(name, "workers")
+    run = train(FRAMEWORKS[name], 2)
+    assert run.outcome is RunOutcome.UNSUPPORTED
+    assert "on JAX that is another worker's" in run.message
+
+
+@pytest.mark.parametrize("name", ["keras-tensorflow"])
+def test_clipping_before_the_exchange_is_refused(name):
+    place_of(name, "workers")
+    run = train(FRAMEWORKS[name], 2, recipe=replace(RECIPE, clip_norm=1.0))
+    assert run.outcome is RunOutcome.UNSUPPORTED
+    assert "clips each one's gradients before it adds them up" in run.message

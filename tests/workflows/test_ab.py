@@ -9,13 +9,13 @@ import pytest
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK
-from pytest_dlbench.judging.pairs import Pair
+from pytest_dlbench.judging.pairs import PAIRS_TO_CLEAR, Pair, StepSpread
 from pytest_dlbench.judging.power import smallest_tolerance
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.judging.two_stage import judge, narrow, terms_of
-from pytest_dlbench.judging.undecided import undecided
-from pytest_dlbench.records import CaseOutcome, CurvePoint, VerdictOutcome
-from pytest_dlbench.records.reasons import MedianRegressed
+from pytest_dlbench.judging.undecided import FIRST_LEVEL, undecided
+from pytest_dlbench.records import Alternation, CaseOutcome, CurvePoint, VerdictOutcome
+from pytest_dlbench.records.reasons import MedianRegressed, UndecidedPairs
 from pytest_dlbench.workflows import reasons
 from tests.doubles import records
 
@@ -26,10 +26,25 @@ TERMS = terms_of(TOLERANCES, 20, (), METRICS)
 BOTH = terms_of({**TOLERANCES, "step_time_median": 0.05}, 20, (), METRICS)
 
 
+ALTERNATING = terms_of(TOLERANCES, 20, (), METRICS, steps=StepSpread())
+
+
 def pairs_of(ratio):
     """Pairs in which the candidate's steps take ``ratio`` times as long."""
     for seed in count(1):
         yield Pair(old=records.run(seed), new=records.run(seed, step=0.01 * ratio))
+
+
+def alternating(ratio):
+    """The same with alternating steps of one thread."""
+    for seed in count(1):
+        yield Pair(old=_alternated(seed, 0.01), new=_alternated(seed, 0.01 * ratio))
+
+
+def _alternated(seed, step):
+    seconds = (step,) * 60
+    alternation = Alternation(first=10, cpu_seconds=seconds[10:], idle_cpus=0.0)
+    return records.run(seed, training=replace(records.training(seconds), alternation=alternation), threads=1)
 
 
 def levels(*given):
@@ -217,6 +232,57 @@ def test_no_number_of_pairs_decides_a_change_at_the_tolerance():
     (one,) = undecided(found, TERMS)
     assert (one.pairs, one.seconds) == (None, None)
     assert one.resolved > 0.05
+
+
+def only(found, terms=TERMS):
+    (one,) = undecided(found, terms)
+    return one
+
+
+def test_what_was_not_confirmed_needs_fresh_pairs_and_the_time_of_the_first_ones_again():
+    found = judged(1.2, 0.005, has_time=lambda: False)
+    one = only(found)
+    assert one.is_confirmation
+    assert one.seconds == (len(found.screened) + one.pairs) * 8
+    settled = judged(1.2, FIRST_LEVEL)
+    assert (one.pairs, settled.decisions["step_time"].outcome) == (len(settled.confirmed), VerdictOutcome.REGRESSED)
+
+
+@pytest.mark.parametrize("taken", [1, 2, 3])
+def test_a_confirmation_that_was_cut_short_has_the_pairs_that_would_end_it(taken):
+    clock = iter([True] * taken)
+    found = judged(1.12, 0.0005, has_time=lambda: next(clock, False))
+    assert len(found.confirmed) == taken
+    one, whole = only(found), judged(1.12, 0.0005)
+    assert one.is_confirmation
+    assert one.pairs - 2 <= len(whole.confirmed) <= one.pairs + 2
+    assert one.seconds == (len(found.screened) + one.pairs) * 8
+
+
+def test_pairs_that_are_held_back_have_the_tolerance_that_the_most_would_resolve():
+    clock = iter([True] * 2 + [False])
+    found = judge(noise(1.3, 0.75, 1.0, 1.2, 0.9).__next__, TERMS, levels(), lambda: next(clock, False))
+    assert found.decisions["step_time"].was_held_back
+    one = only(found)
+    assert (one.pairs, one.resolved) == (None, None)
+    assert one.resolvable > 0.05
+
+
+def test_pairs_that_contradict_earlier_ones_say_so():
+    found = judge(noise(*[1.03] * 4, *[0.95] * 16).__next__, TERMS, levels())
+    assert found.decisions["step_time"].upper < 0 < found.decisions["step_time"].lower
+    assert only(found) == UndecidedPairs(
+        metric="step_time", pairs=None, seconds=None, resolved=None, is_contradictory=True
+    )
+
+
+def test_alternating_pairs_need_as_many_as_clear_them_at_half_of_the_level():
+    found = judge(alternating(1.02).__next__, ALTERNATING, levels(), lambda: False)
+    one = only(found, ALTERNATING)
+    whole = judge(alternating(1.02).__next__, ALTERNATING, levels())
+    assert outcomes(whole)["step_time"] is VerdictOutcome.EQUIVALENT
+    assert len(whole.screened) - 1 <= one.pairs <= len(whole.screened) + 1
+    assert one.pairs >= PAIRS_TO_CLEAR
 
 
 def test_a_decided_case_has_nothing_undecided():

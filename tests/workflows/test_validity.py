@@ -7,6 +7,7 @@ import pytest
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import Cosine
 from pytest_dlbench.records import MachineSpeed, RunOutcome
+from pytest_dlbench.records.reasons import NotTimed, StepsUnclear
 from pytest_dlbench.running.dialogue import CHECKS
 from pytest_dlbench.running.network_dialogue import updating_steps
 from pytest_dlbench.running.run_hooks import RunHooks
@@ -59,7 +60,7 @@ def test_an_untimed_run_is_invalid_and_the_machine_is_not_probed(examined):
         pytest.fail("a probe computes for a second, and is wrong alongside other runs")
 
     run = examined("numpy_softmax", probe, is_timed=False)
-    assert run.invalid == ("it was not timed: other runs may have used the machine at the same time",)
+    assert run.invalid == (NotTimed(),)
     assert run.outcome is RunOutcome.FINISHED
 
 
@@ -118,7 +119,7 @@ def test_steps_whose_learning_rate_is_0_need_not_train(folder):
 def test_a_timing_fault_on_a_busy_machine_makes_the_run_invalid(examined, builder):
     run = examined(builder, steps=20, foreign_cpus=1.0)
     assert run.outcome is RunOutcome.FINISHED
-    assert "checked 3 times while others used 1.0 CPUs" in run.invalid[-1]
+    assert run.invalid[-1] == StepsUnclear(checks=3, foreign_cpus=1.0)
 
 
 def test_a_sound_builder_is_checked_once_and_only_in_the_first_run(examined, folder):

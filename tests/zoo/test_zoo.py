@@ -64,6 +64,11 @@ TOTALS = {
         (10_000 + 32) * 128 + 4 * (12 * 128**2 + 13 * 128) + 2 * 128,
         4 * (32 * 12 * 128**2 + 2 * 32**2 * 128) + 32 * 128 * 10_000,
     ),
+    # Three convolutions, that of the regions, the scores and moves of five anchors; three dense layers for 16 regions.
+    "faster-rcnn-shapes": (
+        28 * 16 + 145 * 32 + 289 * 48 + 433 * 48 + 49 * 25 + (48 * 25 + 1) * 64 + 65 * 20,
+        27 * 16 * 48**2 + 144 * 32 * 24**2 + (288 * 48 + 432 * 48 + 48 * 25) * 12**2 + 16 * 64 * (48 * 25 + 20),
+    ),
 }
 OURS = {"thesis-alexnet-cifar10", "thesis-googlenet-cifar10", "thesis-resnet-50-cifar10", "thesis-vgg16-cifar10"}
 
@@ -183,9 +188,13 @@ def test_a_model_of_a_study_is_marked_with_the_study_it_is_named_after(name):
     assert name.split("-")[0] in MODELS[name].marks
 
 
-def test_only_transformers_are_from_no_study():
-    assert {name for name, model in MODELS.items() if not model.sources} == {"transformer-encoder", "gpt"}
-    assert all(model.sources or "transformer" in model.marks for model in MODELS.values())
+def test_only_transformers_and_the_detector_of_shapes_are_from_no_study():
+    assert {name for name, model in MODELS.items() if not model.sources} == {
+        "transformer-encoder",
+        "gpt",
+        "faster-rcnn-shapes",
+    }
+    assert all(model.sources or {"transformer", "detection"} & {*model.marks} for model in MODELS.values())
 
 
 @every_model
@@ -209,6 +218,7 @@ def test_a_model_fits_the_synthetic_data_of_its_own_shape(name):
         ("hkbu-fcn-r", "digits28"),
         ("transformer-encoder", "pydoc-topics150"),
         ("gpt", "pydoc32"),
+        ("faster-rcnn-shapes", "shapes"),
     ],
 )
 def test_a_model_fits_the_digits_that_replace_its_own_data(name, data):

@@ -4,6 +4,7 @@ from pytest_dlbench.model.layers.activation import GELU, LogSoftmax, ReLU, Sigmo
 from pytest_dlbench.model.layers.attention import Attention, FirstStep, Positions, TiedDense
 from pytest_dlbench.model.layers.convolution import Conv2D
 from pytest_dlbench.model.layers.dense import Dense
+from pytest_dlbench.model.layers.detection import Anchors, Detections, RegionProposals, RoIAlign
 from pytest_dlbench.model.layers.layer import Chained, DoesNotFit, Inferred, Layer, Parameter
 from pytest_dlbench.model.layers.merging import Add, Branch, Concat
 from pytest_dlbench.model.layers.pooling import AvgPool, GlobalAvgPool, MaxPool
@@ -16,6 +17,7 @@ __all__ = [
     "GRU",
     "LSTM",
     "Add",
+    "Anchors",
     "Attention",
     "AvgPool",
     "BatchNorm",
@@ -26,6 +28,7 @@ __all__ = [
     "Conv2D",
     "Cut",
     "Dense",
+    "Detections",
     "DoesNotFit",
     "Dropout",
     "Embedding",
@@ -42,6 +45,8 @@ __all__ = [
     "Parameter",
     "Positions",
     "ReLU",
+    "RegionProposals",
+    "RoIAlign",
     "Sigmoid",
     "Tanh",
     "TiedDense",

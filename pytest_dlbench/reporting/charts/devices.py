@@ -6,8 +6,8 @@ from typing import Any
 
 import altair as alt
 
+from pytest_dlbench.judging import METRICS
 from pytest_dlbench.judging.intervals import Interval
-from pytest_dlbench.judging.readings import throughput
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
 from pytest_dlbench.reporting.charts.frameworks import ratio, step_seconds
@@ -55,10 +55,11 @@ def _rows(group: Sequence[tuple[int, Measured]]) -> Iterator[Row]:
         return
     for number, case in ordered:
         slower = ratio(case, first) if case is not first else Interval(estimate=1.0, lower=1.0, upper=1.0)
-        rates = [throughput(run) for run in case.sound]
+        rates = METRICS["throughput"].values(case.sound)
         shared = (first.case.device, 1e3 * median(step_seconds(case)), len(case.sound))
         yield (number, f"{case.job}: {SPEEDUP}", 1 / slower.estimate, 1 / slower.upper, 1 / slower.lower, *shared)
-        yield (number, f"{case.job}: {THROUGHPUT}", median(rates), min(rates), max(rates), *shared)
+        if rates:
+            yield (number, f"{case.job}: {THROUGHPUT}", median(rates), min(rates), max(rates), *shared)
 
 
 def _place(device: str) -> tuple[bool, int, str]:

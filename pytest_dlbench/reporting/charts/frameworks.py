@@ -15,10 +15,10 @@ from pytest_dlbench.reporting.charts.measured import Measured
 
 NAME, TITLE = "frameworks", "Frameworks side by side"
 LEAD = (
-    "Time of a step, or of a batch of inference, relative to the fastest framework for the same cell, network, data and"
-    " session; lines are 90 % intervals. A framework whose interval includes 1 is not shown to be slower. Diamonds mark"
-    " frameworks that are not certified to train the same network. Between the two sides of pairs, it is what the pairs"
-    " found."
+    "Time of a step, of a batch of inference, or of an operator's forward pass, relative to the fastest framework for"
+    " the same cell, network, data and session; lines are 90 % intervals. A framework whose interval includes 1 is not"
+    " shown to be slower. Diamonds mark frameworks that are not certified to train the same network. Between the two"
+    " sides of pairs, it is what the pairs found."
 )
 COLUMNS = {
     "case": "case",
@@ -31,6 +31,8 @@ COLUMNS = {
     "quickest": "the fastest",
     "equality": "equality with the oracle",
 }
+# The metric that judges the time of a case, by its purpose.
+TIMES = {metric.purpose: metric for metric in METRICS.values() if metric.timed}
 CERTIFIED, NOT_CERTIFIED = "certified equal", "not certified"
 
 
@@ -62,7 +64,7 @@ def step_seconds(case: Measured) -> list[float]:
 
 def judged_metric(case: Measured) -> Metric:
     """The metric that judges its time."""
-    return METRICS["latency" if case.sound[0].inference else "step_time"]
+    return TIMES[case.sound[0].purpose]
 
 
 def ratio(case: Measured, to: Measured) -> Interval:

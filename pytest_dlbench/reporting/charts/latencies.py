@@ -6,7 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from pytest_dlbench.judging.readings import throughput, timed_batches
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.readings import timed_batches
 from pytest_dlbench.records import Run
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -42,7 +43,8 @@ def _rows(number: int, run: Run) -> Iterator[Row]:
         batches = [1e3 * seconds for seconds in timed_batches(run)]
         deciles = quantiles(batches, n=10, method="inclusive") if len(batches) > 1 else batches
         first = 1e3 * run.inference.batch_seconds[0]
-        values = (deciles[0], median(batches), deciles[-1], first, throughput(run), run.inference.batch_size)
+        rate = METRICS["throughput"].figure(run)
+        values = (deciles[0], median(batches), deciles[-1], first, rate, run.inference.batch_size)
         yield (number, run.index + 1, *values)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_dlbench.records import Record, Run, RunOutcome, codec
 from pytest_dlbench.reporting import foreign
+from pytest_dlbench.reporting.cautions import trouble
 from pytest_dlbench.storing.recorded import Recorded
 
 # The worker's operations before the timed region.
@@ -35,7 +36,7 @@ def _lines(record: Record, run: Run) -> Iterator[bytes]:
     yield _line(began, "INTERVAL_START", "init_start", None, {})
     yield _line(initialised, "INTERVAL_END", "init_stop", None, {})
     yield _line(initialised, "INTERVAL_START", "run_start", None, {})
-    invalid = {"invalid": "; ".join(run.invalid)} if run.invalid else {}
+    invalid = {"invalid": "; ".join(map(trouble, run.invalid))} if run.invalid else {}
     ended = _line(trained, "INTERVAL_END", "run_stop", None, {"status": status, **invalid})
     for number, point in enumerate(run.curve, start=1):
         if point.step == record.context.steps:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_dlbench import judging
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import MetricFacts, Record, Run
+from pytest_dlbench.reporting.cautions import trouble
 from pytest_dlbench.storing.history import History
 from pytest_dlbench.storing.recorded import Recorded
 from pytest_dlbench.storing.tables import Cell
@@ -78,7 +79,7 @@ def _of_run(run: Run) -> Row:
         "run": run.index + 1,
         "seed": run.seed,
         "run_outcome": run.outcome.value,
-        "invalid": "; ".join(run.invalid),
+        "invalid": "; ".join(map(trouble, run.invalid)),
         "wall_seconds": run.wall_seconds,
         "versions": json.dumps(dict(run.versions), sort_keys=True),
         **judging.summarise([run]),

@@ -5,14 +5,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import msgspec
-import vl_convert
 from markupsafe import Markup
 
 from pytest_dlbench.judging import METRICS, Metrics, shown_in
@@ -23,13 +21,12 @@ from pytest_dlbench.reporting.charts import CHARTS, Chart, Measured, Nothing, Ta
 from pytest_dlbench.reporting.charts.chart import of_case, shown
 from pytest_dlbench.reporting.charts.measured import shared
 from pytest_dlbench.reporting.columns import heading, is_shown
-from pytest_dlbench.reporting.page import decision
+from pytest_dlbench.reporting.page import decision, vega
 from pytest_dlbench.reporting.page.gathering import Gathered
-from pytest_dlbench.reporting.page.pictures import THEMES, VEGA_LITE
+from pytest_dlbench.reporting.page.pictures import THEMES
 from pytest_dlbench.storing.files import write_whole
 
 HERE = files("pytest_dlbench.reporting.page")
-GLOBALS = "window.vegaEmbed = vegaEmbed;"
 # Outcomes that need no attention; the others are listed with their reasons.
 # Reasons that say nothing about figures: shown on request.
 BRIEF = (CaseOutcome.UNSUPPORTED.value, CaseOutcome.SKIPPED.value)
@@ -52,7 +49,7 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_harmless
     )
-    scripts = (_vega(), HERE.joinpath("page.js").read_text("utf-8"))
+    scripts = (vega.script(), HERE.joinpath("page.js").read_text("utf-8"))
     return environment.from_string(HERE.joinpath("page.html.j2").read_text("utf-8")).render(
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         style=Markup(HERE.joinpath("page.css").read_text("utf-8")),
@@ -77,12 +74,6 @@ def render(gathered: Gathered, drawn: Sequence[Chart | Table | Nothing]) -> str:
         shown=[(table, isinstance(table, Chart), _data(table)) for table in drawn if not isinstance(table, Nothing)],
         nothing=[chart for chart in drawn if isinstance(chart, Nothing)],
     )
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and vega-embed; bundling them takes a second."""
-    return vl_convert.javascript_bundle(GLOBALS, vl_version=VEGA_LITE)
 
 
 def _noisy(cases: Sequence[Measured]) -> list[tuple[int, Measured]]:

@@ -7,6 +7,30 @@ TOP = 5
 NUMBERS = 2**24
 
 
+class Answers(object):
+    """Sums over the outputs of a test split: answers that count, those that are correct, and losses."""
+
+    def __init__(self, network):
+        self.network = network
+        self.count, self.correct, self.near, self.loss = 0, 0, 0, 0.0
+
+    def add(self, outputs, labels):
+        """Judge the outputs of some examples; labels are those of the data set."""
+        correct, near, loss = judge(self.network, outputs, labels)
+        ignored = self.network.get("ignored")
+        self.count += labels.size if ignored is None else int(np.count_nonzero(labels != ignored))
+        self.correct, self.near, self.loss = self.correct + correct, self.near + near, self.loss + loss
+
+    def mean_loss(self):
+        """The mean over answers."""
+        return self.loss / self.count
+
+    def found(self):
+        """The fields of the answer. Top-TOP accuracy is reported only for more than twice as many classes."""
+        has_top = self.network["loss"] != "sigmoid_cross_entropy" and self.network["classes"] > 2 * TOP
+        return {"examples": self.count, "correct": self.correct, "top5_correct": self.near if has_top else None}
+
+
 def judge(network, outputs, labels):
     """(correct answers, answers within the TOP most likely classes, sum of losses), without ignored labels.
 

@@ -30,8 +30,8 @@ def instructions(run):
     """How many instructions all threads of this process execute while ``run()`` does; UncountedError if unknown."""
     counters = []
     try:
-        # One by one: those that are open must be closed if the next cannot be opened.
-        counters.extend(_counter(int(thread)) for thread in os.listdir("/proc/self/task"))
+        for thread in os.listdir("/proc/self/task"):
+            _open(int(thread), counters)
         before = _total(counters)
         run()
         return _total(counters) - before
@@ -40,6 +40,14 @@ def instructions(run):
     finally:
         for counter in counters:
             os.close(counter)
+
+
+def _open(thread, counters):
+    """Add a counter of this thread, unless it has ended since it was listed."""
+    try:
+        counters.append(_counter(thread))
+    except ProcessLookupError:
+        pass
 
 
 def _counter(thread):

@@ -11,7 +11,10 @@ import numpy as np
 from dlworker import counting, distributions
 from dlworker.alternating import Turns
 from dlworker.checking import repeated
-from dlworker.evaluation import TOP, judge
+from dlworker.detection import Judge, prepared
+from dlworker.evaluation import Answers
+from dlworker.meeting import parallel_of
+from dlworker.operators import check_calls, operate, prepare
 from dlworker.pipeline import Pipeline
 from dlworker.planting import slowed
 from dlworker.profiling import name_of, profiler_of
@@ -21,6 +24,8 @@ from dlworker.training import timed_chunks, timed_outputs, timed_steps
 
 # Settings of how a framework computes, off by default.
 EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32")
+# What judges outputs, by loss; others have answers.
+JUDGES = {"detection": Judge}
 # Evaluations of the same weights: two with different dropout masks may agree to a thousandth by chance.
 AGAIN = 3
 # Parameters that are compared before and after a step: one array, and more up to these numbers of arrays and values.
@@ -45,6 +50,8 @@ class Session:
         self.group = None
         self.parallel = None
         self.compiled = counting.Compiled(dict)
+        self.operation = None
+        self.probes = {}
 
 
 def hello(session, request):
@@ -97,8 +104,7 @@ def _join(session, group):
     """Meet the other workers of a data-parallel run; the seconds until all are there, None for a single worker."""
     if group is None:
         return None
-    name = session.builder.__name__ + ".parallel"
-    session.group, session.parallel = group, importlib.import_module(name)
+    session.group, session.parallel = group, parallel_of(session.builder)
     began = monotonic()
     # Before anything is computed: some frameworks find their devices, and with them the other workers, only once.
     session.parallel.join(group)
@@ -161,6 +167,8 @@ def train(session, request):
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
+    if session.network["loss"] == "detection":
+        labels = prepared(session.network, labels, order, session.recipe["precision"])
     path = request.get("rates")
     rates = () if path is None else (np.load(path, allow_pickle=False),)
     session.compiled = counting.compiled(session.builder, session.trainer)
@@ -212,34 +220,24 @@ def step(session, request):
 def evaluate(session, request):
     """Count correct answers and average the loss over a whole split; ``seconds`` are the framework's own.
 
-    There is one answer per example, step or flag whose label is not ignored. Top-TOP accuracy is reported only for more
-    than twice as many classes.
+    There is one answer per example, step or flag whose label is not ignored, or per object of a detector's images.
     """
-    network = session.network
-    inputs, labels = _examples(request)
     with session.compiled.besides():
-        seconds, (correct, near, total) = _judged(session, inputs, labels, required(request, "batch_size"))
-    answers = _answers(labels, network.get("ignored"))
-    has_top = network["loss"] != "sigmoid_cross_entropy" and network["classes"] > 2 * TOP
-    return {
-        "seconds": seconds,
-        "examples": answers,
-        "correct": int(correct),
-        "top5_correct": int(near) if has_top else None,
-        "loss": repr(float(total / answers)),
-    }
+        seconds, judge = _judged(session, *_examples(request), required(request, "batch_size"))
+    return dict(judge.found(), seconds=seconds, loss=repr(float(judge.mean_loss())))
 
 
 def _judged(session, inputs, labels, batch_size):
-    """The framework's seconds, and the sums over its judged outputs."""
-    first, seconds, sums = 0, 0.0, np.zeros(3)
+    """The framework's seconds, and the judge of its outputs."""
+    judge = JUDGES.get(session.network["loss"], Answers)(session.network)
+    first, seconds = 0, 0.0
     for taken, outputs in timed_outputs(session.trainer, inputs, batch_size):
         seconds += taken
-        sums += judge(session.network, outputs, labels[first : first + len(outputs)])
+        judge.add(outputs, labels[first : first + len(outputs)])
         first += len(outputs)
     if first != len(labels):
         raise RequestError("error", "the framework returned %d outputs for %d examples" % (first, len(labels)))
-    return seconds, sums
+    return seconds, judge
 
 
 def infer(session, request):
@@ -259,10 +257,6 @@ def infer(session, request):
     return {"batch_seconds": batch_seconds, "examples": examples, "output": list(shape), "is_finite": is_finite}
 
 
-def _answers(labels, ignored):
-    return labels.size if ignored is None else int(np.count_nonzero(labels != ignored))
-
-
 def _examples(request):
     paths = (required(request, "inputs"), required(request, "labels"))
     return [np.load(path, mmap_mode="r", allow_pickle=False) for path in paths]
@@ -279,7 +273,7 @@ def check_steps(session, request):
     inputs, labels = [array[:batch_size] for array in _examples(request)]
 
     def evaluated():
-        return _judged(session, inputs, labels, batch_size)[1][2] / _answers(labels, session.network.get("ignored"))
+        return _judged(session, inputs, labels, batch_size)[1].mean_loss()
 
     found, losses = repeated(session.stepper, steps, evaluated, AGAIN)
     after = float(found["loss_after"])
@@ -381,6 +375,9 @@ OPERATIONS = {
     "steps_alone": steps_alone,
     "profile": profile,
     "count": count,
+    "prepare": prepare,
+    "operate": operate,
+    "check_calls": check_calls,
     "close": close,
 }
 NEEDS = {
@@ -396,10 +393,13 @@ NEEDS = {
     "check_updates": "train",
     "fingerprint": "train",
     "steps_alone": "train",
+    "prepare": "hello",
+    "operate": "prepare",
+    "check_calls": "prepare",
 }
 
 
 def perform(session, request):
     """The fields of the answer to one request."""
-    ready = {"hello": session.builder, "build": session.trainer, "train": session.order}
+    ready = {"hello": session.builder, "build": session.trainer, "train": session.order, "prepare": session.operation}
     return chosen(OPERATIONS, request, ready, NEEDS)(session, request)

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.records import CaseOutcome
+from pytest_dlbench.records.reasons import OnBattery
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.reporting.exports.rows import kinds
 
@@ -85,21 +86,21 @@ def test_bencher_omits_unfinished_cases(unfinished):
 def disturbed(sound):
     """The case with an invalid run, kept by --dlbench-allow."""
     first, *others = sound.record.runs
-    runs = (replace(first, invalid=("others used 1.7 CPUs",)), *others)
+    runs = (replace(first, invalid=(OnBattery(), "hot")), *others)
     result = replace(sound.result, outcome=CaseOutcome.INVALID)
     return replace(sound, record=replace(sound.record, runs=runs), result=result)
 
 
 def test_every_format_marks_an_invalid_run_or_omits_its_case(disturbed):
     (first, *_) = table(disturbed)
-    assert first["invalid"] == "others used 1.7 CPUs"
-    assert pd.read_parquet(BytesIO(export("parquet", disturbed)))["invalid"][0] == "others used 1.7 CPUs"
+    assert first["invalid"] == "the machine ran on its battery; hot"
+    assert pd.read_parquet(BytesIO(export("parquet", disturbed)))["invalid"][0] == "the machine ran on its battery; hot"
     assert json.loads(export("bencher", disturbed)) == {}
     assert "1 of them invalid, invalid" in json.loads(export("github-action-benchmark", disturbed))[0]["extra"]
     (benchmark,) = json.loads(export("pytest-benchmark", disturbed))["benchmarks"]
     assert benchmark["extra_info"]["invalid_runs"] == 1
     (stop, *_) = (event for event in events(disturbed) if event["key"] == "run_stop")
-    assert stop["metadata"]["invalid"] == "others used 1.7 CPUs"
+    assert stop["metadata"]["invalid"] == "the machine ran on its battery; hot"
 
 
 def test_github_action_benchmark_has_figures_of_which_smaller_is_better(sound):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
 
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.records.reasons import NoBaseline, Repeat, Survivors, Unavailable
@@ -231,30 +232,26 @@ def sized(chromium):
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def edges(page):
-    """The sides on which the table of cases is cut, and whether that is said."""
-    # After two frames; a browser that has nothing to paint may draw none.
+def has_edges(page, left, right, hinted):
+    """Wait until the table of cases shows that it is cut on these sides, and says so; no hint yet: not drawn yet."""
     script = """
         const box = document.querySelector("#cases .scroll"), hint = document.querySelector("#cases .further");
-        const drawn = new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-        const late = new Promise(done => setTimeout(done, 2000));
-        return Promise.race([drawn, late]).then(() =>
-            [box.classList.contains("more-left"), box.classList.contains("more-right"), !hint.hidden]);
+        return hint && [box.classList.contains("more-left"), box.classList.contains("more-right"), !hint.hidden];
     """
-    return page.run(script)
+    WebDriverWait(page, 30, 0.05).until(lambda page: page.run(script) == [left, right, hinted])
 
 
 def test_a_table_that_is_cut_shows_where_it_continues(open_page, written, sized):
     sized(700)
     page = open_page(written)
-    assert edges(page) == [False, True, True]
+    has_edges(page, left=False, right=True, hinted=True)
     page.run("document.querySelector('#cases .scroll').scrollLeft = 1e6")
-    assert edges(page) == [True, False, True]
+    has_edges(page, left=True, right=False, hinted=True)
 
 
 def test_a_table_that_fits_has_no_edge(open_page, written, sized):
     sized(1400)
-    assert edges(open_page(written)) == [False, False, False]
+    has_edges(open_page(written), left=False, right=False, hinted=False)
 
 
 @pytest.mark.parametrize("width", [390, 1040, 1400])

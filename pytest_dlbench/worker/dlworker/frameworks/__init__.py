@@ -52,15 +52,32 @@ A builder is a module with
     in the module ``profile``, which is not imported until a profile is requested.
 
 ``parallel``, optional
-    A module of the folder by which several workers train one network, each with a part of every batch.
+    A module of the folder by which several workers train one network, each with a part of every batch. Of a variant
+    it is next to it, and named like it: ``compile_parallel`` of ``compile``.
 
     ``join(group)``: meet the other workers, before anything is computed. ``group`` has the "rank" of this worker, the
-    number of "workers", the run's "folder", which all of them see, the network "interface" to use, and the "address"
-    and a "port" that was free at which the first one may listen;
+    number of "workers", the run's "folder", which all of them see, the network "interface" to use, the "address"
+    of all, and the "ports" at which each may listen. They were free: ``meeting.address`` refuses one that is taken.
+    "threads" are those of each worker, for a framework that must know them before it can meet anybody;
     ``Trainer(network, recipe, weights, device, seed, group)``: as above. Its ``step`` averages gradients over all
     workers and returns the loss of this worker's part, or the mean of all; ``outputs`` waits for nobody;
     ``step_alone(number)`` of it, optional: a step without any exchange;
-    ``leave()``: end the connections.
+    ``leave()``: end the connections;
+    ``OF_EACH``, optional: those of "batch_norm", "dropout", "detections" and "ignored_labels" that each worker computes
+    of its part of the batch, or with random numbers of its own; without it, all.
+
+``operators``, optional
+    A module of the folder by which single operators are measured, in float32.
+
+    ``OPERATORS``: a table whose keys are the kinds of operators that it has: "gemm", "convolution", "recurrent"; the
+    driver reads them as it reads ``SUPPORTS``;
+    ``Operator(operator, arrays, device)``: ``operator`` is the driver's JSON, ``arrays`` its "data", "weights" and the
+    output's "gradient" in NumPy, and for recurrent ones "recurrent". ``passes()`` of it returns functions by name, each
+    of which calls the framework and returns a sequence of its own arrays: "forward" and, if ``operator["is_trained"]``,
+    "backward_data" and "backward_weights". A framework that computes both gradients at once has "backward" in their
+    place, and one that computes them only together with the output "forward_backward". ``read(names, results)`` copies
+    such arrays to NumPy in the canonical layout; ``computes_on()`` is that of a Trainer;
+    ``wait(results)``: wait until they are computed.
 
 ``count(run, trainer, device)``, optional
     {name: number} of what ``run()`` does, which is one step: "operations", "allocated_bytes". In place of a number, the

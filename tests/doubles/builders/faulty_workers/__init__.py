@@ -1,5 +1,10 @@
-"""PyTorch, whose workers exchange gradients with the fault that FAULT in the environment names."""
+"""The builder that OF in the environment names, whose workers have the fault that FAULT names."""
 
-from dlworker.frameworks.pytorch import SUPPORTS, Trainer, configure, threads, versions
+import os
+from importlib import import_module
 
-__all__ = ["SUPPORTS", "Trainer", "configure", "threads", "versions"]
+builder = import_module(os.environ["OF"])
+
+SUPPORTS, Trainer, configure, threads, versions = (
+    getattr(builder, name) for name in ("SUPPORTS", "Trainer", "configure", "threads", "versions")
+)

@@ -1,13 +1,14 @@
-"""DistributedDataParallel, and what can be wrong with it."""
+"""What can be wrong with the exchange of a framework's workers."""
 
 import os
+import signal
+from importlib import import_module
 
 import numpy as np
-from dlworker.frameworks.pytorch import parallel
-from dlworker.frameworks.pytorch.parallel import join, leave
-from torch import distributed
+from dlworker.meeting import parallel_of
 
-__all__ = ["Trainer", "join", "leave"]
+parallel = parallel_of(import_module(os.environ["OF"]))
+join, leave = parallel.join, parallel.leave
 
 FAULT = os.environ["FAULT"]
 FAULTY_STEP = 5
@@ -15,10 +16,10 @@ FAULTY_STEP = 5
 
 class Trainer(parallel.Trainer):
     def __init__(self, network, recipe, weights, device, seed, group):
-        parallel.Trainer.__init__(self, network, recipe, weights, device, seed, group)
-        self.group = group
         if FAULT == "summed":
-            self.forward.register_comm_hook(None, _summed)
+            import_module("faulty_workers.summed_" + os.environ["OF"].rpartition(".")[2]).install(parallel, group)
+        parallel.Trainer.__init__(self, network, recipe, weights, device, seed, group)
+        self.group, self.exchanged = group, True
 
     def load(self, inputs, labels, order, rates=None):
         if FAULT == "one part":
@@ -26,13 +27,10 @@ class Trainer(parallel.Trainer):
         parallel.Trainer.load(self, inputs, labels, order, rates)
 
     def step(self, number):
-        if FAULT == "unsynchronised" and number == FAULTY_STEP:
-            # Every worker keeps its own gradients in one step.
-            with self.forward.no_sync():
-                return parallel.Trainer.step(self, number)
+        if FAULT == "unsynchronised" and number == FAULTY_STEP and self.exchanged:
+            # Every worker keeps its own gradients in one step, which may be taken by this method.
+            self.exchanged = False
+            return self.step_alone(number)
+        if FAULT == "dies" and number == FAULTY_STEP and self.group["rank"] == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
         return parallel.Trainer.step(self, number)
-
-
-def _summed(_, bucket):
-    future = distributed.all_reduce(bucket.buffer(), async_op=True).get_future()
-    return future.then(lambda done: done.value()[0])

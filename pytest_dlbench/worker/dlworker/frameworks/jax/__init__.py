@@ -106,7 +106,8 @@ class Trainer:
 
     def feed(self, inputs, labels):
         self.inputs = self._inputs(inputs)
-        self.labels = jax.device_put(np.array(labels, dtype=np.int32), self.device)
+        dtype = self.dtype if self.network["loss"] == "detection" else np.int32
+        self.labels = jax.device_put(np.array(labels, dtype=dtype), self.device)
 
     def _inputs(self, inputs):
         inputs = np.moveaxis(inputs, 1, -1) if inputs.ndim == 4 else inputs
@@ -134,7 +135,7 @@ class Trainer:
 def _find(device):
     platform, _, number = device.partition(":")
     try:
-        return jax.devices(platform)[int(number or 0)]
+        return jax.local_devices(backend=platform)[int(number or 0)]
     except (RuntimeError, IndexError) as error:
         raise RequestError("unsupported", "JAX found no %s: %s" % (device, error))
 
@@ -148,7 +149,8 @@ def _compiled_step(network, transforms, apply):
         answers = labels[index]
 
         def loss_of(weights):
-            logits, new_states = apply(layers, weights, states, inputs[index], jax.random.fold_in(key, number), True)
+            own_key, truth = jax.random.fold_in(key, number), answers if network["loss"] == "detection" else None
+            logits, new_states = apply(layers, weights, states, inputs[index], own_key, True, truth=truth)
             return mean_loss(network, logits, answers), new_states
 
         (loss, new_states), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from dlworker.frameworks.jax.detection import DETECTION
 from dlworker.frameworks.jax.precision import in_float32, multiplied, rounded, widened
 from dlworker.graph import is_chain, run, wired
 
@@ -126,8 +127,12 @@ def gru_cell(units, parameters, state, projected):
     return ((1 - z) * new + z * hidden,)
 
 
-# Layers with several inputs: functions of a list of values.
-MERGES = {"add": lambda values: sum(values[1:], values[0]), "concat": lambda values: jnp.concatenate(values, axis=-1)}
+# Layers with several inputs: (layer, values, truth) -> x.
+MERGES = {
+    "add": lambda layer, values, truth: sum(values[1:], values[0]),
+    "concat": lambda layer, values, truth: jnp.concatenate(values, axis=-1),
+}
+JOINED = {**MERGES, **DETECTION}
 # Layers with a state: (layer, parameters, state, x, training) -> x and the new state.
 STATEFUL = {"batch_norm": batch_norm}
 
@@ -164,7 +169,7 @@ def tied_dense(layer, parameters, x, lengths):
 # layer are those of its embedding.
 WIRED = {"attention": attention, "tied_dense": tied_dense}
 CELLS = {"lstm": (lstm_cell, 2), "gru": (gru_cell, 1)}
-KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS, *WIRED}
+KINDS = {*LAYERS, *MERGES, *STATEFUL, *CELLS, *WIRED, *DETECTION}
 
 
 def recurrent(layer, parameters, x, lengths, start):
@@ -204,10 +209,11 @@ def flattens_natively(layers):
     return is_chain(layers)
 
 
-def apply(layers, parameters, states, inputs, key, training, dtype=None):
+def apply(layers, parameters, states, inputs, key, training, dtype=None, truth=None):
     """Logits and the new batch-norm states. The loop runs when JAX traces it, not in a step.
 
-    In mixed precision, ``dtype`` is the type of the operands and outputs of layers. Nothing else has 16 bits.
+    ``truth`` is that of a detector's images in training. In mixed precision, ``dtype`` is the type of the operands and
+    outputs of layers. Nothing else has 16 bits.
     """
     positions = {layer["name"]: position for position, layer in enumerate(layers)}
     new_states, lengths, ends = dict(states), {}, {}
@@ -215,8 +221,8 @@ def apply(layers, parameters, states, inputs, key, training, dtype=None):
     def call(layer, values):
         name, kind = layer["name"], layer["kind"]
         own, x = multiplied(kind, parameters.get(layer.get("embedding", name), {}), dtype), values[0]
-        if kind in MERGES:
-            return MERGES[kind](values)
+        if kind in JOINED:
+            return JOINED[kind](layer, values, truth)
         if kind in STATEFUL:
             x, new_states[name] = STATEFUL[kind](layer, own, states[name], x, training)
             return x

@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 import optax
 
+from dlworker.frameworks.jax.detection import detection_loss
+
 
 def cross_entropy(network, logits, labels):
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
@@ -17,11 +19,14 @@ LOSSES = {
     "softmax_cross_entropy": cross_entropy,
     "sequence_cross_entropy": cross_entropy,
     "sigmoid_cross_entropy": sigmoid_cross_entropy,
+    "detection": detection_loss,
 }
 
 
 def mean_loss(network, logits, labels):
-    """The mean over the answers that are not ignored."""
+    """The mean over the answers that are not ignored; a detector's loss is none over answers."""
+    if network["loss"] == "detection":
+        return LOSSES["detection"](network, logits, labels)
     ignored = network.get("ignored")
     count = labels.size if ignored is None else (labels != ignored).sum()
     return LOSSES[network["loss"]](network, logits, labels).sum() / count

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from dlworker.detection import width_of
 from dlworker.frameworks.keras.backend import configure, kind_of, rows, threads, use, versions
 from dlworker.frameworks.keras.execution import EXECUTION, round_products, set_execution
 from dlworker.frameworks.keras.layers import LAYERS, LAYOUT, canonical_flatten
@@ -65,6 +66,8 @@ def build(network):
     """The neutral network as one Sequential or functional model, and its layers with weights by their neutral name."""
     layers = network["layers"]
     inputs = keras.Input(_native_shape(network["input"]), dtype="int32" if "vocabulary" in network else None)
+    is_detector = network["loss"] == "detection"
+    truth = keras.Input((width_of(network),), dtype=keras.config.floatx()) if is_detector else None
     parts, end = Parts(layers), []
     if layers[-1]["kind"] != "dense":
         # On TensorFlow, Keras's cross-entropy looks for the logits in the input of a sigmoid, which this one lacks.
@@ -75,12 +78,12 @@ def build(network):
     if is_chain(layers):
         stack = [made for layer in layers for made in parts.of(layer)]
         return keras.Sequential([inputs] + stack + end), parts.weighted
-    outputs = _applied(end, _branched(layers, parts, inputs))
-    return keras.Model(inputs, outputs), parts.weighted
+    outputs = _applied(end, _branched(layers, parts, inputs, truth))
+    return keras.Model([inputs, truth] if is_detector else inputs, outputs), parts.weighted
 
 
-def _branched(layers, parts, inputs):
-    """The symbolic outputs of the layers."""
+def _branched(layers, parts, inputs, truth):
+    """The symbolic outputs of the layers; ``truth`` is that of a detector's images, which counts only in training."""
     masks, states = {}, {}
 
     def call(layer, values):
@@ -90,6 +93,8 @@ def _branched(layers, parts, inputs):
         if layer["kind"] == "attention":
             (attention,) = parts.of(layer)
             return attention(x, allowed=masks.get(layer.get("lengths")))
+        if layer["kind"] == "region_proposals":
+            return _applied(parts.of(layer), [*values, truth])
         if layer["kind"] not in ("lstm", "gru"):
             return _applied(parts.of(layer), x)
         (rnn,) = parts.of(layer)
@@ -211,18 +216,36 @@ class Trainer:
         return np.ascontiguousarray(inputs, dtype=keras.config.floatx())
 
     def _native_labels(self, labels):
+        if self.network["loss"] == "detection":
+            return np.array(labels, dtype=keras.config.floatx())
         if self.network["loss"] == "sigmoid_cross_entropy":
             return np.array(labels, dtype=keras.config.floatx()).reshape(len(labels), -1)
         return np.array(labels, dtype=np.int32)
 
     def step(self, number):
         with keras.device(self.device):
-            if self.rates is not None and self.rates[number] != self.rate:
-                self.rate = self.model.optimizer.learning_rate = float(self.rates[number])
-            return self.model.train_on_batch(*rows(self.inputs, self.labels, self.order[number]))
+            self._set_rate(number)
+            return self.model.train_on_batch(*self._batch(number))
+
+    def _batch(self, number):
+        inputs, labels = rows(self.inputs, self.labels, self.order[number])
+        # What a detector trains its second stage on depends on the labels.
+        return ([inputs, labels] if self.network["loss"] == "detection" else inputs), labels
+
+    def _set_rate(self, number):
+        if self.rates is not None and self.rates[number] != self.rate:
+            self.rate = self.model.optimizer.learning_rate = float(self.rates[number])
 
     def outputs(self, inputs, batch_size):
+        for given in self._parts(inputs, batch_size):
+            with keras.device(self.device):
+                yield self.model.predict_on_batch(given)
+
+    def _parts(self, inputs, batch_size):
+        """What the model is given for each batch of an evaluation."""
         inputs = self._native_inputs(inputs)
         for first in range(0, len(inputs), batch_size):
-            with keras.device(self.device):
-                yield self.model.predict_on_batch(inputs[first : first + batch_size])
+            given = inputs[first : first + batch_size]
+            if self.network["loss"] == "detection":
+                given = [given, np.zeros((len(given), width_of(self.network)), dtype=given.dtype)]
+            yield given

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from dlworker.frameworks.keras.detection import Detections, RegionProposals, RoIAlign
+
 BACKEND = keras.backend.backend()
 # PyTorch's operators are channels first: in Keras's usual layout every pooling would transpose images twice.
 LAYOUT = "channels_first" if BACKEND == "torch" else "channels_last"
@@ -229,6 +231,11 @@ def layer_norm(layer, options):
     return [keras.layers.LayerNormalization(epsilon=layer["epsilon"], **options)]
 
 
+def in_full(kind):
+    """A layer of detectors, which computes in no type of 16 bits."""
+    return lambda layer, options: [kind(layer, dtype=keras.config.floatx(), **options)]
+
+
 LAYERS = {
     "add": lambda layer, options: [keras.layers.Add(**options)],
     "attention": lambda layer, options: [Attention(layer["heads"], layer["causal"], **options)],
@@ -238,6 +245,7 @@ LAYERS = {
     "conv2d": conv2d,
     "cut": lambda layer, options: [Cut(layer["first"], layer["last"], **options)],
     "dense": dense,
+    "detections": in_full(Detections),
     "dropout": lambda layer, options: [keras.layers.Dropout(layer["rate"], **options)],
     "embedding": lambda layer, options: [Embedding(layer["vocabulary"], layer["output"][-1], **options)],
     "first_step": lambda layer, options: [FirstStep(**options)],
@@ -253,6 +261,8 @@ LAYERS = {
     "max_pool": max_pool,
     "pad_channels": pad_channels,
     "positions": lambda layer, options: [Positions(**options)],
+    "region_proposals": in_full(RegionProposals),
+    "roi_align": in_full(RoIAlign),
     "relu": lambda layer, options: [keras.layers.Activation("relu", **options)],
     "sigmoid": lambda layer, options: [keras.layers.Activation("sigmoid", **options)],
     "tanh": lambda layer, options: [keras.layers.Activation("tanh", **options)],

@@ -8,11 +8,18 @@ BACKEND = keras.backend.backend()
 
 if BACKEND == "torch":
     import torch
+elif BACKEND == "tensorflow":
+    import tensorflow as tf
 
 
 def _exact(number):
     """Keras makes TensorFlow convert a plain number to float32, even where everything else is float64."""
     return np.float64(number) if keras.config.floatx() == "float64" else number
+
+
+def _addends():
+    """How many workers' gradients are added up where the optimiser takes them."""
+    return tf.distribute.get_strategy().num_replicas_in_sync if BACKEND == "tensorflow" else 1
 
 
 # On each backend Keras substitutes a class of its own for the requested optimiser: on PyTorch it updates all arrays at
@@ -27,8 +34,9 @@ def coupled_sgd(decay, **options):
 
     class CoupledSGD(type(keras.optimizers.SGD())):
         def _backend_update_step(self, grads, trainable_variables, learning_rate):
-            # At this point the gradients have been clipped.
-            decayed = [gradient + decay * variable for gradient, variable in zip(grads, trainable_variables)]
+            # At this point the gradients have been clipped, and on TensorFlow not yet added up over several workers.
+            own = decay / _addends()
+            decayed = [gradient + own * variable for gradient, variable in zip(grads, trainable_variables)]
             super()._backend_update_step(decayed, trainable_variables, learning_rate)
 
     return CoupledSGD(**options)

@@ -56,6 +56,8 @@ class Trainer:
     def __init__(self, network, recipe, weights, device, seed):
         if device != "cpu" and not (paddle.is_compiled_with_cuda() and paddle.device.cuda.device_count()):
             raise RequestError("unsupported", "Paddle found no GPU")
+        if network["loss"] == "detection" and recipe["precision"] in MIXED:
+            raise RequestError("unsupported", "the Paddle builder has no detectors in %s" % recipe["precision"])
         paddle.set_device(device)
         # In mixed precisions auto_cast handles the 16 bits.
         self.precision = "float64" if recipe["precision"] == "float64" else "float32"
@@ -109,9 +111,9 @@ class Trainer:
         self.forward.train()
 
     def feed(self, inputs, labels):
-        has_flags = self.network["loss"] == "sigmoid_cross_entropy"
+        is_real = self.network["loss"] in ("detection", "sigmoid_cross_entropy")
         self.inputs = self._inputs(inputs)
-        self.labels = paddle.to_tensor(np.array(labels, dtype=self.precision if has_flags else np.int64))
+        self.labels = paddle.to_tensor(np.array(labels, dtype=self.precision if is_real else np.int64))
 
     def _inputs(self, inputs):
         return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))
@@ -120,7 +122,9 @@ class Trainer:
         # Not inputs[index], which takes Paddle forty times as long.
         index = self.order[number]
         inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
-        loss = self.loss(self.forward(inputs), labels)
+        # What a detector trains its second stage on depends on the labels.
+        truth = (labels,) if self.network["loss"] == "detection" else ()
+        loss = self.loss(self.forward(inputs, *truth), labels)
         (self.scaler.scale(loss) if self.scaler else loss).backward()
         if self.rates is not None:
             self.optimizer.set_lr(float(self.rates[number]))

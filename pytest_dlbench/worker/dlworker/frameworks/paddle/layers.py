@@ -6,6 +6,7 @@ import paddle
 import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
 from paddle import nn
 
+from dlworker.frameworks.paddle.detection import Detections, RegionProposals, RoIAlign
 from dlworker.graph import is_chain, run, wired
 from dlworker.protocol import RequestError
 
@@ -185,7 +186,7 @@ class Graph(nn.Layer):
 
     # In a compiled program: it is the same for all data, and needs no converted conditions.
     @paddle.jit.not_to_static
-    def forward(self, x):
+    def forward(self, x, truth=None):
         lengths, states = {}, {}
 
         def call(layer, values):
@@ -197,6 +198,8 @@ class Graph(nn.Layer):
                 known = lengths.get(layer.get("lengths")), states.get(layer.get("start"))
                 values[0], states[name] = getattr(self, name)(values[0], *known)
                 return values[0]
+            if kind == "region_proposals":
+                return getattr(self, name)(*values, truth)
             if kind == "attention":
                 return getattr(self, name)(values[0], lengths.get(layer.get("lengths")))
             if kind == "tied_dense":
@@ -315,6 +318,9 @@ LAYERS = {
     "dropout": lambda layer: nn.Dropout(layer["rate"]),
     "flatten": lambda layer: nn.Flatten(),
     "relu": lambda layer: nn.ReLU(),
+    "region_proposals": RegionProposals,
+    "roi_align": RoIAlign,
+    "detections": lambda layer: Detections(),
     "gelu": lambda layer: nn.GELU(),
     "gelu_tanh": lambda layer: nn.GELU(approximate=True),
     "layer_norm": layer_norm,

@@ -2,6 +2,8 @@
 
 import paddle.nn.functional as F  # noqa: N812 - the name it has in Paddle's own documentation
 
+from dlworker.frameworks.paddle.detection import detection
+
 
 def cross_entropy(network):
     index = -100 if network.get("ignored") is None else network["ignored"]
@@ -16,4 +18,5 @@ LOSSES = {
     "softmax_cross_entropy": cross_entropy,
     "sequence_cross_entropy": cross_entropy,
     "sigmoid_cross_entropy": sigmoid_cross_entropy,
+    "detection": detection,
 }

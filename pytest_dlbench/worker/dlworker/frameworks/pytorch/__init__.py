@@ -69,11 +69,15 @@ class Trainer:
         self.model = build(network).to(device=self.device, dtype=self.dtype, **self.format)
         if weights is not None:
             self._set(weights)
-        self.forward = self.model
+        self.forward = self._called(self.model)
         self.loss = LOSSES[network["loss"]](network)
         self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](self.trained, recipe["optimizer"])
         self.clip_norm = recipe.get("clip_norm")
+
+    def _called(self, model):
+        """What is called to run a model."""
+        return model
 
     def _natives(self):
         """Canonical name, native parameter and whether the native layout is transposed."""
@@ -133,7 +137,10 @@ class Trainer:
         index = self.order[number]
         self.optimizer.zero_grad()
         with self.mixed():
-            loss = self.loss(self.forward(self._formatted(self.inputs[index])), self.labels[index])
+            inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
+            # What a detector trains its second stage on depends on the labels.
+            truth = (labels,) if self.network["loss"] == "detection" else ()
+            loss = self.loss(self.forward(inputs, *truth), labels)
         (self.scaler.scale(loss) if self.scaler else loss).backward()
         if self.scaler:
             self.scaler.unscale_(self.optimizer)

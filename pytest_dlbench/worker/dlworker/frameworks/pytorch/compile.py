@@ -32,10 +32,12 @@ class Trainer(pytorch.Trainer):
             raise RequestError("unsupported", message)
         # All models share a limited number of compiled graphs per function; past it PyTorch silently runs eagerly.
         torch._dynamo.reset()
+        self.options = ON_CPU if device == "cpu" else {"triton.cudagraphs": bool(recipe.get("cuda_graphs"))}
         super().__init__(network, recipe, weights, device, seed)
+
+    def _called(self, model):
         # Otherwise a second batch size would make all later graphs dynamic, including those of later training.
-        options = ON_CPU if device == "cpu" else {"triton.cudagraphs": bool(recipe.get("cuda_graphs"))}
-        self.forward = torch.compile(self.model, dynamic=False, options=options)
+        return torch.compile(model, dynamic=False, options=self.options)
 
     def describe(self):
         return "torch.compile:\n%s" % super().describe()

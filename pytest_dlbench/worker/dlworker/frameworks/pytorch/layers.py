@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own documentation
 from torch import nn
 
+from dlworker.frameworks.pytorch.detection import Detections, RegionProposals, RoIAlign
 from dlworker.graph import is_chain, run, wired
 
 
@@ -177,7 +178,7 @@ class Graph(nn.Module):
         for name, module in modules.items():
             self.add_module(name, module)
 
-    def forward(self, x):
+    def forward(self, x, truth=None):
         lengths, states = {}, {}
 
         def call(layer, values):
@@ -188,6 +189,8 @@ class Graph(nn.Module):
                 start = states.get(layer.get("start"))
                 values[0], states[name] = module(values[0], lengths.get(layer.get("lengths")), start)
                 return values[0]
+            if layer["kind"] == "region_proposals":
+                return module(*values, truth)
             if layer["kind"] == "attention":
                 return module(values[0], lengths.get(layer.get("lengths")))
             if layer["kind"] == "tied_dense":
@@ -251,6 +254,9 @@ LAYERS = {
     "concat": lambda layer: [Concat()],
     "cut": lambda layer: [Cut(layer["first"], layer["last"])],
     "embedding": lambda layer: [nn.Embedding(layer["vocabulary"], layer["output"][-1])],
+    "region_proposals": lambda layer: [RegionProposals(layer)],
+    "roi_align": lambda layer: [RoIAlign(layer)],
+    "detections": lambda layer: [Detections()],
     "lstm": lambda layer: [Recurrent(layer)],
     "gru": lambda layer: [Recurrent(layer)],
 }

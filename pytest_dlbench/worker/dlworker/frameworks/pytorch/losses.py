@@ -2,6 +2,8 @@
 
 import torch.nn.functional as F  # noqa: N812 - the name it has in PyTorch's own documentation
 
+from dlworker.frameworks.pytorch.detection import detection
+
 
 def softmax_cross_entropy(network):
     return F.cross_entropy
@@ -28,4 +30,5 @@ LOSSES = {
     "softmax_cross_entropy": softmax_cross_entropy,
     "sequence_cross_entropy": sequence_cross_entropy,
     "sigmoid_cross_entropy": sigmoid_cross_entropy,
+    "detection": detection,
 }

@@ -30,18 +30,19 @@ class Trainer(pytorch.Trainer):
 
     def __init__(self, network, recipe, weights, device, seed, group):
         super().__init__(network, recipe, weights, device, seed)
-        self.forward = DistributedDataParallel(self.model)
+        self.exchanging = DistributedDataParallel(self.model)
+        self.alone, self.forward = self.forward, self._called(self.exchanging)
         # The weights are the same, and the dropout masks must not be.
         torch.manual_seed(seed + group["rank"])
 
     def step_alone(self, number):
-        with self.forward.no_sync():
+        with self.exchanging.no_sync():
             return self.step(number)
 
     def outputs(self, inputs, batch_size):
         # DDP would wait for the other workers' running statistics before every batch.
-        exchanging, self.forward = self.forward, self.model
+        training, self.forward = self.forward, self.alone
         try:
             yield from super().outputs(inputs, batch_size)
         finally:
-            self.forward = exchanging
+            self.forward = training

@@ -5,8 +5,8 @@ import torch
 from dlworker.protocol import RequestError
 
 RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
-# The first release with each. AdamW of 1.2 adds epsilon before the bias correction.
-SINCE = {"adamw": (1, 3), "attention": (2, 0), "gelu": (1, 4), "gelu_tanh": (1, 12)}
+# The first release with each. AdamW of 1.2 adds epsilon before the bias correction; before 1.9 no sort is stable.
+SINCE = {"adamw": (1, 3), "attention": (2, 0), "gelu": (1, 4), "gelu_tanh": (1, 12), "region_proposals": (1, 9)}
 
 
 def refuse_newer(network, recipe):

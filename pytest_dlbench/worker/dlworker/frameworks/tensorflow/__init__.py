@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import tensorflow as tf
 
+from dlworker.frameworks.tensorflow.detection import DETECTION
 from dlworker.frameworks.tensorflow.execution import EXECUTION, set_execution
 from dlworker.frameworks.tensorflow.layers import FUSED, LAYERS, MERGES, RECURRENT, flatten_in_order
 from dlworker.frameworks.tensorflow.losses import LOSSES
@@ -51,8 +52,11 @@ class Network(tf.Module):
         self.places = {layer["name"]: place for place, layer in enumerate(layers)}
         self.run = partial(run, wired(layers))
 
-    def __call__(self, x, training, seed=0, number=0):
-        """Logits, never in 16 bits. Each layer has its own seed in every step."""
+    def __call__(self, x, training, seed=0, number=0, truth=None):
+        """Logits, never in 16 bits. Each layer has its own seed in every step.
+
+        ``truth`` is that of a detector's images in training.
+        """
         lengths, states = {}, {}
         x = tf.cast(x, self.dtype) if x.dtype.is_floating else x
 
@@ -62,6 +66,8 @@ class Network(tf.Module):
             own = self.layers[place]
             if kind in MERGES:
                 return own(values)
+            if kind in DETECTION:
+                return own(values, truth)
             if kind in RECURRENT:
                 x, states[name] = own(x, lengths.get(layer.get("lengths")), states.get(layer.get("start")))
                 return x
@@ -78,7 +84,7 @@ class Network(tf.Module):
         return widened(self.run(x, call))
 
 
-def _use(device):
+def use(device):
     """Make only this device visible: TensorFlow then puts everything there, and allocates no memory on other GPUs."""
     if device == "cpu":
         tf.config.set_visible_devices([], "GPU")
@@ -111,7 +117,7 @@ class Trainer:
     jit_compile = None  # TensorFlow's default: a graph of operators.
 
     def __init__(self, network, recipe, weights, device, seed):
-        _use(device)
+        use(device)
         precision = recipe["precision"]
         # NumPy has no bfloat16, and no persistent array has 16 bits.
         self.dtype = np.dtype("float32" if precision in MIXED else precision)
@@ -157,7 +163,8 @@ class Trainer:
         self.course = tf.constant(np.array(order, dtype=np.int64)), tf.constant(np.array(rates, dtype=self.dtype))
 
     def feed(self, inputs, labels):
-        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=np.int64))
+        dtype = self.dtype if self.network["loss"] == "detection" else np.int64
+        self.inputs, self.labels = self._inputs(inputs), tf.constant(np.array(labels, dtype=dtype))
 
     def _inputs(self, inputs):
         # TensorFlow would keep int32 in CPU memory.
@@ -172,20 +179,31 @@ class Trainer:
     def _update(self, inputs, labels, course, number):
         # Not order[number]: XLA needs the bounds of a slice at compile time, and would compile every step.
         index, rate = (tf.gather(part, number) for part in course)
-        x, y = tf.gather(inputs, index), tf.gather(labels, index)
+        loss, gradients = self._gradients(tf.gather(inputs, index), tf.gather(labels, index), number)
+        self._change(self._exchanged(gradients), rate)
+        return loss
+
+    def _gradients(self, x, y, number):
+        """The loss of a batch, and the gradients of it."""
         with tf.GradientTape() as tape:
-            logits = self.model(x, training=True, seed=self.seed, number=number)
+            truth = y if self.network["loss"] == "detection" else None
+            logits = self.model(x, training=True, seed=self.seed, number=number, truth=truth)
             losses, count = LOSSES[self.network["loss"]](self.network, logits, y)
             loss = tf.reduce_sum(losses) / tf.cast(count, losses.dtype)
             scaled = self.optimizer.scale(loss)
         # TensorFlow's gradient of an embedding has one row per row read, with duplicates: neither the norm of the
         # gradient nor an update of all rows can be computed from it.
         gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, self.variables)]
-        gradients = self.optimizer.unscale(gradients)
+        return loss, self.optimizer.unscale(gradients)
+
+    def _change(self, gradients, rate):
         if self.clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm)
         self.optimizer.apply(gradients, rate)
-        return loss
+
+    def _exchanged(self, gradients):
+        """The gradients that several workers exchange; one worker has nobody to exchange them with."""
+        return gradients
 
     def outputs(self, inputs, batch_size):
         inputs = self._inputs(inputs)

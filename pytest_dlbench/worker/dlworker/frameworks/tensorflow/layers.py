@@ -1,8 +1,8 @@
 """The layers of the TensorFlow 2 builder: tf.Modules and functions of tf.nn operations. Images are channels last.
 
 A layer is made from its JSON and its native arrays, and called with (x, training, seed): with variables it is a
-tf.Module, otherwise a function. Merges are called with all values; recurrent layers have a signature of their own. A
-layer computes in the type of its inputs, to which it casts its variables.
+tf.Module, otherwise a function. Merges are called with all values, those of detectors also with the truth; recurrent
+layers have a signature of their own. A layer computes in the type of its inputs, to which it casts its variables.
 """
 
 from functools import partial
@@ -10,6 +10,7 @@ from math import pi
 
 import tensorflow as tf
 
+from dlworker.frameworks.tensorflow.detection import DETECTION
 from dlworker.frameworks.tensorflow.precision import biased, widened
 from dlworker.frameworks.tensorflow.recurrent import GRU, LSTM, FusedLSTM
 from dlworker.frameworks.tensorflow.weights import variable
@@ -260,6 +261,7 @@ LAYERS = {
     "embedding": Embedding,
     "lstm": LSTM,
     "gru": GRU,
+    **DETECTION,
 }
 # Fused TensorFlow operators by precision, which XLA lacks or does not speed up.
 _NORMS = {"batch_norm": FusedBatchNorm, "local_response_norm": fused_local_response_norm}

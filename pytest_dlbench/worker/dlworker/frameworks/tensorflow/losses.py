@@ -6,6 +6,8 @@ that are not ignored.
 
 import tensorflow as tf
 
+from dlworker.frameworks.tensorflow.detection import detection_loss
+
 
 def cross_entropy(network, logits, labels):
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -24,4 +26,5 @@ LOSSES = {
     "softmax_cross_entropy": cross_entropy,
     "sequence_cross_entropy": cross_entropy,
     "sigmoid_cross_entropy": sigmoid_cross_entropy,
+    "detection": detection_loss,
 }

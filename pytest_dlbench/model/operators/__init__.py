@@ -1,0 +1,8 @@
+"""Single operators: their sizes, arithmetic and traffic; ``operator_values`` has what they compute."""
+
+from pytest_dlbench.model.operators.convolution import Convolution
+from pytest_dlbench.model.operators.gemm import GEMM
+from pytest_dlbench.model.operators.operator import BOUND, PASSES, RESULTS, Operator, Pass
+from pytest_dlbench.model.operators.recurrent import Recurrent
+
+__all__ = ["BOUND", "GEMM", "PASSES", "RESULTS", "Convolution", "Operator", "Pass", "Recurrent"]

@@ -1,0 +1,138 @@
+"""The requests that the driver sends to the worker of a single operator, and the checks of its answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from statistics import median
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.model.operator_values import Arrays
+from pytest_dlbench.model.operators import BOUND, Operator, Pass
+from pytest_dlbench.records import CallCheck, Operation, OperatorPass, RunOutcome
+from pytest_dlbench.running import messages
+from pytest_dlbench.running.dialogue import CHECKED_SECONDS, CHECKS, Dialogue
+from pytest_dlbench.running.failures import NotDoneError
+from pytest_dlbench.running.network_dialogue import wrong_device
+from pytest_dlbench.running.run_spec import OperatorSpec
+
+# How often each probe is called, spread over all calls.
+PROBE_ROUNDS = 5
+# The check makes as many calls as have this much arithmetic together: with fewer, work that a call does not wait for
+# would be as short as the clock's errors.
+CHECKED_FLOPS: Mapping[str, float] = {"cpu": 2e9, "gpu": 1e13}
+MOST_CHECKED = 1000
+
+
+class OperatorDialogue(Dialogue[OperatorSpec]):
+    """The requests of a run of one operator."""
+
+    answers: ClassVar[Mapping[str, type]] = messages.OPERATOR_ANSWERS
+
+    def samples(self, spec: OperatorSpec) -> int:  # noqa: ARG002 - a call is one
+        """One call."""
+        return 1
+
+    def run(self, spec: OperatorSpec, environment: str, seed: int, inputs: dict[str, Any]) -> Iterator[None]:
+        """Import, build, call every pass, check that calls wait for their work, close."""
+        self._hello(spec, environment, builder=spec.framework.builder, device=spec.case.device)
+        passes = self._prepare(spec, inputs["files"])
+        operated: messages.Operated = self._ask(
+            "operate", calls=spec.steps, rounds=PROBE_ROUNDS, outputs=inputs["outputs"]
+        )
+        _check_calls(spec, passes, operated)
+        with np.load(inputs["outputs"], allow_pickle=False) as outputs:
+            deviations = {name: _deviation(spec.operator, name, outputs, inputs["expected"]) for name in passes}
+        self._record(spec, operated, deviations)
+        # In the first run only: if the calls of one run do not wait, those of all runs do not.
+        if self._hooks.is_suspicious and seed == spec.seed:
+            checks = {name: tuple(self._checks(spec, name, operated.seconds[name])) for name in passes}
+            self._record(spec, operated, deviations, checks)
+        self._ask("close")
+        # Its calls do not alternate with another worker's.
+        yield from ()
+
+    def _prepare(self, spec: OperatorSpec, files: Mapping[str, str]) -> tuple[Pass, ...]:
+        """The passes that the framework computes apart from each other."""
+        prepared: messages.Prepared = self._ask(
+            "prepare",
+            operator=(spec.operator.as_json(), files["operator"]),
+            probes={name: (probe.as_json(), files[name]) for name, probe in spec.probes.items()},
+        )
+        self.measured |= {"build_seconds": prepared.seconds, "device": prepared.device}
+        if problem := wrong_device(spec, prepared.device):
+            raise NotDoneError(RunOutcome.FAILED, problem)
+        return prepared.passes
+
+    def _record(
+        self,
+        spec: OperatorSpec,
+        operated: messages.Operated,
+        deviations: Mapping[Pass, float],
+        checks: Mapping[Pass, tuple[CallCheck, ...]] | None = None,
+    ) -> None:
+        operator = spec.operator
+        self.measured["operation"] = Operation(
+            passes={
+                name: OperatorPass(
+                    seconds=operated.seconds[name],
+                    flops=operator.flops(name),
+                    least_bytes=operator.least_bytes(name),
+                    deviation=deviation,
+                    bounds=operator.bounds(name),
+                    checks=(checks or {}).get(name, ()),
+                )
+                for name, deviation in deviations.items()
+            },
+            probes=operated.probes,
+            probe_flops={name: probe.flops("forward") for name, probe in spec.probes.items()},
+        )
+
+    def _checks(self, spec: OperatorSpec, name: Pass, seconds: Sequence[float]) -> Iterator[CallCheck]:
+        """A check of a pass, repeated while it is suspicious: a disturbance of one of them must not decide."""
+        flops = CHECKED_FLOPS["cpu" if spec.case.device == "cpu" else "gpu"]
+        # Where calls wait for their work, these take that long.
+        most = min(MOST_CHECKED, ceil(CHECKED_SECONDS / median(seconds)))
+        calls = min(most, ceil(flops / spec.operator.flops(name)))
+        for _ in range(CHECKS):
+            found: CallCheck = self._ask("check_calls", name=name, calls=calls)
+            yield found
+            if not (self._hooks.is_suspicious and self._hooks.is_suspicious(found)):
+                return
+
+
+def _check_calls(spec: OperatorSpec, passes: tuple[Pass, ...], operated: messages.Operated) -> None:
+    """Raise NotDoneError unless every pass was called as often as requested, and every probe."""
+    counts = {name: len(seconds) for name, seconds in operated.seconds.items()}
+    if counts != dict.fromkeys(passes, spec.steps + 1) or operated.probes.keys() != spec.probes.keys():
+        requested = f"{spec.steps + 1} calls of {', '.join(passes)} and the probes {', '.join(spec.probes)}"
+        reported = ", ".join(f"{count} of {name}" for name, count in counts.items())
+        message = f"{requested} were requested, the worker reported {reported} and {', '.join(operated.probes)}"
+        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, message)
+
+
+def _deviation(operator: Operator, name: Pass, outputs: Mapping[str, Any], expected: Arrays) -> float:
+    """How far the arrays that a pass computes are from NumPy's; raises NotDoneError for one that is too far."""
+    largest = 0.0
+    for part in operator.results(name):
+        found, right = outputs.get(f"{name}.{part}"), expected[part]
+        if found is None or found.shape != right.shape:
+            shape = "is missing" if found is None else f"has the shape {found.shape}"
+            raise FileFormatError(f"the answer to 'operate': {name}.{part} {shape}, expected {right.shape}")
+        # With a single step, recurrent weights have a gradient of 0.
+        scale, bound = np.max(np.abs(right)) or 1.0, operator.bound(part)
+        deviation = float(np.max(np.abs(found - right)) / scale)
+        # NaN is not below a bound.
+        if not deviation <= bound:
+            message = f"the {part} of its pass {name} differs from NumPy's in float64 by {deviation:.1e} of the largest"
+            raise NotDoneError(RunOutcome.FAILED, f"{message} number; the bound is {_explained(operator, part)}")
+        largest = max(largest, deviation)
+    return largest
+
+
+def _explained(operator: Operator, part: str) -> str:
+    """The bound of an array, and why if it is not the usual one."""
+    bound = operator.bound(part)
+    why = f": 2⁻²⁴·√n for sums of n = {operator.products(part):,.0f} products" if bound > BOUND else ""
+    return f"{bound:.1e}{why}"

@@ -1,0 +1,125 @@
+"""Single operators in JAX, each pass a compiled function; XLA drops what a gradient does not need.
+
+Images are channels last, as in the networks.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dlworker.operators import gradients_of
+from dlworker.xla_flags import round_products
+
+
+def _gemm(operator):
+    def compute(data, weights):
+        weights = weights.T if operator["transposes_weights"] else weights
+        return weights @ (data.T if operator["transposes_data"] else data)
+
+    return compute
+
+
+def _convolution(operator):
+    padding = [(size, size) for size in operator["padding"]]
+
+    def compute(data, weights):
+        return jax.lax.conv_general_dilated(
+            data, weights, operator["stride"], padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+
+    return compute
+
+
+def _recurrent(operator):
+    cell = CELLS[operator["cell"]]
+
+    def compute(data, weights, recurrent):
+        def step(carry, inputs):
+            carry = cell(inputs, carry[0] @ recurrent.T, carry)
+            return carry, carry[0]
+
+        first = jnp.zeros(data.shape[1:], data.dtype)
+        # The product with all inputs at once, as libraries of recurrent layers compute it.
+        return jax.lax.scan(step, (first, first), data @ weights.T)[1]
+
+    return compute
+
+
+def _rnn(inputs, recurrent, carry):
+    return jnp.tanh(inputs + recurrent), carry[1]
+
+
+def _lstm(inputs, recurrent, carry):
+    taken, kept, cell, shown = jnp.split(inputs + recurrent, 4, axis=1)
+    state = jax.nn.sigmoid(kept) * carry[1] + jax.nn.sigmoid(taken) * jnp.tanh(cell)
+    return jax.nn.sigmoid(shown) * jnp.tanh(state), state
+
+
+def _gru(inputs, recurrent, carry):
+    (reset, update, new), own = jnp.split(inputs, 3, axis=1), jnp.split(recurrent, 3, axis=1)
+    update = jax.nn.sigmoid(update + own[1])
+    new = jnp.tanh(new + jax.nn.sigmoid(reset + own[0]) * own[2])
+    return (1 - update) * new + update * carry[0], carry[1]
+
+
+CELLS = {"rnn": _rnn, "lstm": _lstm, "gru": _gru}
+OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
+# The gradients of a recurrent layer need its states, which the compiled function computes, too.
+GRADIENTS = {"recurrent": ("forward_backward",)}
+# From canonical images and filters to channels last, and back.
+NATIVE = {"data": (0, 2, 3, 1), "output": (0, 2, 3, 1), "gradient": (0, 2, 3, 1), "weights": (2, 3, 1, 0)}
+CANONICAL = {"data": (0, 3, 1, 2), "output": (0, 3, 1, 2), "weights": (3, 2, 0, 1)}
+
+
+def wait(results):
+    """Wait until all results are computed: calls return at once."""
+    jax.block_until_ready(results)
+
+
+class Operator:
+    """The arrays of an operator on a device, and its passes."""
+
+    def __init__(self, operator, arrays, device):
+        self.operator, kind = operator, operator["kind"]
+        self.is_image = kind == "convolution"
+        platform, _, number = device.partition(":")
+        self.device = jax.devices(platform)[int(number or 0)]
+        if device != "cpu":
+            round_products(jax, {"precision": "float32"})
+        native = {
+            name: np.ascontiguousarray(array.transpose(NATIVE[name])) if self.is_image else array
+            for name, array in arrays.items()
+        }
+        self.arrays = jax.device_put(native, self.device)
+        self.gradient, self.compute = self.arrays.pop("gradient"), OPERATORS[kind](operator)
+
+    def passes(self):
+        kind, found = self.operator["kind"], {"forward": self._forward()}
+        if self.operator["is_trained"]:
+            for name in GRADIENTS.get(kind, ("backward_data", "backward_weights")):
+                found[name] = self._backward(name, gradients_of(kind, name))
+        return found
+
+    def _forward(self):
+        compiled = jax.jit(lambda arrays: (self.compute(**arrays),))
+        return lambda: compiled(self.arrays)
+
+    def _backward(self, name, wanted):
+        def gradients(arrays, gradient):
+            fixed = {part: array for part, array in arrays.items() if part not in wanted}
+
+            def compute(*given):
+                return self.compute(**fixed, **dict(zip(wanted, given)))
+
+            output, back = jax.vjp(compute, *[arrays[part] for part in wanted])
+            return ((output,) if name == "forward_backward" else ()) + back(gradient)
+
+        compiled = jax.jit(gradients)
+        return lambda: compiled(self.arrays, self.gradient)
+
+    def computes_on(self):
+        return "cpu" if self.device.platform == "cpu" else "gpu", self.device.device_kind
+
+    def read(self, names, results):
+        found = zip(names, map(np.array, results))
+        return [array.transpose(CANONICAL[name]) if self.is_image else array for name, array in found]

@@ -1,0 +1,50 @@
+"""Paddle's DataParallel on gloo: gradients are averaged in buckets while the backward pass goes on."""
+
+import os
+
+import paddle
+from paddle import distributed
+
+from dlworker.frameworks import paddle as builder
+from dlworker.meeting import address
+
+
+def join(group):
+    """Meet at the store of the first worker; the workers then exchange over connections of their own."""
+    os.environ.update(
+        PADDLE_DISTRI_BACKEND="gloo",
+        PADDLE_TRAINER_ID=str(group["rank"]),
+        PADDLE_TRAINERS_NUM=str(group["workers"]),
+        PADDLE_TRAINER_ENDPOINTS=",".join(address(group, rank) for rank in range(group["workers"])),
+        PADDLE_CURRENT_ENDPOINT=address(group, group["rank"]),
+        PADDLE_MASTER=address(group),
+    )
+    paddle.set_device("cpu")
+    distributed.init_parallel_env()
+
+
+def leave():
+    """End the connections to the other workers."""
+    distributed.destroy_process_group()
+
+
+class Trainer(builder.Trainer):
+    """The network in one of several workers. Batch normalisation uses its part of the batch, as DataParallel does."""
+
+    def __init__(self, network, recipe, weights, device, seed, group):
+        super().__init__(network, recipe, weights, device, seed)
+        self.alone, self.forward = self.forward, paddle.DataParallel(self.forward)
+        # The weights are the same, and the dropout masks must not be.
+        paddle.seed(seed + group["rank"])
+
+    def step_alone(self, number):
+        with self.forward.no_sync():
+            return self.step(number)
+
+    def outputs(self, inputs, batch_size):
+        # DataParallel would wait for the other workers.
+        exchanging, self.forward = self.forward, self.alone
+        try:
+            yield from super().outputs(inputs, batch_size)
+        finally:
+            self.forward = exchanging

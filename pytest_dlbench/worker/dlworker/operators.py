@@ -1,0 +1,135 @@
+"""Single operators: their passes and some probes timed in turn, and whether every call waits for its work."""
+
+import importlib
+from time import monotonic, process_time
+
+import numpy as np
+
+from dlworker.protocol import required
+
+# The arrays that a pass computes, in their order; "weights" stands for all arrays of weights.
+RESULTS = {
+    "forward": ("output",),
+    "backward_data": ("data",),
+    "backward_weights": ("weights",),
+    "backward": ("data", "weights"),
+    "forward_backward": ("output", "data", "weights"),
+}
+WEIGHTS = {"recurrent": ("weights", "recurrent")}
+
+
+def results_of(kind, name):
+    """The names of the arrays that a pass of an operator of this kind computes, in their order."""
+    weights = WEIGHTS.get(kind, ("weights",))
+    return [part for one in RESULTS[name] for part in (weights if one == "weights" else (one,))]
+
+
+def gradients_of(kind, name):
+    """The same without the output."""
+    return [part for part in results_of(kind, name) if part != "output"]
+
+
+class Operation(object):
+    """An operator as a framework's module ``operators`` builds it, with its passes."""
+
+    def __init__(self, module, described, path, device):
+        with np.load(path, allow_pickle=False) as arrays:
+            self.operator = module.Operator(described, dict(arrays), device)
+        self.kind, self.wait = described["kind"], module.wait
+        self.passes = self.operator.passes()
+
+    def timed(self, name):
+        """(seconds, results) of one call of a pass, which ends when its results are computed."""
+        began = monotonic()
+        results = self.passes[name]()
+        self.wait(results)
+        return monotonic() - began, results
+
+    def read(self, name, results):
+        """The results of a pass as NumPy arrays in the canonical layout, by name."""
+        names = results_of(self.kind, name)
+        return dict(zip(names, self.operator.read(names, results)))
+
+
+def measured(operation, probes, calls, rounds):
+    """({pass: seconds of each call}, {probe: its fewest seconds}, {pass: results of the last call}).
+
+    All passes alternate, and after every ``calls / rounds`` calls each probe is called: whatever else happens on the
+    machine then happens to all of them.
+    """
+    seconds, fewest, last = {name: [] for name in operation.passes}, {}, {}
+    for probe in probes.values():
+        # Some frameworks compile in the first call.
+        probe.timed("forward")
+    every = max(1, calls // rounds)
+    for number in range(calls + 1):
+        for name in operation.passes:
+            taken, last[name] = operation.timed(name)
+            seconds[name].append(taken)
+        if number % every == 0:
+            for name, probe in probes.items():
+                fewest[name] = min(fewest.get(name, float("inf")), probe.timed("forward")[0])
+    return seconds, fewest, last
+
+
+def checked(operation, name, calls):
+    """What N calls of a pass took, then twice as many, and copying the last result after either and once more.
+
+    Times are [seconds of wall clock, CPU seconds of this process]. A result that was waited for is copied at once.
+    """
+    found = {"calls": calls}
+    for part, count in (("single", calls), ("double", 2 * calls)):
+        results, found[part] = _clocked(_called, operation, name, count)
+        _, found["behind_" + part] = _clocked(operation.read, name, results)
+    _, found["alone"] = _clocked(operation.read, name, results)
+    return found
+
+
+def _called(operation, name, count):
+    for _ in range(count):
+        _, results = operation.timed(name)
+    return results
+
+
+def _clocked(call, *given):
+    """(result, [seconds of wall clock, CPU seconds of this process])."""
+    began, used = monotonic(), process_time()
+    result = call(*given)
+    return result, [monotonic() - began, process_time() - used]
+
+
+def prepare(session, request):
+    """Build a single operator and its probes, each a pair of its JSON and the file of its arrays, by name."""
+    session.operation = None
+    module = importlib.import_module(session.builder.__name__ + ".operators")
+    began = monotonic()
+    probes = {
+        name: Operation(module, described, path, session.device)
+        for name, (described, path) in required(request, "probes").items()
+    }
+    described, path = required(request, "operator")
+    session.operation, session.probes = Operation(module, described, path, session.device), probes
+    computes_on = getattr(session.operation.operator, "computes_on", None)
+    return {
+        "seconds": monotonic() - began,
+        "passes": list(session.operation.passes),
+        "device": dict(zip(("kind", "name"), computes_on())) if computes_on else None,
+    }
+
+
+def operate(session, request):
+    """Call every pass ``calls`` times after the first; the last results are written to ``outputs``, as "pass.array"."""
+    operation = session.operation
+    seconds, probes, last = measured(operation, session.probes, required(request, "calls"), required(request, "rounds"))
+    arrays = {
+        "%s.%s" % (name, part): array
+        for name, results in last.items()
+        for part, array in operation.read(name, results).items()
+    }
+    np.savez(required(request, "outputs"), **arrays)
+    return {"seconds": seconds, "probes": probes}
+
+
+def check_calls(session, request):
+    """Repeat some calls of a pass, each time copying the last result: whether a call waits for its own work."""
+    return checked(session.operation, required(request, "name"), required(request, "calls"))

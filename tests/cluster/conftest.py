@@ -1,0 +1,182 @@
+"""A cluster for tests: network namespaces as hosts, with a node of Ray in each, and the driver in one without CPUs.
+
+Each host has its own cache and its own locks. They share the processors, the processes and the files of this machine.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.running.processes import is_running, wait_for
+
+ROOT = Path(__file__).parents[2]
+HEAD, HOSTS = "head", ("one", "two")
+PORT = 6379
+BRIDGE = "hosts"
+NODE = ("--object-store-memory=80000000", "--disable-usage-stats")
+# The variable by which processes of a host are found, also those that have left their node.
+VARIABLE = "DLBENCH_TEST_HOST"
+STARTED_SECONDS = 120
+NAMESPACES = Path("/run/netns")
+
+
+class Network:
+    """The hosts by name, with their addresses, and a folder for each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.addresses = {name: f"10.79.{os.getpid() % 250}.{place}" for place, name in enumerate((HEAD, *HOSTS), 1)}
+
+    def namespace(self, host: str) -> str:
+        """Its network namespace."""
+        return f"dlbench-{os.getpid()}-{host}"
+
+    def make(self) -> None:
+        """All hosts on one bridge."""
+        for host in self.addresses:
+            _run("ip", "netns", "add", self.namespace(host))
+            self.ip(host, "link", "set", "lo", "up")
+        self.ip(HEAD, "link", "add", BRIDGE, "type", "bridge")
+        self.ip(HEAD, "addr", "add", f"{self.addresses[HEAD]}/24", "dev", BRIDGE)
+        self.ip(HEAD, "link", "set", BRIDGE, "up")
+        for host in HOSTS:
+            peer = ("peer", "name", "net", "netns", self.namespace(host))
+            self.ip(HEAD, "link", "add", host, "type", "veth", *peer)
+            self.ip(host, "addr", "add", f"{self.addresses[host]}/24", "dev", "net")
+            self.ip(host, "link", "set", "net", "up")
+            self.ip(HEAD, "link", "set", host, "master", BRIDGE, "up")
+
+    def remove(self) -> None:
+        """The namespaces that exist, and what runs in them."""
+        for host in self.addresses:
+            if (NAMESPACES / self.namespace(host)).exists():
+                self.kill_all(host)
+                _run("ip", "netns", "del", self.namespace(host))
+
+    def ip(self, host: str, *words: str) -> None:
+        """``ip`` in the namespace of a host."""
+        _run("ip", "-n", self.namespace(host), *words)
+
+    def environment(self, host: str) -> Mapping[str, str]:
+        """The variables of all processes of a host."""
+        own = self.folder / host
+        own.mkdir(exist_ok=True)
+        return {
+            **os.environ,
+            VARIABLE: f"{os.getpid()}-{host}",
+            "XDG_CACHE_HOME": str(own / "cache"),
+            "DLBENCH_LOCKS": str(own / "locks"),
+            "TMPDIR": str(self.folder),
+            "PYTHONPATH": str(ROOT),
+            "RAY_ADDRESS": f"{self.addresses[HEAD]}:{PORT}",
+            "RAY_worker_niceness": "0",
+            "RAY_USAGE_STATS_ENABLED": "0",
+        }
+
+    def start(self, host: str, *command: str, **options: object) -> "subprocess.Popen[str]":
+        """Start a command on a host."""
+        words = ("ip", "netns", "exec", self.namespace(host), *command)
+        environment = self.environment(host)
+        return subprocess.Popen(words, env=environment, text=True, **options)  # type: ignore[call-overload, no-any-return]
+
+    def start_node(self, host: str) -> None:
+        """Start Ray on a host; it has joined the cluster when this returns."""
+        usual = (f"--node-ip-address={self.addresses[host]}", *NODE)
+        at_head = ("--head", f"--port={PORT}", "--num-cpus=0", "--include-dashboard=false")
+        own = at_head if host == HEAD else (f"--address={self.addresses[HEAD]}:{PORT}", "--num-cpus=1")
+        ray, log = str(Path(sys.executable).with_name("ray")), self.folder / f"{host}.txt"
+        with (
+            log.open("w") as printed,
+            self.start(host, ray, "start", *usual, *own, stdout=printed, stderr=subprocess.STDOUT) as started,
+        ):
+            assert started.wait(STARTED_SECONDS) == 0, log.read_text()
+
+    def processes(self, host: str) -> list[psutil.Process]:
+        """All that runs on a host."""
+        found = subprocess.run(
+            ["ip", "netns", "pids", self.namespace(host)], check=True, capture_output=True, text=True
+        ).stdout
+        running = []
+        for pid in map(int, found.split()):
+            with suppress(psutil.NoSuchProcess):
+                running.append(psutil.Process(pid))
+        return [process for process in running if is_running(process)]
+
+    def running(self, host: str, *words: str) -> list[psutil.Process]:
+        """The processes of a host with one of these words in their command line."""
+        found = []
+        for process in self.processes(host):
+            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                if any(word in " ".join(process.cmdline()) for word in words):
+                    found.append(process)
+        return found
+
+    def kill_all(self, host: str) -> None:
+        """End everything on a host, as a power cut does."""
+        while found := self.processes(host):
+            for process in found:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGKILL)
+            psutil.wait_procs(found, timeout=1)
+
+    def of_runs(self, host: str) -> list[psutil.Process]:
+        """The processes that make runs on a host."""
+        return self.running(host, "dlworker", "pytest_dlbench.running.hosts.serving")
+
+
+def _run(*words: str) -> None:
+    subprocess.run(words, check=True)
+
+
+@pytest.fixture(scope="session")
+def network() -> Iterator[Network]:
+    """Three hosts, a node of Ray on each; two of them have a CPU."""
+    # A cancelled run of CI must not leave them: pytest does not finish its fixtures on SIGTERM.
+    usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Ray's sockets are there, whose paths must be short.
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
+        made = Network(Path(folder))
+        try:
+            made.make()
+            for host in made.addresses:
+                made.start_node(host)
+            yield made
+        finally:
+            made.remove()
+            signal.signal(signal.SIGTERM, usual)
+
+
+@pytest.fixture
+def cluster(network: Network) -> Network:
+    """The same, with both hosts free and able to make runs: what an earlier test has broken is whole again."""
+    for host in HOSTS:
+        if not network.running(host, "raylet/raylet"):
+            network.kill_all(host)
+            network.ip(HEAD, "link", "set", host, "up")
+            network.start_node(host)
+    wait_for(lambda: not any(map(network.of_runs, HOSTS)))
+    return network
+
+
+@pytest.fixture
+def driver(cluster: Network, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Start tests/cluster/driver.py on the head."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(builder: str, runs: int = 1, steps: int = 8) -> "subprocess.Popen[str]":
+        words = (sys.executable, "-m", "tests.cluster.driver", builder, str(runs), str(steps), str(tmp_path / "data"))
+        started.append(cluster.start(HEAD, *words, stdout=subprocess.PIPE, cwd=ROOT))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,154 @@
+"""Detectors that compute one thing differently are caught by their losses; frameworks agree for 50 steps."""
+
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.data import DATASETS
+from pytest_dlbench.data.preparation import prepare
+from pytest_dlbench.environments import FRAMEWORKS, Framework
+from pytest_dlbench.environments.placing import CURRENT, Place
+from pytest_dlbench.judging.equivalence import BOUND
+from pytest_dlbench.model import (
+    SGD,
+    Anchors,
+    Conv2D,
+    Dense,
+    DetectionLoss,
+    Detections,
+    Model,
+    Recipe,
+    RegionProposals,
+    ReLU,
+    RoIAlign,
+    infer,
+)
+from pytest_dlbench.records import Case, RunOutcome
+from pytest_dlbench.running.run_spec import NetworkSpec
+from pytest_dlbench.running.training import train_once
+from tests.worker.places import place_of
+
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+# Frameworks that have detectors, besides PyTorch: in float64, and only in float32.
+IN_FLOAT64 = ("jax", "tensorflow", "keras-tensorflow", "paddle")
+OTHERS = (*IN_FLOAT64, "keras-jax", "keras-torch")
+FAULTY = Framework(name="faulty", builder="faulty_detector", folders=(BUILDERS,))
+RECIPE = Recipe(batch_size=4, epochs=1, optimizer=SGD(0.01, momentum=0.9))
+PRECISE = replace(RECIPE, precision="float64")
+
+
+def detector(name: str, shapes: tuple[tuple[int, int], ...], overlap: float) -> Model:
+    return Model(
+        name=name,
+        family="detection",
+        input_shape=(3, 96, 96),
+        layers=(
+            *(layer for channels in (8, 8, 16) for layer in (Conv2D(channels, 3, stride=2, padding=1), ReLU())),
+            RegionProposals(
+                anchors=Anchors(shapes=shapes, stride=8),
+                trunk=(Conv2D(16, 3, padding=1), ReLU()),
+                before=48,
+                after=16,
+                samples=32,
+                overlap=overlap,
+            ),
+            RoIAlign(3),
+            Dense(16),
+            ReLU(),
+            Detections(3),
+        ),
+        head=DetectionLoss(classes=3, objects=4),
+        recipe=RECIPE,
+    )
+
+
+SMALL = detector("small", ((16, 16), (28, 28), (44, 44)), 0.7)
+# Boxes of its large shapes end at the edges of the image: they are equal, so that their overlap is exactly the limit.
+LIMIT = detector("limit", ((16, 16), (28, 28), (400, 400)), 1.0)
+# Each fault, and where it shows.
+FAULTS = {
+    "unaligned": SMALL,
+    "gradient_through_proposals": SMALL,
+    "unweighted_boxes": SMALL,
+    "suppressed_at_the_limit": LIMIT,
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of a network, by PyTorch with a fault, or by any framework."""
+    folder = tmp_path_factory.mktemp("detectors")
+
+    @cache
+    def trained(model: Model, framework: Framework = FAULTY, *, fault: str = "none", recipe=RECIPE, steps: int = 10):
+        faulty = Place(
+            python=Path(sys.executable), environment=CURRENT, caches=folder / "caches", variables={"FAULT": fault}
+        )
+        named = {"id": "equivalence", "framework": framework.name, "model": model.name, "dataset": "shapes"}
+        spec = NetworkSpec(
+            case=Case(**named, device="cpu", scale="smoke", threads=1),
+            framework=framework,
+            place=faulty if framework is FAULTY else place_of(framework.name, "detectors"),
+            network=infer(model),
+            recipe=recipe,
+            data=prepare(DATASETS["shapes"], folder),
+            steps=steps,
+            seed=1,
+            timeout_seconds=300.0,
+        )
+        return train_once(spec, 0)
+
+    return trained
+
+
+@pytest.fixture
+def losses(trained):
+    """The losses of a run, which must finish."""
+
+    def losses(*which, **how):
+        run = trained(*which, **how)
+        assert run.outcome is RunOutcome.FINISHED, run.message
+        return run.training.losses
+
+    return losses
+
+
+@pytest.fixture(params=["pytorch"])
+def golden(request, losses):
+    """Losses of a network in float64, by the oracle."""
+    return lambda model, steps: losses(model, FRAMEWORKS[request.param], recipe=PRECISE, steps=steps)
+
+
+def deviation(ours, theirs):
+    assert len(ours) == len(theirs)
+    return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("name", IN_FLOAT64)
+def test_fifty_steps_in_float64_are_equal(losses, golden, name):
+    assert deviation(losses(SMALL, FRAMEWORKS[name], recipe=PRECISE, steps=50), golden(SMALL, 50)) < 1e-11
+
+
+@pytest.mark.parametrize("name", ["pytorch", *OTHERS])
+@pytest.mark.parametrize("model", [SMALL, LIMIT], ids=lambda model: model.name)
+def test_ten_steps_in_float32_are_equal(losses, golden, model, name):
+    assert deviation(losses(model, FRAMEWORKS[name]), golden(model, 10)) < BOUND
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_shows_in_the_losses(losses, golden, fault):
+    assert deviation(losses(FAULTS[fault], fault=fault), golden(FAULTS[fault], 10)) > 10 * BOUND
+
+
+def test_evaluating_too_few_images_is_a_failed_run(trained):
+    run = trained(SMALL, fault="last_image_dropped")
+    assert run.outcome is RunOutcome.FAILED
+    assert "the framework returned 127 outputs for 128 examples" in run.message
+
+
+@pytest.mark.parametrize("model", [SMALL, LIMIT], ids=lambda model: model.name)
+def test_without_a_fault_the_losses_are_equal(losses, golden, model):
+    assert deviation(losses(model), golden(model, 10)) < BOUND

@@ -1,0 +1,126 @@
+"""One run of a single operator in a real worker process: what is recorded of it, and what shows that it is wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_dlbench.environments import DEVICES, Framework
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging.sanity import suspicion
+from pytest_dlbench.model.operators import GEMM, Convolution
+from pytest_dlbench.planning.operators import operator_spec
+from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.records import Machine, Run, RunOutcome, codec
+from pytest_dlbench.running.dialogue import CHECKS
+from pytest_dlbench.running.run_hooks import RunHooks
+from pytest_dlbench.running.training import train_once
+from pytest_dlbench.workflows.validity import Examiner
+
+BUILDERS = Path(__file__).parents[1] / "doubles" / "builders"
+MACHINE = Machine(name="any", cpu_model="any", cores=2, memory_gib=8, os_family="Linux")
+SETTINGS = RunSettings(machine=MACHINE, scale="smoke", threads=1, seed=3, timeout_seconds=60.0)
+PRODUCT = GEMM(m=192, n=256, k=320, transposes_data=True)
+
+
+def run(fault: str = "", operator=PRODUCT, index: int = 0) -> Run:
+    """One run of a double with a fault, examined as in a session."""
+    double = Framework(
+        name="double", builder="numpy_operators", folders=(BUILDERS,), variables={"FAULT": fault} if fault else {}
+    )
+    spec = operator_spec(SETTINGS, operator, double, DEVICES["cpu"])
+    hooks = RunHooks(is_suspicious=lambda check: bool(suspicion(check, "cpu")))
+    return Examiner(probe=lambda *_: None).examine(spec, train_once(spec, index, hooks))
+
+
+@pytest.fixture(scope="module")
+def sound():
+    return run()
+
+
+def test_every_pass_is_called_as_often_as_the_scale_has_it_and_once_to_compile(sound):
+    assert sound.outcome is RunOutcome.FINISHED, sound.message
+    assert {name: len(one.seconds) for name, one in sound.operation.passes.items()} == dict.fromkeys(
+        ("forward", "backward_data", "backward_weights"), 63 + 1
+    )
+
+
+def test_results_agree_with_numpy_in_float64_as_closely_as_float32_can(sound):
+    passes = sound.operation.passes
+    assert all(0 < one.deviation < 1e-6 for one in passes.values())
+    assert {name: one.bounds for name, one in passes.items()} == {
+        "forward": {"output": 1e-5},
+        "backward_data": {"data": 1e-5},
+        "backward_weights": {"weights": 1e-5},
+    }
+
+
+def test_rates_and_shares_are_those_of_the_judged_time(sound):
+    forward = METRICS["forward_time"].read(sound)
+    assert METRICS["forward_arithmetic"].read(sound) == pytest.approx(2 * 192 * 256 * 320 / forward / 1e9)
+    assert METRICS["forward_traffic"].read(sound) == pytest.approx(
+        4 * (192 * 320 + 320 * 256 + 192 * 256) / forward / 1e9
+    )
+    best = sound.operation.probe_flops["gemm"] / sound.operation.probes["gemm"]
+    assert METRICS["forward_share"].read(sound) == pytest.approx(2 * 192 * 256 * 320 / forward / best)
+
+
+def test_a_pass_that_is_not_computed_apart_has_no_figures(sound):
+    assert METRICS["forward_backward_time"].read(sound) is None
+    assert METRICS["throughput"].read(sound) is None
+
+
+def test_only_probes_of_kinds_that_the_framework_has_are_called(sound):
+    assert sound.operation.probes.keys() == {"gemm"}
+
+
+def test_it_is_stored_and_read_without_loss(sound):
+    assert codec.decode(codec.encode_line(sound), Run, "line") == sound
+
+
+def test_calls_that_wait_for_their_work_are_checked_in_the_first_run_only(sound):
+    assert all(1 <= len(one.checks) < CHECKS for one in sound.operation.passes.values())
+    assert all(not one.checks for one in run(index=1).operation.passes.values())
+
+
+def test_without_gradients_there_is_one_pass():
+    assert run(operator=replace(PRODUCT, is_trained=False)).operation.passes.keys() == {"forward"}
+
+
+def test_a_call_that_does_not_wait_for_its_work_is_impossible():
+    found = run("unawaited")
+    assert found.outcome is RunOutcome.FAILED
+    assert "a call does not wait for its own work (a missing synchronisation)" in found.message
+    assert all(len(one.checks) == CHECKS for one in found.operation.passes.values())
+
+
+def test_a_gradient_that_differs_from_numpys_fails_the_run():
+    found = run("wrong weights")
+    assert found.outcome is RunOutcome.FAILED
+    assert "the weights of its pass backward_weights differs from NumPy's in float64 by 1.0e-04" in found.message
+    assert found.message.endswith("the bound is 1.0e-05")
+
+
+def test_a_long_sum_has_a_larger_bound_which_its_record_and_message_name():
+    long = GEMM(m=2, n=3, k=500_000)
+    assert run(operator=long).operation.passes["forward"].bounds == {"output": pytest.approx(4.2e-5, rel=0.01)}
+    found = run("wrong output", operator=long)
+    assert found.outcome is RunOutcome.FAILED
+    assert found.message.endswith("the bound is 4.2e-05: 2⁻²⁴·√n for sums of n = 500,000 products")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("cut", "forward.output has the shape (1, 256), expected (192, 256)"), ("without forward", "the pass 'forward'")],
+)
+def test_an_answer_that_cannot_be_is_a_broken_protocol(fault, message):
+    found = run(fault)
+    assert found.outcome is RunOutcome.BROKEN_PROTOCOL
+    assert message in found.message
+
+
+def test_a_kind_that_the_framework_lacks_is_unsupported():
+    lacking = Convolution(image=(8, 8), channels=1, batch=1, filters=1, kernel=(3, 3), padding=(0, 0), stride=(1, 1))
+    found = run(operator=lacking)
+    assert found.outcome is RunOutcome.UNSUPPORTED
+    assert found.message == "the builder of double has no operator convolution"
