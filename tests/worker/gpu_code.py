@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 # Methods that copy an array to the host, or wait for the device.
 WAITING = frozenset({"cpu", "item", "numpy", "asnumpy", "asscalar", "tolist", "synchronize", "waitall"})
-# What a trainer does between steps.
-BETWEEN_STEPS = frozenset({"array", "outputs", "load", "feed", "parameters", "describe", "computes_on"})
+# What a trainer does between steps, and an operator after its last call.
+BETWEEN_STEPS = frozenset({"array", "outputs", "load", "feed", "parameters", "describe", "computes_on", "read"})
 # What asks whether there is a GPU does not fail without one.
 ASKING = frozenset({"is_available", "is_compiled_with_cuda", "device_count"})
 CLOCKS = frozenset({"monotonic", "perf_counter", "time"})
