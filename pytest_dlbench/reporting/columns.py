@@ -30,7 +30,13 @@ class Layout:
     def shown(self, figures: Collection[str] = ()) -> tuple[str, ...]:
         """The requested columns, else the default ones of cases that have these figures."""
         default = (metric for metric in shown_in("table", self.metrics) if is_shown(metric, figures))
-        return self.columns or ("runs", *(metric.name for metric in default), "equal_to", "verdict")
+        certified = () if self._has_only_operators(figures) else ("equal_to",)
+        return self.columns or ("runs", *(metric.name for metric in default), *certified, "verdict")
+
+    def _has_only_operators(self, figures: Collection[str]) -> bool:
+        """Whether none of the cases has a network, which could be certified."""
+        purposes = {self.metrics[name].purpose for name in figures if name in self.metrics} - {None}
+        return purposes == {"operator"}
 
 
 def is_shown(metric: Metric, figures: Collection[str]) -> bool:
