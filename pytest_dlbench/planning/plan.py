@@ -212,45 +212,57 @@ class RunSettings:
     def context(self, spec: RunSpec) -> Context:
         """What must be the same on both sides before figures are compared."""
         if isinstance(spec, ProgramSpec):
-            return Context(
-                machine=self.machine,
-                network_digest="",
-                dataset_digest="".join(prepared.digest for _, prepared in sorted(spec.data.items())),
-                batch_size=None,
-                steps=spec.steps,
-                precision="",
-                init="",
-                recipe_steps=spec.steps,
-                input="",
-                allocator=spec.allocator,
-            )
+            return _of_program(self.machine, spec)
         if isinstance(spec, OperatorSpec):
-            return Context(
-                machine=self.machine,
-                network_digest=spec.operator.digest,
-                dataset_digest="",
-                batch_size=None,
-                steps=spec.steps,
-                precision="float32",
-                init="",
-                recipe_steps=spec.steps,
-                input="",
-                allocator=spec.allocator,
-            )
+            return _of_operator(self.machine, spec)
         assert isinstance(spec, NetworkSpec)
-        return Context(
-            machine=self.machine,
-            network_digest=spec.network.digest,
-            dataset_digest=spec.data.digest,
-            batch_size=spec.recipe.batch_size,
-            steps=spec.steps,
-            precision=spec.recipe.precision,
-            init=spec.recipe.init,
-            input=spec.recipe.input,
-            recipe_steps=spec.recipe_steps,
-            allocator=spec.allocator,
-            execution=spec.recipe.execution,
-        )
+        return _of_network(self.machine, spec)
+
+
+def _of_program(machine: Machine, spec: ProgramSpec) -> Context:
+    return Context(
+        machine=machine,
+        network_digest="",
+        dataset_digest="".join(prepared.digest for _, prepared in sorted(spec.data.items())),
+        batch_size=None,
+        steps=spec.steps,
+        precision="",
+        init="",
+        recipe_steps=spec.steps,
+        input="",
+        allocator=spec.allocator,
+    )
+
+
+def _of_operator(machine: Machine, spec: OperatorSpec) -> Context:
+    return Context(
+        machine=machine,
+        network_digest=spec.operator.digest,
+        dataset_digest="",
+        batch_size=None,
+        steps=spec.steps,
+        precision="float32",
+        init="",
+        recipe_steps=spec.steps,
+        input="",
+        allocator=spec.allocator,
+    )
+
+
+def _of_network(machine: Machine, spec: NetworkSpec) -> Context:
+    return Context(
+        machine=machine,
+        network_digest=spec.network.digest,
+        dataset_digest=spec.data.digest,
+        batch_size=spec.recipe.batch_size,
+        steps=spec.steps,
+        precision=spec.recipe.precision,
+        init=spec.recipe.init,
+        input=spec.recipe.input,
+        recipe_steps=spec.recipe_steps,
+        allocator=spec.allocator,
+        execution=spec.recipe.execution,
+    )
 
 
 def _not_elsewhere(device: Device) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
@@ -353,13 +353,18 @@ class Dlbench:
             settings=replace(self._settings, changes=()),
         )
         run, certificate = certify.certify(self._session, replace(_certifiable(spec), seed=seed), golden, bound)
-        if judging.of_runs([run]) in judging.SKIPPING:
-            self._skip(explain.text(unfinished(run)))
         if certificate is None:
-            raise DlbenchError(explain.text(unfinished(run)))
+            self._end_without_certificate(run)
         if is_equal(certificate):
             self._certified(certificate)
         return certificate
+
+    def _end_without_certificate(self, run: Run) -> NoReturn:
+        """Skip or fail the test of a run that did not finish."""
+        reason = explain.text(unfinished(run))
+        if judging.of_runs([run]) in judging.SKIPPING:
+            self._skip(reason)
+        raise DlbenchError(reason)
 
     def _skip_if_taken(self) -> None:
         """End a test whose runs are not judged where a command asks for cases: it must not run them."""

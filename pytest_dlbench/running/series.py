@@ -1,10 +1,10 @@
 """The runs of one case, in sequence: timed ones alone on their device, untimed ones alongside others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.records import Case, Run, RunOutcome
 from pytest_dlbench.running.hosts.host import Hosts
 from pytest_dlbench.running.hosts.leases import Leases, LostError
 from pytest_dlbench.running.hosts.local import THIS_MACHINE
@@ -44,7 +44,6 @@ def train_series(
     the device does not become free in time, that is the only run. If the host of a run is lost, the run is repeated on
     another one of ``hosts``.
     """
-    finished: list[Run] = []
     hooks = replace(hooks, phase_began=progress.phase_began)
     with ExitStack() as lease:
         try:
@@ -56,21 +55,35 @@ def train_series(
         def made(index: int) -> Run:
             return _made(leases, index, hooks, examine, keep)
 
-        for index in range(first, first + runs):
+        return tuple(
+            _until_unfinished(spec.case, range(first, first + runs), made, recorded, repeats=repeats, progress=progress)
+        )
+
+
+def _until_unfinished(
+    case: Case,
+    indices: range,
+    made: Callable[[int], Run],
+    recorded: Callable[[int], Run | None],
+    *,
+    repeats: int,
+    progress: Progress,
+) -> Iterator[Run]:
+    """The runs of these indices, invalid ones repeated, up to the first that did not finish."""
+    for index in indices:
+        known = recorded(index)
+        if known is None:
+            progress.run_started(case, index, indices.stop)
+        run = known or made(index)
+        while run.invalid and repeats:
+            repeats -= 1
             known = recorded(index)
-            if known is None:
-                progress.run_started(spec.case, index, first + runs)
             run = known or made(index)
-            while run.invalid and repeats:
-                repeats -= 1
-                known = recorded(index)
-                run = known or made(index)
-            if run is not known:
-                progress.run_finished(spec.case, run, index, first + runs)
-            finished.append(run)
-            if run.outcome is not RunOutcome.FINISHED:
-                break
-    return tuple(finished)
+        if run is not known:
+            progress.run_finished(case, run, index, indices.stop)
+        yield run
+        if run.outcome is not RunOutcome.FINISHED:
+            return
 
 
 def _made(

@@ -90,15 +90,7 @@ def open_session(
         storage=storage,
         repeat_flags=tuple(repeat_flags),
         journal=Journal.at(resumed, name) if resumed else Journal(storage.journals, worker, name),
-        comparer=Comparer(
-            reason=policy.reason,
-            repeat_flags=tuple(repeat_flags),
-            history=storage.history,
-            baselines=BaselineStore(folder=storage.baselines),
-            metrics=settings.metrics,
-            is_resumed=resumed is not None,
-            cases=max(1, cases),
-        ),
+        comparer=_comparer(settings, policy, storage, repeat_flags=repeat_flags, resumed=resumed, cases=cases),
         certificates=CertificateStore(folder=storage.journals / "certificates"),
         progress=progress,
         false_alarms=FalseAlarmBudget(share=policy.false_alarms, tests=max(1, tests), workers=workers),
@@ -107,6 +99,26 @@ def open_session(
         hosts=hosts,
         examiner=Examiner(probe=hosts.speed, metrics=settings.metrics),
         resumption=Resumption(settings=settings, samplers=tuple(map(_name, samplers)), recorded=recorded),
+    )
+
+
+def _comparer(
+    settings: RunSettings,
+    policy: GatePolicy,
+    storage: Storage,
+    *,
+    repeat_flags: Sequence[str],
+    resumed: Path | None,
+    cases: int,
+) -> Comparer:
+    return Comparer(
+        reason=policy.reason,
+        repeat_flags=tuple(repeat_flags),
+        history=storage.history,
+        baselines=BaselineStore(folder=storage.baselines),
+        metrics=settings.metrics,
+        is_resumed=resumed is not None,
+        cases=max(1, cases),
     )
 
 
