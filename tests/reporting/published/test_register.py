@@ -1,6 +1,7 @@
 """The register of claims: complete, of existing things, and what the studies' own figures say."""
 
 import gzip
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 
@@ -8,7 +9,7 @@ import pytest
 
 from pytest_dlbench import DATASETS
 from pytest_dlbench.judging import METRICS
-from pytest_dlbench.judging.claims import RULES, Obstacle, Order, needs_gpu
+from pytest_dlbench.judging.claims import RULES, Alike, Effect, Obstacle, Order, Reaches, Steeper, needs_gpu
 from pytest_dlbench.records.outcomes import ClaimOutcome
 from pytest_dlbench.reporting.published import placing, register, studies, verdicts
 from pytest_dlbench.reporting.published.names import FRAMEWORKS
@@ -127,6 +128,97 @@ def _number(source, figure):
         if other.metric == "epochs_logged" and all(getattr(other, name) == getattr(figure, name) for name in place)
     )
     return figure.number / epochs
+
+
+# The columns of the figures; learning rates and epochs are in notes only.
+AXES = {"threads": "threads", "workers": "gpus", "batch_size": "batch_size"}
+
+
+def of_kind(kind):
+    found = [
+        (claim, rule) for claim, rule in RULED if isinstance(rule, kind) and getattr(rule, "axis", "threads") in AXES
+    ]
+    return pytest.mark.parametrize(("claim", "rule"), found, ids=lambda one: getattr(one, "id", ""))
+
+
+@of_kind(Alike)
+def test_what_is_alike_is_so_in_the_studys_own_figures(claim, rule):
+    """Under one of its conditions at least: some claims are about one of several GPUs."""
+    for one, other in combinations(rule.frameworks, 2):
+        ratios = list(_published(claim.source, rule, one.published, other.published))
+        apart = [abs(r) if rule.scope.metric == "accuracy" else max(r, 1 / r) - 1 for r in ratios]
+        assert min(apart) <= rule.within, (one.published, other.published, apart)
+
+
+@of_kind(Reaches)
+def test_a_level_is_that_of_the_studys_own_figures(claim, rule):
+    metrics = {"accuracy": ("accuracy", "test_accuracy"), "iowait_share": ("cpu_iowait_avg",)}[rule.scope.metric]
+    for name in rule.frameworks:
+        found = [
+            _percent(figure)
+            for figure in studies.figures(claim.source)
+            if figure.metric in metrics and figure.framework == name.published and _is_in(rule, figure)
+        ]
+        assert found, name.published
+        assert rule.lower <= median(found) <= rule.upper, (name.published, found)
+
+
+def _percent(figure):
+    """The middle of a range such as 87-88."""
+    ends = [float(end) for end in figure.value.split("-")]
+    return sum(ends) / len(ends) * (100 if figure.unit == "fraction" else 1)
+
+
+def _is_in(rule, figure):
+    device = "cpu" if figure.gpus == "0" else "gpu"
+    return placing.our_model(figure) in rule.scope.models and device in rule.scope.devices and figure.value
+
+
+@of_kind(Effect)
+def test_an_effect_is_that_of_the_studys_own_figures(claim, rule):
+    for name in rule.frameworks:
+        found = list(_changes(claim.source, rule, name.published))
+        assert found, name.published
+        change = median(found)
+        if rule.direction == "same":
+            assert max(change, 1 / change) - 1 <= rule.amount, found
+        elif rule.scope.metric == "accuracy":
+            assert (change if rule.direction == "higher" else -change) >= rule.amount, found
+        else:
+            assert (change >= rule.amount) if rule.direction == "higher" else (change <= 1 / rule.amount), found
+
+
+@of_kind(Steeper)
+def test_a_steeper_gain_is_that_of_the_studys_own_figures(claim, rule):
+    ours = list(_changes(claim.source, rule, rule.first.published))
+    for other in rule.others:
+        assert median(ours) < median(_changes(claim.source, rule, other.published)), other.published
+
+
+METRICS_OF_CHANGES = {
+    "step_time": ("time_per_minibatch",),
+    "throughput": ("training_speed_avg", "training_time_per_epoch", "training_time"),
+    "accuracy": ("accuracy",),
+    "peak_rss": ("memory_max",),
+    "cpu_use": ("cpu_total_avg",),
+}
+
+
+def _changes(source, rule, framework):
+    """From the smallest to the largest value of the axis: a ratio, or points."""
+    low, high = getattr(rule, "between", (0, float("inf")))
+    found = {}
+    for figure in studies.figures(source):
+        at = getattr(figure, AXES[rule.axis])
+        is_wanted = figure.metric in METRICS_OF_CHANGES[rule.scope.metric] and figure.framework == framework
+        if is_wanted and at.isdigit() and low <= int(at) <= high and figure.number and _is_in(rule, figure):
+            table = figure.note.split(";")[0]
+            found.setdefault((figure.model, figure.device, figure.metric, table), {})[int(at)] = figure.number
+    for (*_, metric, _), values in found.items():
+        if len(values) > 1:
+            small, large = values[min(values)], values[max(values)]
+            is_time = metric.startswith("training_time")
+            yield large - small if metric == "accuracy" else small / large if is_time else large / small
 
 
 def test_flaws_of_the_cells_are_those_of_the_frameworks_that_a_claim_names():
