@@ -22,6 +22,8 @@ from pytest_dlbench.plugin import hooks, parametrize
 from pytest_dlbench.plugin.fixture import Dlbench, Result
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.reporting.exports import FORMATS
+from pytest_dlbench.reporting.published import tables, verdicts
+from pytest_dlbench.reporting.published.register import register
 from pytest_dlbench.storing import recorded
 
 OF_THE_FORMAT = {"Document": recorded.Document, "Recorded": recorded.Recorded}
@@ -32,6 +34,21 @@ API = """# The Python API
 Everything below is `dlb.NAME`, loaded when it is first used: `import pytest_dlbench` alone imports no NumPy and no
 framework. These names are the public API; all others, and all modules of the package, are private and may change in any
 release.
+"""
+CLAIMS = """# Claims of the five studies
+
+What five studies claimed, in our words, and the rule that decides each from your records:
+
+    dlbench claims .dlbench
+
+- A rule compares cases of one session that differ in nothing but what it is about. Several rules must all hold.
+- A claim *holds* if every 90 % interval is inside the rule's limits, and everything that it needs was compared.
+- It *does not hold* if one interval is outside, at the level divided by the number of comparisons.
+- Otherwise it *cannot be decided*, for one of the reasons at the end of this page.
+
+Frameworks have the study's names; those without an equivalent are not compared. Where no figure supports a claim by
+itself, as for averages of several cells, it is not in the register. The wording of a study's prose is not quoted: where
+the text was not available, the claim is what its table shows.
 """
 API_HEADINGS = {
     "model": "Models",
@@ -83,6 +100,7 @@ def write(folder: Path) -> None:
         "outcomes": outcomes,
         "metrics": metrics,
         "records": record_fields,
+        "claims": claims,
     }
     for name, page in pages.items():
         path, text = folder / f"{name}.md", "\n".join(page()) + "\n"
@@ -254,3 +272,19 @@ def _made(field: object) -> str:
 
 def _row(*cells: str) -> Iterator[str]:
     yield "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def claims() -> Iterator[str]:
+    """The register of claims, and the reasons for which they and published figures stay open."""
+    yield CLAIMS
+    yield from verdicts.reference(register())
+    yield from ("", "## Why a claim cannot be decided", "")
+    yield from _row("obstacle", "meaning")
+    yield from _row("---", "---")
+    for obstacle, why in verdicts.WHY.items():
+        yield from _row(f"`{obstacle.value}`", why)
+    yield from ("", "## Why a published figure has no place next to ours", "")
+    yield from _row("reason", "meaning")
+    yield from _row("---", "---")
+    for reason, why in {**tables.ABSENT, **tables.UNMATCHED}.items():
+        yield from _row(f"`{reason}`", why)

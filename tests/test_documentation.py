@@ -166,7 +166,7 @@ PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*DOCS.rglob("*.md"
 GENERATED = {
     *(
         f"docs/reference/{name}.md"
-        for name in ("api", "options", "commands", "plugin", "outcomes", "metrics", "records")
+        for name in ("api", "options", "commands", "plugin", "outcomes", "metrics", "records", "claims")
     ),
     "docs/explanation/architecture.svg",
 }

@@ -5,24 +5,29 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pytest_dlbench.cli.output import Commands, command, show
 from pytest_dlbench.errors import OptionError, unknown_name
 from pytest_dlbench.reporting import foreign
 from pytest_dlbench.reporting.extras import require_report
-from pytest_dlbench.reporting.published import studies, tables
+from pytest_dlbench.reporting.published import studies
+
+if TYPE_CHECKING:
+    from pytest_dlbench.reporting.published.placing import Matched, Placed
 
 MORE = """
-Without SOURCE: all studies. With SOURCE: its figures as published, and the known flaws of its cells. With --beside:
-ranks and ratios between frameworks, theirs and ours, and which rankings were reproduced; never seconds, because those
-were measured on other machines.
+Without SOURCE: all studies, how many of their figures can be placed next to ours, and why the others cannot. With
+SOURCE: its figures as published, with our metric or the reason for none, and the known flaws of its cells. With
+--beside: ranks and ratios between frameworks, theirs and ours, and which rankings were reproduced; then every figure
+that the records have as well, and why they lack the others. Seconds were measured on other machines.
 
 examples:
   dlbench published
   dlbench published hkbu
   dlbench published tartu --beside .dlbench
 
-exit status: 0 shown, 1 no record matches a published figure, 2 usage error or no such study
+exit status: 0 shown, 1 no record has a published figure's model, framework and device, 2 usage error or no such study
 """
 
 
@@ -44,14 +49,23 @@ def _published(asked: argparse.Namespace) -> int:
         raise OptionError(unknown_name("study", asked.source, "dlbench published", known))
     if asked.beside:
         return _compared(asked.source, asked.beside, is_json=asked.json)
+    # Late: NumPy is slow to load, and only needed here.
+    from pytest_dlbench.reporting.published import placing, tables  # noqa: PLC0415
+
     if asked.source:
-        figures = studies.figures(asked.source)
+        figures = placing.placed(asked.source)
         if asked.json:
-            return _json([{**asdict(figure), "flaws": studies.flaws(figure)} for figure in figures])
+            return _json([_placed(one) for one in figures])
         return _print(tables.study(asked.source, known[asked.source], figures))
+    counts = {name: placing.counts(placing.placed(name)) for name in known}
     if asked.json:
-        return _json({name: asdict(study) for name, study in known.items()})
-    return _print(tables.studies(known, {name: len(studies.figures(name)) for name in known}))
+        return _json({name: {**asdict(study), "counts": counts[name]} for name, study in known.items()})
+    return _print(tables.studies(known, counts))
+
+
+def _placed(one: "Placed") -> dict[str, Any]:
+    place = {"file": one.file, "row": one.row, "place": one.place and asdict(one.place), "absence": one.absence}
+    return {**asdict(one.figure), **place, "flaws": studies.flaws(one.figure)}
 
 
 def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> int:
@@ -59,14 +73,33 @@ def _compared(source: str | None, paths: Sequence[Path], *, is_json: bool) -> in
     # Late: SciPy and Altair are slow to load, and only needed here.
     from pytest_dlbench.reporting.charts.published import comparisons  # noqa: PLC0415
     from pytest_dlbench.reporting.page.gathering import gather  # noqa: PLC0415
+    from pytest_dlbench.reporting.published import placing, tables  # noqa: PLC0415
+    from pytest_dlbench.reporting.published.observing import observe  # noqa: PLC0415
 
-    found = [(case.cell, one) for case, one in comparisons(gather(paths).cases) if source in (None, one.cell.source)]
+    orders = [(case.cell, one) for case, one in comparisons(gather(paths).cases) if source in (None, one.cell.source)]
+    placed = [one for name in studies.studies() if source in (None, name) for one in placing.placed(name)]
+    matched = list(placing.match(placed, observe(paths).cases))
+    counts = tables.counted(matched, placing.counts(placed))
+    is_known = bool(counts[tables.PLACED])
     if is_json:
-        _json([{"ours": cell, **asdict(one), "held": one.held, "flaws": one.flaws} for cell, one in found])
+        _json(
+            {
+                "orders": [{"ours": cell, **asdict(one), "held": one.held, "flaws": one.flaws} for cell, one in orders],
+                "figures": [_matched(one) for one in matched],
+                "counts": counts,
+            }
+        )
+    elif is_known:
+        _print([*tables.side_by_side(orders), ""] if orders else [])
+        _print(tables.matched(matched, placing.counts(placed)))
     else:
-        none = ["no published cell has this model, device and two of these frameworks"]
-        _print(tables.side_by_side(found) if found else none)
-    return 0 if found else 1
+        _print(["no published figure has the model, the framework and the device of one of these records"])
+    return 0 if is_known else 1
+
+
+def _matched(one: "Matched") -> dict[str, Any]:
+    case = one.case and one.case.case.id
+    return {**_placed(one.placed), "case": case, "ours": one.ours, "unmatched": one.unmatched}
 
 
 def _json(value: object) -> int:

@@ -43,16 +43,24 @@ class FrameworkRatio:
         return self.p_value < ALPHA
 
 
-def of_runs(metric: Metric, times: Sequence[float], others: Sequence[float]) -> Interval:
-    """One framework's time over another's in one case and session, from the times of their runs."""
+def of_runs(
+    metric: Metric, values: Sequence[float], others: Sequence[float], alpha: float = verdicts.ALPHA
+) -> Interval:
+    """One framework's figure over another's in one case and session, from their runs, with alpha in either tail.
+
+    It is a ratio, or for metrics in points a difference in percentage points.
+    """
+    is_ratio = metric.kind == "ratio"
     change = unpaired(
-        np.log(others),
-        np.log(times),
+        np.log(others) if is_ratio else 100 * np.array(others),
+        np.log(values) if is_ratio else 100 * np.array(values),
         run_sd=metric.run_sd,
         session_sd=metric.session_sd,
         is_robust=metric.is_robust,
-        alpha=verdicts.ALPHA,
+        alpha=alpha,
     )
+    if not is_ratio:
+        return change
     return Interval(estimate=exp(change.estimate), lower=exp(change.lower), upper=exp(change.upper))
 
 

@@ -56,3 +56,11 @@ class CaseOutcome(StrEnum):
     UNSUPPORTED = "unsupported"
     INVALID = "invalid"
     SKIPPED = "skipped"
+
+
+class ClaimOutcome(StrEnum):
+    """What records say about a claim."""
+
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does_not_hold"
+    UNDECIDED = "undecided"

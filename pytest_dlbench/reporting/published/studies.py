@@ -77,13 +77,14 @@ def studies() -> dict[str, Study]:
 @cache
 def figures(source: str) -> tuple[Figure, ...]:
     """Every published figure of a study, file by file."""
-    return tuple(figure for name in studies()[source].files for figure in _read(name))
+    return tuple(figure for name in studies()[source].files for _, figure in numbered(name))
 
 
-def _read(name: str) -> Iterator[Figure]:
+def numbered(name: str) -> Iterator[tuple[int, Figure]]:
+    """The figures of a file with their rows, the first being 1."""
     text = HERE.joinpath(name).read_text("utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        yield Figure(**row)
+    for number, row in enumerate(csv.DictReader(text.splitlines()), start=1):
+        yield number, Figure(**row)
 
 
 @cache

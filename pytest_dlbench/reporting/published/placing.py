@@ -1,0 +1,246 @@
+"""Where each published figure stands next to one of ours, or why it cannot."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import log
+
+from pytest_dlbench.judging import METRICS, summarise
+from pytest_dlbench.judging.claims import Observed, is_cut_short
+from pytest_dlbench.reporting.published import names
+from pytest_dlbench.reporting.published.studies import Figure, numbered, studies
+
+
+class Absence(StrEnum):
+    """Why a published figure cannot stand next to one of ours, whatever is run."""
+
+    NOT_PRINTED = "not_printed"
+    ZERO = "zero"
+    IDLE_GPU = "idle_gpu"
+    CONDITION = "condition"
+    DERIVED = "derived"
+    NO_MODEL = "no_model"
+    NO_EQUIVALENT = "no_equivalent"
+    SEVERAL_GPUS = "several_gpus"
+    NO_METRIC = "no_metric"
+
+
+class Unmatched(StrEnum):
+    """Why these records have no figure for a published one that could stand next to ours."""
+
+    NO_GPU = "no_gpu"
+    NOT_RUN = "not_run"
+    OTHER_DATA = "other_data"
+    CUT_SHORT = "cut_short"
+    NOT_RECORDED = "not_recorded"
+
+
+class Caveat(StrEnum):
+    """How a published figure and ours differ although they are of the same thing."""
+
+    MACHINE = "machine"
+    MEAN_AND_PEAK = "mean_and_peak"
+    SHARE_AND_CORES = "share_and_cores"
+    SYSTEM_AND_PROCESS = "system_and_process"
+    PER_EPOCH = "per_epoch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Our side of a published figure: any of the frameworks, in order of preference.
+
+    ``dataset`` is the one that the figure depends on, empty if any will do.
+    """
+
+    model: str
+    frameworks: tuple[str, ...]
+    metric: str
+    is_gpu: bool
+    dataset: str = ""
+    caveats: tuple[Caveat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A published figure by its file and its row in there, the first being 1, with its place or the reason for none."""
+
+    file: str
+    row: int
+    figure: Figure
+    place: Place | None = None
+    absence: Absence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """A placed figure with ours, or the reason why these records have none."""
+
+    placed: Placed
+    case: Observed | None = None
+    ours: float | None = None
+    unmatched: Unmatched | None = None
+
+
+# What the networks are that no two frameworks share (gatech), that were not trained (rosetta), or trained longer.
+_MODELS = {
+    "cnn 200 epochs": "tartu-cifar10-cnn",
+    "resnet50-features": "rosetta-resnet50-features",
+    "tensorflow default MNIST": "gatech-tensorflow-mnist",
+    "caffe default MNIST": "gatech-lenet",
+    "torch default MNIST": "gatech-torch-mnist",
+    "theano default MNIST": "gatech-theano-mnist",
+    "tensorflow default CIFAR-10": "gatech-tensorflow-cifar10",
+    "caffe default CIFAR-10": "gatech-caffe-cifar10",
+    "torch default CIFAR-10": "gatech-torch-cifar10",
+    "theano default CIFAR-10": "gatech-theano-cifar10",
+    "tensorflow Inception-v3 ImageNet": "gatech-inception-v3",
+}
+_DATASETS = {
+    "MNIST": "mnist",
+    "CIFAR-10": "cifar10",
+    "CIFAR10": "cifar10",
+    "CIFAR-100": "cifar100",
+    "SVHN": "svhn-extra",
+    "IMDB": "imdb500",
+    "PTB": "ptb30",
+    "ManyThings spa-eng": "manythings",
+    "ImageNet": "imagenet",
+    "ChestX-ray14": "chestxray14",
+}
+_OF_MACHINE = (Caveat.MACHINE,)
+_OF_SYSTEM = (Caveat.MACHINE, Caveat.SYSTEM_AND_PROCESS)
+# By published metric: ours, and how the two differ. Names of ours that are no metric have no place.
+_METRICS: dict[str, tuple[str, tuple[Caveat, ...]]] = {
+    "time_per_minibatch": ("step_time", _OF_MACHINE),
+    "training_time": ("training_time", _OF_MACHINE),
+    "training_time_10_epochs": ("training_time", _OF_MACHINE),
+    "training_time_5_epochs": ("training_time", _OF_MACHINE),
+    "training_time_3_epochs": ("training_time", _OF_MACHINE),
+    "training_wall_time_as_run": ("training_time", _OF_MACHINE),
+    "last_elapsed_time_in_log": ("training_time", _OF_MACHINE),
+    "training_time_per_epoch": ("throughput", (Caveat.MACHINE, Caveat.PER_EPOCH)),
+    "median_epoch_time": ("throughput", (Caveat.MACHINE, Caveat.PER_EPOCH)),
+    "training_speed_avg": ("throughput", _OF_MACHINE),
+    "avg_time_per_1000_images": ("throughput", _OF_MACHINE),
+    "inference_wall_time_1280_images": ("throughput", _OF_MACHINE),
+    "inference_speed": ("throughput", _OF_MACHINE),
+    "testing_time": ("evaluation_time", _OF_MACHINE),
+    "evaluation_wall_time_as_run": ("evaluation_time", _OF_MACHINE),
+    "accuracy": ("accuracy", ()),
+    "test_accuracy": ("accuracy", ()),
+    "final_test_accuracy": ("accuracy", ()),
+    "best_test_accuracy": ("best_accuracy", ()),
+    "auc": ("auroc", ()),
+    "memory_avg": ("peak_rss", (Caveat.MEAN_AND_PEAK, Caveat.SYSTEM_AND_PROCESS)),
+    "memory_max": ("peak_rss", (Caveat.SYSTEM_AND_PROCESS,)),
+    "host_memory_avg": ("peak_rss", (Caveat.MEAN_AND_PEAK,)),
+    "host_memory_max": ("peak_rss", ()),
+    "cpu_total_avg": ("cpu_use", (*_OF_SYSTEM, Caveat.SHARE_AND_CORES)),
+    "cpu_utilisation_avg": ("cpu_use", (*_OF_SYSTEM, Caveat.SHARE_AND_CORES)),
+    "cpu_utilisation_max": ("peak_cpu_use", ()),
+    "cpu_user_avg": ("user_share", ()),
+    "cpu_system_avg": ("system_share", ()),
+    "cpu_iowait_avg": ("iowait_share", ()),
+    "gpu_memory_avg": ("gpu_memory", (Caveat.MEAN_AND_PEAK,)),
+    "gpu_memory_max": ("gpu_memory", ()),
+    "gpu_power_avg": ("gpu_power", _OF_MACHINE),
+    "gpu_utilisation_avg": ("gpu_utilisation", _OF_MACHINE),
+    "gpu_utilisation_max": ("peak_gpu_utilisation", ()),
+}
+_OF_ACCURACY = ("accuracy", "best_accuracy")
+
+
+def placed(source: str) -> tuple[Placed, ...]:
+    """Every figure of a study, none omitted."""
+    return tuple(_placed(file, row, figure) for file in studies()[source].files for row, figure in numbered(file))
+
+
+def counts(figures: Iterable[Placed]) -> Counter[str]:
+    """How many are placed, and how many are absent for each reason."""
+    return Counter("placed" if one.absence is None else one.absence.value for one in figures)
+
+
+def our_model(figure: Figure) -> str | None:
+    """Our model of a published one, also where no two frameworks shared it."""
+    return names.model(figure) or _MODELS.get(figure.model)
+
+
+def _placed(file: str, row: int, figure: Figure) -> Placed:
+    found = _place(figure)
+    if isinstance(found, Absence):
+        return Placed(file=file, row=row, figure=figure, absence=found)
+    return Placed(file=file, row=row, figure=figure, place=found)
+
+
+def _place(figure: Figure) -> Place | Absence:
+    if absence := _of_figure(figure) or _of_ours(figure):
+        return absence
+    metric, caveats = _METRICS[figure.metric]
+    dataset = _DATASETS.get(figure.dataset, figure.dataset) if metric in _OF_ACCURACY else ""
+    return Place(
+        model=our_model(figure) or "",
+        frameworks=names.FRAMEWORKS[figure.framework],
+        metric=metric,
+        is_gpu=figure.gpus == "1",
+        dataset=dataset,
+        caveats=caveats,
+    )
+
+
+def _of_ours(figure: Figure) -> Absence | None:
+    """Reasons on our side."""
+    reasons = (
+        (Absence.NO_MODEL, our_model(figure) is None),
+        (Absence.NO_EQUIVALENT, figure.framework not in names.FRAMEWORKS),
+        (Absence.SEVERAL_GPUS, figure.gpus not in ("0", "1")),
+        (Absence.NO_METRIC, _METRICS[figure.metric][0] not in METRICS),
+        (Absence.ZERO, figure.value in ("0", "0.0")),
+    )
+    return next((absence for absence, applies in reasons if applies), None)
+
+
+def _of_figure(figure: Figure) -> Absence | None:
+    """Reasons in the figure itself."""
+    if figure.value in ("", "-"):
+        return Absence.NOT_PRINTED
+    if figure.metric.startswith("gpu_") and figure.gpus == "0":
+        return Absence.IDLE_GPU
+    is_difference = figure.metric.startswith("training_time_extra")
+    return Absence.CONDITION if figure.metric == "epochs_logged" else Absence.DERIVED if is_difference else None
+
+
+def match(figures: Iterable[Placed], cases: Sequence[Observed]) -> Iterator[Matched]:
+    """Our figure for each of those that have a place, or why these records have none."""
+    for one in figures:
+        if one.place:
+            yield _match(one, one.place, cases)
+
+
+def _match(one: Placed, place: Place, cases: Sequence[Observed]) -> Matched:
+    metric = METRICS[place.metric]
+    on_device = [case for case in cases if (case.case.device != "cpu") == place.is_gpu]
+    same = [case for case in on_device if case.case.model == place.model and case.case.framework in place.frameworks]
+    if not same:
+        is_gpu = place.is_gpu and not on_device
+        return Matched(placed=one, unmatched=Unmatched.NO_GPU if is_gpu else Unmatched.NOT_RUN)
+    on_data = [case for case in same if place.dataset in ("", case.case.dataset)]
+    if not on_data:
+        return Matched(placed=one, unmatched=Unmatched.OTHER_DATA)
+    whole = [case for case in on_data if not (metric.needs_whole_recipe and is_cut_short(case.context))]
+    if not whole:
+        return Matched(placed=one, unmatched=Unmatched.CUT_SHORT)
+    known = [case for case in whole if place.metric in summarise(case.runs)]
+    if not known:
+        return Matched(placed=one, unmatched=Unmatched.NOT_RECORDED)
+    case = min(known, key=lambda case: _distance(one.figure, place, case))
+    return Matched(placed=one, case=case, ours=summarise(case.runs)[place.metric])
+
+
+def _distance(figure: Figure, place: Place, case: Observed) -> tuple[int, float, float]:
+    """How far the conditions of a case are from the published ones: framework, batch size, threads."""
+    batch = int(figure.batch_size) if figure.batch_size.isdigit() else case.context.batch_size
+    ours = case.context.batch_size
+    of_batch = abs(log(ours / batch)) if ours and batch else 0.0
+    of_threads = abs(log(case.case.threads / int(figure.threads))) if figure.threads.isdigit() else -case.case.threads
+    return place.frameworks.index(case.case.framework), of_batch, of_threads

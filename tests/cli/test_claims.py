@@ -1,0 +1,82 @@
+"""``dlbench claims``, as a user calls it."""
+
+import json
+
+import pytest
+
+from pytest_dlbench.cli.main import main
+from pytest_dlbench.storing import Journal
+from tests.doubles.judged import judged, write
+
+MODEL = "gatech-lenet"
+
+
+@pytest.fixture
+def journals(tmp_path):
+    """PyTorch twice as fast as TensorFlow and MXNet: the thesis' claim. And CNTK slower than PyTorch."""
+    steps = {"pytorch": 0.01, "tensorflow": 0.02, "mxnet": 0.02, "cntk": 0.04}
+    write(Journal(tmp_path), [judged(name, MODEL, step=step) for name, step in steps.items()])
+    return tmp_path
+
+
+def asked(capsys, *arguments):
+    status = main(["claims", *map(str, arguments), "--json"])
+    return status, {one["id"]: one for one in json.loads(capsys.readouterr().out)}
+
+
+def test_verdicts_are_computed_from_records(journals, capsys):
+    status, found = asked(capsys, journals)
+    assert status == 0
+    assert found["thesis-lenet-pytorch-cpu"]["verdict"] == "holds"
+    assert found["thesis-lenet-cpu"]["verdict"] == "does_not_hold"
+    assert found["thesis-lenet-gpu"]["verdict"] == "undecided"
+    assert found["thesis-lenet-gpu"]["obstacle"] == "no_gpu"
+
+
+def test_the_evidence_has_intervals_and_limits(journals, capsys):
+    _, found = asked(capsys, journals, "--source", "thesis")
+    (first, second) = found["thesis-lenet-pytorch-cpu"]["evidence"]
+    assert first["within"] == second["within"] == [1.3, None]
+    assert first["estimate"] == pytest.approx(2.0)
+    assert first["interval"][0] < 2 < first["interval"][1]
+
+
+def test_the_text_states_claim_source_verdict_evidence_and_flaws(journals, capsys):
+    assert main(["claims", str(journals), "--verdict", "does_not_hold"]) == 0
+    out = capsys.readouterr().out
+    assert "thesis-lenet-cpu: does not hold" in out
+    assert "On a processor, CNTK is the fastest on LeNet. (thesis, appendix A)" in out
+    assert (
+        "samples/s, training-cntk-gatech-lenet-digits28-cpu / training-pytorch-gatech-lenet-digits28-cpu: 0.25" in out
+    )
+    assert "flaw: each framework's own network files" in out
+
+
+def test_markdown_is_a_table_for_each_study(journals, capsys):
+    assert main(["claims", str(journals), "--source", "thesis", "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("of 13 claims: 1 holds, ")
+    assert "**thesis**" in out
+    assert "| does not hold |" in out
+
+
+def test_without_records_the_register_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    status, found = asked(capsys)
+    assert status == 0
+    assert len(found) >= 60
+    assert {one["verdict"] for one in found.values()} == {"undecided"}
+
+
+def test_a_damaged_journal_is_named_and_the_rest_is_used(journals, capsys):
+    (path,) = journals.glob("*.jsonl")
+    path.write_text(path.read_text() + "no JSON\n")
+    assert main(["claims", str(journals), "--source", "thesis"]) == 1
+    captured = capsys.readouterr()
+    assert "thesis-lenet-pytorch-cpu: holds" in captured.out
+    assert path.name in captured.err
+
+
+def test_an_unknown_study_is_reported_with_the_closest_match(capsys):
+    assert main(["claims", "--source", "hkub"]) == 2
+    assert "did you mean 'hkbu'?" in capsys.readouterr().err

@@ -1,0 +1,241 @@
+"""The rules that decide claims: each holds, does not hold, and stays open."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_dlbench.judging.claims import (
+    Alike,
+    Effect,
+    Named,
+    Observed,
+    Obstacle,
+    Order,
+    Reaches,
+    Scope,
+    Steeper,
+    decide,
+)
+from pytest_dlbench.records.outcomes import ClaimOutcome
+from tests.doubles.judged import judged
+
+A, B, C = (Named(published=name.upper(), ours=(name,)) for name in ("pytorch", "jax", "mxnet"))
+LUA = Named(published="Torch", ours=())
+MODEL = "gatech-lenet"
+HOLDS, NOT, OPEN = ClaimOutcome.HOLDS, ClaimOutcome.DOES_NOT_HOLD, ClaimOutcome.UNDECIDED
+
+
+def observed(framework="pytorch", *, session="today", recipe=None, **changes):
+    found = judged(framework, changes.pop("model", MODEL), session=session, **changes)
+    return Observed(
+        session=session, case=found.result.case, context=found.context, recipe=recipe or {}, runs=found.runs
+    )
+
+
+def scope(metric="step_time", **changes):
+    return Scope(metric=metric, models=(MODEL,), **changes)
+
+
+def faster(**changes):
+    return Order(scope=scope(), first=A, others=(B,), **changes)
+
+
+def outcomes(rule, *cases):
+    found = decide([rule], cases)
+    return found.outcome, found.obstacle
+
+
+@pytest.mark.parametrize(
+    ("step", "spread", "expected"),
+    [(0.03, 0.0, (HOLDS, None)), (0.003, 0.0, (NOT, None)), (0.0085, 0.3, (OPEN, Obstacle.TOO_WIDE))],
+)
+def test_an_order_of_frameworks_is_decided_by_the_interval_of_the_ratio(step, spread, expected):
+    assert outcomes(faster(), observed(), observed("jax", step=step, spread=spread)) == expected
+
+
+def test_an_order_by_a_factor_needs_the_whole_interval_beyond_it():
+    cases = observed(), observed("jax", step=0.03)
+    assert outcomes(faster(at_least=2), *cases) == (HOLDS, None)
+    assert outcomes(faster(at_least=5), *cases) == (NOT, None)
+    assert outcomes(faster(at_least=3), *cases) == (OPEN, Obstacle.TOO_WIDE)
+
+
+def test_an_order_where_more_is_better_is_the_other_way_round():
+    rule = Order(scope=scope("throughput"), first=A, others=(B,), at_least=2)
+    assert outcomes(rule, observed(), observed("jax", step=0.03)) == (HOLDS, None)
+    assert outcomes(rule, observed(step=0.03), observed("jax")) == (NOT, None)
+
+
+def test_accuracies_are_compared_in_points():
+    rule = Order(scope=scope("accuracy"), first=A, others=(B,), at_least=5)
+    assert outcomes(rule, observed(accuracy=0.95), observed("jax", accuracy=0.85)) == (HOLDS, None)
+    assert outcomes(rule, observed(accuracy=0.95), observed("jax", accuracy=0.94)) == (NOT, None)
+
+
+def test_an_order_does_not_hold_before_all_others_were_compared():
+    rule = Order(scope=scope(), first=A, others=(B, C))
+    found = decide([rule], [observed(), observed("jax", step=0.03)])
+    assert (found.outcome, found.obstacle, found.missing) == (OPEN, Obstacle.NOT_RUN, (f"MXNET on {MODEL}",))
+
+
+def test_one_contradiction_is_enough_to_refute():
+    rule = Order(scope=scope(), first=A, others=(B, C))
+    assert decide([rule], [observed(), observed("jax", step=0.003)]).outcome is NOT
+
+
+def test_a_framework_without_equivalent_is_skipped_unless_the_claim_is_about_it():
+    cases = observed(), observed("jax", step=0.03)
+    assert outcomes(Order(scope=scope(), first=A, others=(B, LUA)), *cases) == (HOLDS, None)
+    assert outcomes(Order(scope=scope(), first=LUA, others=(A, B)), *cases) == (OPEN, Obstacle.NO_EQUIVALENT)
+    assert outcomes(Order(scope=scope(), first=A, others=(LUA,)), *cases) == (OPEN, Obstacle.NO_EQUIVALENT)
+
+
+def test_the_preferred_one_of_our_frameworks_is_compared():
+    either = Named(published="TensorFlow", ours=("jax", "mxnet"))
+    rule = Order(scope=scope(), first=A, others=(either,))
+    assert outcomes(rule, observed(), observed("jax", step=0.03), observed("mxnet", step=0.003)) == (HOLDS, None)
+
+
+def test_cases_of_two_sessions_or_of_other_conditions_are_not_compared():
+    first = observed()
+    for other in (
+        observed("jax", step=0.03, session="yesterday"),
+        observed("jax", step=0.03, threads=4),
+        observed("jax", step=0.03, context={"precision": "bfloat16"}),
+        observed("jax", step=0.03, context={"network_digest": "another"}),
+    ):
+        assert outcomes(faster(), first, other) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+
+
+@pytest.mark.parametrize(
+    ("step", "spread", "expected"),
+    [(0.0101, 0.0, (HOLDS, None)), (0.03, 0.0, (NOT, None)), (0.0095, 0.1, (OPEN, Obstacle.TOO_WIDE))],
+)
+def test_frameworks_are_alike_within_a_limit(step, spread, expected):
+    rule = Alike(scope=scope(), frameworks=(A, B), within=0.15)
+    assert outcomes(rule, observed(), observed("jax", step=step, spread=spread)) == expected
+
+
+def of_batch(size, step, **changes):
+    return observed(step=step, settings={"batch_size": size}, context={"batch_size": size}, **changes)
+
+
+@pytest.mark.parametrize(
+    ("step", "spread", "expected"),
+    [(0.005, 0.0, (HOLDS, None)), (0.02, 0.0, (NOT, None)), (0.01, 0.2, (OPEN, Obstacle.TOO_WIDE))],
+)
+def test_an_effect_compares_the_largest_value_of_an_axis_with_the_smallest(step, spread, expected):
+    rule = Effect(scope=scope(), axis="batch_size", direction="lower", amount=1, frameworks=(A,))
+    assert outcomes(rule, of_batch(32, 0.01), of_batch(64, 0.1), of_batch(128, step, spread=spread)) == expected
+
+
+def test_an_effect_is_limited_to_the_values_that_the_claim_is_about():
+    rule = Effect(scope=scope(), axis="batch_size", direction="lower", amount=1, frameworks=(A,), between=(32, 128))
+    assert outcomes(rule, of_batch(32, 0.01), of_batch(128, 0.005), of_batch(4096, 0.1)) == (HOLDS, None)
+    assert outcomes(rule, of_batch(32, 0.01), of_batch(4096, 0.005)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+
+
+def of_rate(rate, step=0.01):
+    settings = {} if rate is None else {"learning_rate": rate}
+    return observed(step=step, settings=settings, recipe={"optimizer": {"learning_rate": 0.1}})
+
+
+def test_a_learning_rate_that_was_not_set_is_the_recipes():
+    rule = Effect(scope=scope(), axis="learning_rate", direction="same", amount=0.1)
+    assert outcomes(rule, of_rate(None), of_rate(0.01)) == (HOLDS, None)
+    assert outcomes(rule, of_rate(None), of_rate(0.01, step=0.03)) == (NOT, None)
+    assert outcomes(rule, of_rate(None), of_rate(0.1)) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+
+
+def of_threads(framework, threads, step, spread=0.0):
+    return observed(framework, threads=threads, step=step, spread=spread)
+
+
+@pytest.mark.parametrize(
+    ("step", "spread", "expected"),
+    [(0.009, 0.0, (HOLDS, None)), (0.001, 0.0, (NOT, None)), (0.004, 0.2, (OPEN, Obstacle.TOO_WIDE))],
+)
+def test_a_steeper_gain_is_the_ratio_of_two_gains(step, spread, expected):
+    rule = Steeper(scope=scope(), axis="threads", first=A, others=(B,))
+    ours = of_threads("pytorch", 1, 0.01), of_threads("pytorch", 4, 0.004)
+    theirs = of_threads("jax", 1, 0.01), of_threads("jax", 4, step, spread)
+    assert outcomes(rule, *ours, *theirs) == expected
+
+
+def test_gains_over_different_numbers_of_threads_are_not_compared():
+    rule = Steeper(scope=scope(), axis="threads", first=A, others=(B,))
+    ours = of_threads("pytorch", 1, 0.01), of_threads("pytorch", 4, 0.003)
+    theirs = of_threads("jax", 1, 0.01), of_threads("jax", 2, 0.009)
+    assert outcomes(rule, *ours, *theirs) == (OPEN, Obstacle.NOTHING_TO_COMPARE)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "expected"), [(0.99, (HOLDS, None)), (0.8, (NOT, None)), (0.9501, (OPEN, Obstacle.TOO_WIDE))]
+)
+def test_a_level_is_reached_if_the_mean_over_runs_is_above_it(accuracy, expected):
+    rule = Reaches(scope=scope("accuracy"), frameworks=(A,), lower=95)
+    assert outcomes(rule, observed(accuracy=accuracy)) == expected
+
+
+def test_a_claim_about_gpus_is_decided_by_records_of_gpus_alone():
+    rule = Order(scope=scope(devices=("gpu",)), first=A, others=(B,))
+    assert outcomes(rule, observed(), observed("jax", step=0.03)) == (OPEN, Obstacle.NO_GPU)
+    on_gpu = observed(device="gpu"), observed("jax", step=0.03, device="gpu")
+    assert outcomes(rule, *on_gpu) == (HOLDS, None)
+    assert outcomes(faster(), *on_gpu) == (OPEN, Obstacle.NOT_RUN)
+
+
+def test_a_gpu_is_compared_with_the_processor_of_the_same_session():
+    rule = Effect(scope=scope(devices=("cpu", "gpu")), axis="device", direction="lower", amount=2, frameworks=(A,))
+    assert outcomes(rule, observed()) == (OPEN, Obstacle.NO_GPU)
+    assert outcomes(rule, observed(step=0.1), observed(device="gpu")) == (HOLDS, None)
+
+
+def test_an_accuracy_is_decided_by_whole_trainings_on_its_data_set_alone():
+    rule = Reaches(scope=scope("accuracy", datasets=("mnist",)), frameworks=(A,), lower=95)
+    assert outcomes(rule, observed(accuracy=0.99)) == (OPEN, Obstacle.OTHER_DATA)
+    short = observed(accuracy=0.99, dataset="mnist", context={"recipe_steps": 10_000})
+    assert outcomes(rule, short) == (OPEN, Obstacle.CUT_SHORT)
+    assert outcomes(rule, observed(accuracy=0.99, dataset="mnist")) == (HOLDS, None)
+
+
+def test_a_claim_is_limited_to_its_numbers_of_threads():
+    rule = Order(scope=scope(threads=(1, 2)), first=A, others=(B,))
+    for threads, expected in ((2, (HOLDS, None)), (4, (OPEN, Obstacle.NOT_RUN))):
+        cases = observed(threads=threads), observed("jax", step=0.03, threads=threads)
+        assert outcomes(rule, *cases) == expected
+
+
+def test_two_runs_are_too_few():
+    cases = observed(runs=2), observed("jax", step=0.03, runs=2)
+    assert outcomes(faster(), *cases) == (OPEN, Obstacle.TOO_FEW_RUNS)
+
+
+def test_a_run_without_the_figure_excludes_its_case():
+    case = observed(model=MODEL)
+    broken = replace(
+        case, runs=(replace(case.runs[0], training=replace(case.runs[0].training, step_seconds=(0.0,))), *case.runs[1:])
+    )
+    assert outcomes(faster(), broken, observed("jax", step=0.03))[0] is OPEN
+
+
+def test_what_no_metric_measures_cannot_be_decided():
+    rule = Reaches(scope=scope("phase_of_the_moon"), frameworks=(A,), lower=1)
+    assert outcomes(rule, observed()) == (OPEN, Obstacle.NOT_MEASURED)
+
+
+def test_all_rules_of_a_claim_must_hold():
+    cases = observed(accuracy=0.95), observed("jax", step=0.03, accuracy=0.99)
+    accurate = Order(scope=scope("accuracy"), first=A, others=(B,))
+    assert decide([faster()], cases).outcome is HOLDS
+    assert decide([faster(), accurate], cases).outcome is NOT
+
+
+def test_a_refutation_is_corrected_for_the_number_of_comparisons():
+    """By itself the pair is outside at the level of one comparison, not at that of twenty."""
+    rule = Order(scope=scope(), first=A, others=tuple(Named(published=str(n), ours=(f"f{n}",)) for n in range(20)))
+    alike = [observed(f"f{number}", step=0.0101) for number in range(1, 20)]
+    slightly = observed("f0", step=0.0091)
+    alone = Order(scope=scope(), first=A, others=rule.others[:1])
+    assert decide([alone], [observed(), slightly]).outcome is NOT
+    assert decide([rule], [observed(), slightly, *alike]).outcome is OPEN
