@@ -230,3 +230,35 @@ def test_two_tests_give_one_metric_one_meaning_and_tolerances_of_their_own(repos
     result = repository.run("--collect-only")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*declare different metrics named 'tokens'; give one of them another name"])
+
+
+SEVERAL = """
+import pytest
+
+@pytest.mark.dlbench(tolerance={"step_time": "900%", "peak_rss": "50%"})
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ours(dlbench, classes):
+    dlbench.measure("programs/ours.py", steps=60, classes=classes)
+"""
+
+
+def test_the_plan_has_the_time_of_stored_runs_of_the_same_case_and_says_where_there_are_none(repository):
+    repository.pytester.makepyfile(test_suite=SEVERAL)
+    unknown = "* 60 * 3 * – *runs (how long is unknown: no run of it is stored)"
+    result = repository.run("--dlbench-plan")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"test_ours?2? {unknown}", f"test_ours?3? {unknown}"])
+    result.stdout.fnmatch_lines(["total: 2 cases, 6 runs, ~0 s (2 of unknown length)"])
+    repository.run("--dlbench-allow=invalid", "-k", "test_ours[2]")
+    result = repository.run("--dlbench-plan")
+    result.stdout.fnmatch_lines(["test_ours?2? * 60 * 3 * s  runs", f"test_ours?3? {unknown}"])
+    result.stdout.fnmatch_lines(["total: 2 cases, 6 runs, ~* s (1 from the journals, 1 of unknown length)"])
+    # Another number of steps is another length.
+    repository.pytester.makepyfile(test_suite=SEVERAL.replace("steps=60", "steps=50"))
+    result = repository.run("--dlbench-plan")
+    result.stdout.fnmatch_lines(["*(2 of unknown length)"])
+
+
+def test_the_plan_says_that_a_program_is_not_there(repository):
+    repository.pytester.makepyfile(test_suite=TEST.replace("programs/ours.py", "programs/theirs.py"))
+    repository.run("--dlbench-plan").stdout.fnmatch_lines(["test_ours * fails: dlbench.measure: there is no file *"])
