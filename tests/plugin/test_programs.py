@@ -194,6 +194,40 @@ def test_a_metric_that_the_test_declares_is_judged_in_pairs(repository):
     result.stdout.fnmatch_lines(["*tokens *regressed *500 tokens → 400 tokens*"])
 
 
+def test_the_command_line_overrides_the_tolerance_that_a_test_declares(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    repository.save("--dlbench-allow=invalid")
+    repository.path.joinpath("programs", "ours.py").write_text(PROGRAM.replace("500.0", "100.0"))
+    repository.run("--dlbench-allow=invalid")
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert (verdicts["tokens"].tolerance, verdicts["tokens"].outcome in ("regressed", "suspect")) == (0.05, True)
+    repository.run("--dlbench-tolerance=tokens:900%", "--dlbench-allow=invalid")
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert (verdicts["tokens"].tolerance, verdicts["tokens"].outcome in ("regressed", "suspect")) == (9.0, False)
+
+
+def test_the_command_line_overrides_the_tolerance_of_a_declared_metric_in_pairs(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED.replace("classes=3", "classes=3, tokens=500"))
+    text = PROGRAM.replace("500.0", 'float(run.parameters["tokens"])')
+    repository.path.joinpath("programs", "ours.py").write_text(text)
+    sides = "--dlbench-ab=set:tokens=500,set:tokens=460"
+    repository.run(sides, "--dlbench-tolerance=tokens:20%", "--dlbench-allow=invalid,inconclusive")
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert (verdicts["tokens"].tolerance, verdicts["tokens"].outcome) == (0.2, "equivalent")
+
+
+def test_a_tolerance_of_a_metric_that_no_test_declares_is_a_usage_error(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    for given, message in (
+        ("tokes:5%", "*unknown metric 'tokes'*"),
+        ("tokens:5pp", "*tokens is judged in %*"),
+        ("tokens", "*expected METRIC:AMOUNT*"),
+    ):
+        result = repository.run(f"--dlbench-tolerance={given}")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines([message])
+
+
 def test_a_declared_metric_is_shown_under_xdist(repository):
     repository.pytester.makepyfile(test_suite=DECLARED)
     result = repository.run("-n2", "--dlbench-allow=invalid")
