@@ -74,6 +74,8 @@ class Options:
     sort: str
     typed_tolerance: Mapping[str, float]
     """Those of the command line only, which also take precedence over a test's marks."""
+    later_tolerance: tuple[str, ...]
+    """Those of the command line for metrics that only a test's mark may declare, as they were given."""
     again: tuple[str, ...]
     """Flags of this command line that a command must repeat to run the same case again."""
 
@@ -85,21 +87,25 @@ def read(
     *,
     metrics: Metrics = METRICS,
     has_pairs: bool = False,
+    has_marks: bool = False,
 ) -> Options:
     """Read options from the command line, else from the ini file, else the default. Raises OptionError.
 
     Both callables return the value of a key, or None: the command line's is text, the ini file's what ``as_text``
     takes. ``metrics`` are those that options may name. ``has_pairs`` says
-    that the session runs in pairs even without --dlbench-ab.
+    that the session runs in pairs even without --dlbench-ab, ``has_marks`` that tests may declare more metrics.
     """
-    values = {option.name: _value(option, command_line, ini, metrics) for option in OPTIONS}
-    typed = _typed_tolerance(command_line, metrics)
+    values = {option.name: _value(option, command_line, ini, metrics) for option in OPTIONS if option is not TOLERANCE}
+    texts = names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag)
+    later = tuple(text for text in texts if has_marks and _is_of_other(text, metrics))
+    typed = given_tolerances((text for text in texts if text not in later), TOLERANCE.flag, metrics)
     if command_line("dlbench_threads") is None and ini("dlbench_threads") is None:
         # All numbers of workers get as many threads each, so that only their number differs.
         values["threads"] = tuple(max(1, count // max(values["workers"])) for count in values["threads"])
     # One metric on the command line leaves the ini file's others as they are.
     values["tolerance"] = {**_value(TOLERANCE, lambda _: None, ini, metrics), **typed}
-    options = Options(**values, typed_tolerance=typed, again=tuple(_again(values["runs"], command_line)))
+    again = tuple(_again(values["runs"], command_line))
+    options = Options(**values, typed_tolerance=typed, later_tolerance=later, again=again)
     _check(options, command_line, has_pairs=has_pairs or bool(options.ab))
     return replace(
         options,
@@ -175,9 +181,10 @@ def _check(options: Options, command_line: Callable[[str], Any], *, has_pairs: b
         )
 
 
-def _typed_tolerance(command_line: Callable[[str], Any], metrics: Metrics) -> Mapping[str, float]:
-    texts = names(",".join(command_line(TOLERANCE.key) or ()), TOLERANCE.flag)
-    return given_tolerances(texts, TOLERANCE.flag, metrics)
+def _is_of_other(text: str, metrics: Metrics) -> bool:
+    """Whether a tolerance is well formed and of a metric that is not among these."""
+    name, colon, _ = text.partition(":")
+    return bool(colon) and name not in metrics
 
 
 def _is_folder(address: str) -> bool:

@@ -9,7 +9,7 @@ from statistics import median
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import Network
 from pytest_dlbench.planning.plan import Outline
-from pytest_dlbench.records import Context, Machine, RunOutcome
+from pytest_dlbench.records import Case, Context, Machine, Program, RunOutcome
 from pytest_dlbench.storing import Entry, read_journal
 
 # A process, its imports, the network and the first step: PyTorch needs half of this, TensorFlow almost all.
@@ -84,10 +84,38 @@ class Estimator:
         return not is_exact or (context.steps, context.batch_size, context.network_digest) == now
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastProgram:
+    """A stored case of a program, with the wall seconds of its finished runs."""
+
+    case: Case
+    program: Program
+    context: Context
+    seconds: tuple[float, ...]
+
+
+def read_programs(folder: Path) -> Sequence[Sequence[PastProgram]]:
+    """The cases of programs with finished runs in the newest journals of a folder, by session, newest first."""
+    return [list(_programs(path)) for path in _newest(folder)]
+
+
+def _programs(path: Path) -> Iterator[PastProgram]:
+    runs = _session(path)
+    with suppress(FileFormatError):
+        for entry in read_journal(path):
+            if isinstance(entry, Entry) and entry.result and entry.program and entry.context:
+                case = entry.result.case
+                if seconds := tuple(taken for _, taken in runs.get(case.id, ())):
+                    yield PastProgram(case=case, program=entry.program, context=entry.context, seconds=seconds)
+
+
 def read_past(folder: Path) -> Past:
     """The finished runs in the newest journals of a folder; unreadable lines are ignored."""
-    newest = sorted(folder.glob("*.jsonl"), reverse=True)[:MAX_JOURNALS]
-    return [_session(path) for path in newest]
+    return [_session(path) for path in _newest(folder)]
+
+
+def _newest(folder: Path) -> Sequence[Path]:
+    return sorted(folder.glob("*.jsonl"), reverse=True)[:MAX_JOURNALS]
 
 
 def _session(path: Path) -> Mapping[str, Sequence[tuple[Context, float]]]:

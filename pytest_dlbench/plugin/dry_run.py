@@ -1,8 +1,10 @@
 """The hooks of --dlbench-plan: collected items are shown as cases, and nothing is run."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain, pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -17,10 +19,11 @@ from pytest_dlbench.options import Options
 from pytest_dlbench.planning.matrix import AXES
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.plugin import parametrize
+from pytest_dlbench.plugin.measured import measurements, stored
 from pytest_dlbench.plugin.parametrize import SKIPPED, Point
 
 if TYPE_CHECKING:
-    from pytest_dlbench.planning.estimate import Estimator
+    from pytest_dlbench.planning.estimate import Estimator, PastProgram
     from pytest_dlbench.planning.plan import Outline, RunSettings
     from pytest_dlbench.reporting.dry_run import Row
     from pytest_dlbench.workflows.session import Session
@@ -87,15 +90,14 @@ class _Outlook:
 
     def row(self, item: pytest.Item, following: pytest.Item | None) -> "Row":
         """What is known about an item without running it."""
-        from pytest_dlbench.reporting.dry_run import RUNS, Row  # noqa: PLC0415
+        from pytest_dlbench.reporting.dry_run import Row  # noqa: PLC0415
 
         # A suite's own marks and fixtures may raise anything; the plan must continue.
         try:
             if skip := evaluate_skip_marks(item):
                 return Row(case=item.name, state=f"skipped: {skip.reason}")
             if not {"framework", "model", "dataset"} <= _parameters(item).keys():
-                runs = f"{RUNS} (its body decides what it trains)"
-                return Row(case=item.name, state=runs)
+                return self._of_body(item)
             return self._case(item, _recipe(item, following))
         except DlbenchError as error:
             return Row(case=item.name, state=f"fails: {_first_line(error)}")
@@ -103,6 +105,33 @@ class _Outlook:
             return Row(case=item.name, state=f"skipped: {_first_line(error)}")
         except (Exception, pytest.fail.Exception) as error:
             return Row(case=item.name, state=f"fails: {type(error).__name__}: {_first_line(error)}")
+
+    def _of_body(self, item: pytest.Item) -> "Row":
+        """The runs of the programs that a test's body names, as long as those of the same cases that are stored."""
+        from pytest_dlbench.reporting.dry_run import RUNS, Row  # noqa: PLC0415
+
+        if not (found := measurements(item, item.config.rootpath)):
+            return Row(case=item.name, state=f"{RUNS} (its body decides what it trains)")
+        runs, machine = self._options.runs, self._session.settings.machine
+        past = [stored(one, self._programs, machine, _parameters(item)) for one in found]
+        is_known = all(past)
+        cases = [case for cases in past for case in cases]
+        seconds = sum(median(case.seconds) for case in cases) * runs
+        steps = {one.steps for one in found}
+        return Row(
+            case=item.name,
+            state=RUNS if is_known else f"{RUNS} (how long is unknown: no run of it is stored)",
+            steps=steps.pop() if len(steps) == 1 else None,
+            runs=runs * (len(cases) if is_known else len(found)),
+            seconds=seconds if is_known else None,
+            is_measured=is_known,
+        )
+
+    @cached_property
+    def _programs(self) -> "Sequence[Sequence[PastProgram]]":
+        from pytest_dlbench.planning.estimate import read_programs  # noqa: PLC0415 - see hooks.session_of
+
+        return read_programs(self._options.journals)
 
     def _case(self, item: pytest.Item, recipe: Recipe | None) -> "Row":
         from pytest_dlbench.reporting import dry_run, terminal  # noqa: PLC0415

@@ -83,7 +83,12 @@ def pytest_configure(config: pytest.Config) -> None:
         options.check_keys(written.keys() - config._parser._inidict.keys())
         has_pairs = _is_taken(config)
         asked = options.read(
-            config.getoption, written.get, config.rootpath, metrics=registry.metrics, has_pairs=has_pairs
+            config.getoption,
+            written.get,
+            config.rootpath,
+            metrics=registry.metrics,
+            has_pairs=has_pairs,
+            has_marks=True,
         )
         registry = hooked(registry, config.hook, config)
         parametrize.check_names(asked, registry)
@@ -229,6 +234,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
         config.stash[REGISTRY] = markers.measuring(config.stash[REGISTRY], items)
+        markers.check_later(config.stash[OPTIONS], config.stash[REGISTRY].metrics)
         for item in items:
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:

@@ -9,6 +9,7 @@ from pytest_dlbench.errors import OptionError
 from pytest_dlbench.judging import Metric, Metrics, given_tolerances
 from pytest_dlbench.judging.metric import View
 from pytest_dlbench.options import Options
+from pytest_dlbench.options.reading import TOLERANCE
 from pytest_dlbench.planning.registry import Registry
 
 LINE = (
@@ -33,7 +34,15 @@ def tolerances(node: pytest.Item, asked: Options, metrics: Metrics) -> Mapping[s
     found = {**asked.tolerance, **{name: one.tolerance for name, one in own.items() if one.tolerance is not None}}
     for owner, mark in reversed(list(node.iter_markers_with_node("dlbench"))):
         found.update(_of_mark(mark, f"the mark dlbench of {owner.nodeid}", {**metrics, **own}))
-    return {**found, **asked.typed_tolerance}
+    later = [text for text in asked.later_tolerance if text.partition(":")[0] in own]
+    return {**found, **asked.typed_tolerance, **given_tolerances(later, TOLERANCE.flag, own)}
+
+
+def check_later(asked: Options, metrics: Metrics) -> None:
+    """Raise OptionError for a tolerance of a metric that no test declares."""
+    for text in asked.later_tolerance:
+        if text.partition(":")[0] not in metrics:
+            given_tolerances([text], TOLERANCE.flag, metrics)
 
 
 def _of_mark(mark: pytest.Mark, where: str, metrics: Metrics) -> Mapping[str, float]:

@@ -1,7 +1,7 @@
 """The requests that the driver sends to the worker of a program, the user's own training loop."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 from statistics import median
 from time import monotonic
@@ -14,6 +14,9 @@ from pytest_dlbench.running.dialogue import CHECK_SHARE, CHECKED_SECONDS, CHECKS
 from pytest_dlbench.running.dialogue import LEAST_CHECK_SECONDS as LEAST
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.run_spec import ProgramSpec
+
+# What a loop reports under this name is no figure of its training.
+SAMPLES = "samples_per_step"
 
 
 class ProgramDialogue(Dialogue[ProgramSpec]):
@@ -84,11 +87,22 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
             if not isfinite(value):
                 message = f"the {name} after {spec.steps} steps is {value}"
                 raise NotDoneError(RunOutcome.DIVERGED, message)
+        if spec.program.is_loop and SAMPLES in values:
+            self._count_samples(values.pop(SAMPLES))
         self.measured["reported"] = Reported(
             values=values,
             evaluation_seconds=evaluated.seconds,
             flops_per_step=self._built.flops_per_step,
         )
+
+    def _count_samples(self, samples: float) -> None:
+        """A loop says how many samples a step has once it has run."""
+        if samples < 1 or samples != int(samples):
+            message = f"main(run) reported {SAMPLES}={samples:g}; expected a whole number of at least 1"
+            raise NotDoneError(RunOutcome.FAILED, message)
+        training: Training = self.measured["training"]
+        steps = len(training.step_seconds)
+        self.measured["training"] = replace(training, batch_size=int(samples), examples=steps * int(samples))
 
     def _check_steps(self, spec: ProgramSpec, is_suspicious: Callable[[StepCheck | CallCheck], bool]) -> None:
         """Whether steps wait for their own work: an evaluation after them must not take longer than one alone."""

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pytest_dlbench.cli import init
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.options import OPTIONS
 from tests.doubles.repositories import commit, create, git
 
-SUITE = {"bench/conftest.py", "bench/test_training.py", ".dlbench/.gitignore"}
+SUITE = {
+    *("bench/conftest.py", "bench/test_training.py", "bench/loop.py", "bench/test_loop.py", ".dlbench/.gitignore"),
+}
 WORKFLOWS = {
     "--github": {".github/workflows/benchmarks.yml"},
     "--gitlab": {".gitlab/benchmarks.yml", ".gitlab-ci.yml"},
@@ -32,14 +35,12 @@ def written(repository):
     return {name for name in names if not name.startswith(".git/")}
 
 
-def commands(service):
-    """What the generated workflow gives the shell, a command each."""
+def scripts(service, name):
+    """What a job of the generated workflow gives the shell."""
     if service == "--github":
-        job = yaml.safe_load(Path(".github/workflows/benchmarks.yml").read_text())["jobs"]["train"]
-        scripts = [step["run"] for step in job["steps"] if "run" in step]
-    else:
-        scripts = yaml.safe_load(Path(".gitlab/benchmarks.yml").read_text())["benchmarks"]["script"]
-    return [line for script in scripts for line in script.splitlines()]
+        job = yaml.safe_load(Path(".github/workflows/benchmarks.yml").read_text())["jobs"][name]
+        return [step["run"] for step in job["steps"] if "run" in step]
+    return yaml.safe_load(Path(".gitlab/benchmarks.yml").read_text())[name]["script"]
 
 
 def test_a_suite_is_written_and_listed(repository, capsys):
@@ -87,22 +88,108 @@ def test_an_existing_gitlab_file_is_kept_with_what_to_add(repository, capsys):
     assert "add to .gitlab-ci.yml: include: [{local: .gitlab/benchmarks.yml}]" in capsys.readouterr().out
 
 
-REVISIONS = {
-    "--github": {".github/workflows/revisions.yml"},
-    "--gitlab": {".gitlab/revisions.yml", ".gitlab-ci.yml"},
-}
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_a_workflow_is_written_without_a_suite(repository, service):
+    assert main(["init", service, "--workflow-only"]) == 0
+    assert written(repository) == WORKFLOWS[service] | {".dlbench/.gitignore"}
 
 
-@pytest.mark.parametrize("service", REVISIONS)
-def test_a_workflow_for_revisions_is_written_without_a_suite(repository, service):
-    assert main(["init", service, "--revisions"]) == 0
-    assert written(repository) == REVISIONS[service] | {".dlbench/.gitignore"}
-
-
-def test_a_workflow_for_revisions_needs_a_service(repository, capsys):
-    assert main(["init", "--revisions"]) == 2
+def test_a_workflow_alone_needs_a_service(repository, capsys):
+    assert main(["init", "--workflow-only"]) == 2
     assert "name its service, --github or --gitlab" in capsys.readouterr().err
     assert written(repository) == set()
+
+
+def test_the_loop_is_in_numpy_where_pytorch_is_not_installed(repository, monkeypatch, capsys):
+    assert main(["init"]) == 0
+    assert "import torch" in Path("bench/loop.py").read_text()
+    assert 'pip install "pytest-dlbench[pytorch]"' not in capsys.readouterr().out
+    monkeypatch.setattr(init, "find_spec", lambda _: None)
+    assert main(["init", "--overwrite"]) == 0
+    assert "torch" not in Path("bench/loop.py").read_text()
+    assert 'pip install "pytest-dlbench[pytorch]"' in capsys.readouterr().out
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Where the commands of a workflow run as on the service; returns how to run one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+
+    def run(script):
+        return subprocess.run(["bash", "-ec", script], capture_output=True, text=True, check=False)
+
+    return run
+
+
+def written_in_numpy(folder, service, monkeypatch):
+    """What ``dlbench init`` writes there, by name. Without PyTorch, whose import takes most of a short run."""
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(init, "find_spec", lambda _: None)
+    main(["init", service])
+    # Fewer steps, which nothing here depends on.
+    return {name: (folder / name).read_text().replace("steps=500", "steps=100") for name in written(folder)}
+
+
+def pull(folder, base, head, monkeypatch):
+    """A pull request as a service checks it out: GitHub the merge into its base, GitLab the branch."""
+    ours = create(folder / "ours")
+    first = commit(ours, "The base", base)
+    git(ours, "switch", "--quiet", "-c", "feature")
+    commit(ours, "The change", head)
+    git(ours, "switch", "--quiet", "main")
+    git(ours, "merge", "--quiet", "--no-ff", "-m", "Merge it", "feature")
+    git(folder, "clone", "--quiet", f"file://{ours}", "clone")
+    monkeypatch.chdir(folder / "clone")
+    monkeypatch.setenv("CI_MERGE_REQUEST_DIFF_BASE_SHA", first)
+
+
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_the_workflow_fails_a_pull_request_that_makes_the_loop_slower(tmp_path, shell, monkeypatch, service):
+    suite = written_in_numpy(tmp_path / "made", service, monkeypatch)
+    suite["bench/test_loop.py"] = suite["bench/test_loop.py"].replace("accuracy=0.8", "accuracy=0.5")
+    loop = suite["bench/loop.py"]
+    slower = loop.replace(
+        " " * 8 + "return loss", " " * 8 + "np.sort(random.normal(size=300_000))\n        return loss"
+    )
+    assert slower != loop
+    pull(tmp_path, suite, {"bench/loop.py": slower}, monkeypatch)
+    install, compare = scripts(service, "gate")
+    assert install.startswith("pip install ")
+    done = shell(compare)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "regressed: program-current@HEAD-bench.loop-digits28-cpu-batch_size256" in done.stdout
+    assert "file bench/loop.py" in done.stdout
+    # A network of this package is the same in both revisions.
+    assert "1 failed, 1 skipped" in done.stdout
+    assert "::error file=bench/test_loop.py" in done.stdout
+    assert "regressed" in (tmp_path / "summary.md").read_text()
+    assert {path.name for path in Path("result").iterdir()} == {"report.html", "session.json", "junit.xml"}
+
+
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_the_workflow_passes_the_pull_request_that_adds_the_suite(tmp_path, shell, monkeypatch, service):
+    suite = written_in_numpy(tmp_path / "made", service, monkeypatch)
+    pull(tmp_path, {"README": "ours\n"}, suite, monkeypatch)
+    _, compare = scripts(service, "gate")
+    done = shell(compare)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The base has no folder bench" in done.stdout
+
+
+@pytest.mark.parametrize("service", WORKFLOWS)
+def test_the_workflow_adds_what_the_main_branch_measures_to_its_history(repository, shell, monkeypatch, service):
+    monkeypatch.setattr(init, "find_spec", lambda _: None)
+    main(["init", service])
+    _, measure = scripts(service, "history")
+    # The networks of the suite take PyTorch: "a newcomer's first commands" in CI trains them by the same command.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k test_loop")
+    done = shell(measure)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(Path("history").rglob("*.parquet"))) == 1
 
 
 # A suite with a builder of its own, in which the pull request makes steps slower.
@@ -167,14 +254,9 @@ def pull_request(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("service", REVISIONS)
-def test_the_workflow_for_revisions_fails_a_pull_request_that_is_slower(pull_request, service):
-    main(["init", service, "--revisions"])
-    (path,) = (Path(name) for name in REVISIONS[service] if "revisions" in name)
-    content = yaml.safe_load(path.read_text())
-    (job,) = content.get("jobs", content).values()
-    install, compare = job.get("script") or [step["run"] for step in job["steps"] if "run" in step]
-    assert install.startswith("pip install ")
+def test_the_workflow_gates_a_suite_with_a_builder_of_its_own(pull_request):
+    main(["init", "--github", "--workflow-only"])
+    _, compare = scripts("--github", "gate")
     done = subprocess.run(["bash", "-ec", compare], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "regressed: training-ours@HEAD-versioned-softmax-digits-cpu-smoke" in done.stdout
@@ -186,7 +268,7 @@ def test_the_workflow_for_revisions_fails_a_pull_request_that_is_slower(pull_req
 def test_the_commands_of_the_workflow_find_the_suite(repository, service):
     main(["init", service])
     # CI installs the built package, and trains by the same commands: "a newcomer's first commands".
-    run = [line for line in commands(service) if not line.startswith("pip install ")]
+    run = [line for line in scripts(service, "history") if not line.startswith("pip install ")]
     assert [line.split()[0] for line in run] == ["pytest"]
     environment = {**os.environ, "PYTEST_ADDOPTS": "--collect-only -q", "TMPDIR": str(repository)}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
@@ -195,11 +277,13 @@ def test_the_commands_of_the_workflow_find_the_suite(repository, service):
     done = subprocess.run(["bash", "-ec", *run], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_training[pytorch-gatech-lenet-digits28-cpu]" in done.stdout
+    assert "test_loop[pytorch]" in done.stdout
 
 
 @pytest.mark.parametrize("service", WORKFLOWS)
 def test_every_option_in_a_workflow_is_one_of_ours(repository, service):
     main(["init", service])
-    named = set(re.findall(r"--dlbench-[a-z-]+", "\n".join(commands(service))))
+    every = [*scripts(service, "gate"), *scripts(service, "history")]
+    named = set(re.findall(r"--dlbench-[a-z-]+", "\n".join(every)))
     assert named <= {option.flag for option in OPTIONS}
     assert "--dlbench-compare" in named

@@ -32,7 +32,7 @@ class Declared:
 
 
 def test_every_field_of_options_is_a_row_of_the_table():
-    assert [*(option.name for option in OPTIONS), "typed_tolerance", "again"] == [
+    assert [*(option.name for option in OPTIONS), "typed_tolerance", "later_tolerance", "again"] == [
         field.name for field in fields(Options)
     ]
 

@@ -194,6 +194,40 @@ def test_a_metric_that_the_test_declares_is_judged_in_pairs(repository):
     result.stdout.fnmatch_lines(["*tokens *regressed *500 tokens → 400 tokens*"])
 
 
+def test_the_command_line_overrides_the_tolerance_that_a_test_declares(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    repository.save("--dlbench-allow=invalid")
+    repository.path.joinpath("programs", "ours.py").write_text(PROGRAM.replace("500.0", "100.0"))
+    repository.run("--dlbench-allow=invalid")
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert (verdicts["tokens"].tolerance, verdicts["tokens"].outcome in ("regressed", "suspect")) == (0.05, True)
+    repository.run("--dlbench-tolerance=tokens:900%", "--dlbench-allow=invalid")
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert (verdicts["tokens"].tolerance, verdicts["tokens"].outcome in ("regressed", "suspect")) == (9.0, False)
+
+
+def test_the_command_line_overrides_the_tolerance_of_a_declared_metric_in_pairs(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED.replace("classes=3", "classes=3, tokens=500"))
+    text = PROGRAM.replace("500.0", 'float(run.parameters["tokens"])')
+    repository.path.joinpath("programs", "ours.py").write_text(text)
+    sides = "--dlbench-ab=set:tokens=500,set:tokens=460"
+    repository.run(sides, "--dlbench-tolerance=tokens:20%", "--dlbench-allow=invalid,inconclusive")
+    verdicts = {one.metric: one for one in case_of(repository).result.verdicts}
+    assert (verdicts["tokens"].tolerance, verdicts["tokens"].outcome) == (0.2, "equivalent")
+
+
+def test_a_tolerance_of_a_metric_that_no_test_declares_is_a_usage_error(repository):
+    repository.pytester.makepyfile(test_suite=DECLARED)
+    for given, message in (
+        ("tokes:5%", "*unknown metric 'tokes'*"),
+        ("tokens:5pp", "*tokens is judged in %*"),
+        ("tokens", "*expected METRIC:AMOUNT*"),
+    ):
+        result = repository.run(f"--dlbench-tolerance={given}")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines([message])
+
+
 def test_a_declared_metric_is_shown_under_xdist(repository):
     repository.pytester.makepyfile(test_suite=DECLARED)
     result = repository.run("-n2", "--dlbench-allow=invalid")
@@ -230,3 +264,35 @@ def test_two_tests_give_one_metric_one_meaning_and_tolerances_of_their_own(repos
     result = repository.run("--collect-only")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*declare different metrics named 'tokens'; give one of them another name"])
+
+
+SEVERAL = """
+import pytest
+
+@pytest.mark.dlbench(tolerance={"step_time": "900%", "peak_rss": "50%"})
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ours(dlbench, classes):
+    dlbench.measure("programs/ours.py", steps=60, classes=classes)
+"""
+
+
+def test_the_plan_has_the_time_of_stored_runs_of_the_same_case_and_says_where_there_are_none(repository):
+    repository.pytester.makepyfile(test_suite=SEVERAL)
+    unknown = "* 60 * 3 * – *runs (how long is unknown: no run of it is stored)"
+    result = repository.run("--dlbench-plan")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"test_ours?2? {unknown}", f"test_ours?3? {unknown}"])
+    result.stdout.fnmatch_lines(["total: 2 cases, 6 runs, ~0 s (2 of unknown length)"])
+    repository.run("--dlbench-allow=invalid", "-k", "test_ours[2]")
+    result = repository.run("--dlbench-plan")
+    result.stdout.fnmatch_lines(["test_ours?2? * 60 * 3 * s  runs", f"test_ours?3? {unknown}"])
+    result.stdout.fnmatch_lines(["total: 2 cases, 6 runs, ~* s (1 from the journals, 1 of unknown length)"])
+    # Another number of steps is another length.
+    repository.pytester.makepyfile(test_suite=SEVERAL.replace("steps=60", "steps=50"))
+    result = repository.run("--dlbench-plan")
+    result.stdout.fnmatch_lines(["*(2 of unknown length)"])
+
+
+def test_the_plan_says_that_a_program_is_not_there(repository):
+    repository.pytester.makepyfile(test_suite=TEST.replace("programs/ours.py", "programs/theirs.py"))
+    repository.run("--dlbench-plan").stdout.fnmatch_lines(["test_ours * fails: dlbench.measure: there is no file *"])

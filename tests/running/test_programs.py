@@ -12,6 +12,7 @@ from pytest_dlbench.data import DATASETS
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import CURRENT, Place
+from pytest_dlbench.judging.readings import throughput
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.records import Case, Program, Run, RunOutcome
 from pytest_dlbench.running import alternating
@@ -169,6 +170,16 @@ class TestMain:
         assert found.training.losses[:2] == pytest.approx((7.2, 6.48))
         assert found.reported.values == {"accuracy": 0.5, "tokens": 99}
 
+    def test_says_how_many_samples_its_steps_have(self, run):
+        said = run(LOOP.replace("tokens=99", "tokens=99, samples_per_step=32"), function="main")
+        assert (said.training.batch_size, said.training.examples) == (32, 32 * STEPS)
+        assert throughput(said) == pytest.approx(32 * (STEPS - 1) / sum(said.training.step_seconds[1:]))
+        # It is no figure of the training.
+        assert said.reported.values == {"accuracy": 0.5, "tokens": 99}
+
+    def test_has_one_sample_in_a_step_unless_it_says_more(self, run):
+        assert run(LOOP, function="main").training.batch_size == 1
+
     def test_builds_until_its_first_step(self, run):
         slow = "import time\ndef main(run):\n    time.sleep(0.1)\n    for _ in run.steps(): pass\n"
         assert run(slow, function="main").build_seconds > 0.1
@@ -203,6 +214,10 @@ WRONG = {
     "the accuracy is 93.0; expected a share from 0 to 1": (
         "def build(run): return {'step': lambda n: n + 1.0, 'evaluate': lambda: {'accuracy': 93}}",
         "build",
+    ),
+    "main(run) reported samples_per_step=0.5; expected a whole number of at least 1": (
+        "def main(run):\n    for _ in run.steps(): pass\n    run.report(samples_per_step=0.5)",
+        "main",
     ),
     "main(run) ended without a step; mark them": ("def main(run): pass", "main"),
     "the batches of run.steps ended after 5 of 24 steps": (
