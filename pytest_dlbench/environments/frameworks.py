@@ -40,16 +40,23 @@ class Checkout:
         return self.root / own.relative_to(root) if own.is_relative_to(root) else path
 
     def existing(self, path: Path, where: str) -> Path:
-        """The same, of a path that this revision must have; raises OptionError."""
+        """The same, of a path that this revision must have; raises NotInRevisionError."""
         found = self.path(path)
         if not found.exists():
-            revision, name = self.revision, found.relative_to(self.root)
-            history = f"git log --diff-filter=A --oneline -- {name}"
-            raise OptionError(
-                f"{where}: {revision.name} ({revision.commit[:12]}, {revision.subject!r}) has no {name}; to find the"
-                f" revision that added it, in {self.repository}: {history}"
-            )
+            raise NotInRevisionError(self, found.relative_to(self.root).as_posix(), where)
         return found
+
+
+class NotInRevisionError(OptionError):
+    """A revision lacks ``path``, a file or folder of the repository."""
+
+    def __init__(self, checkout: Checkout, path: str, where: str) -> None:
+        revision = checkout.revision
+        self.revision, self.path = revision, path
+        super().__init__(
+            f"{where}: {revision.name} ({revision.commit[:12]}, {revision.subject!r}) has no {path}; to find the"
+            f" revision that added it, in {checkout.repository}: git log --diff-filter=A --oneline -- {path}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -193,7 +193,7 @@ def _of_side(program: Program, changes: Sequence[Change]) -> dict[str, Any]:
 
 
 def _root(program: Program, framework: Framework, root: Path) -> Path:
-    """The folder that a program's files are in; raises OptionError if a revision lacks them."""
+    """The folder that a program's files are in; raises NotInRevisionError if a revision lacks them."""
     checkout = framework.checkout
     if checkout is None:
         return root

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, cast
 from pytest_dlbench import judging
 from pytest_dlbench.data import Dataset, SyntheticData
 from pytest_dlbench.environments import Device, Framework
+from pytest_dlbench.environments.frameworks import NotInRevisionError
 from pytest_dlbench.environments.of_programs import HERE, place_of
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import DlbenchError, OptionError
@@ -26,10 +27,10 @@ from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.sides import AskedSides, Side
 from pytest_dlbench.planning.workers import uncertifiable
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
-from pytest_dlbench.records.reasons import Caution, NotRequired
+from pytest_dlbench.records.reasons import Caution, NotInBaseline, NotRequired
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
-from pytest_dlbench.workflows import ab, benchmark, certify
+from pytest_dlbench.workflows import ab, added, benchmark, certify
 from pytest_dlbench.workflows.handover import Handed, Taker
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -267,8 +268,7 @@ class Dlbench:
             )
             self._skip("handed over")
         if sides := self._sides.of(found):
-            baseline, candidate = spec_of(sides.old), spec_of(sides.new)
-            record, result = ab.train(self._session, baseline, candidate, self._node, self._tolerance)
+            record, result = self._in_pairs(spec_of(sides.new), lambda: spec_of(sides.old))
         else:
             spec = spec_of(Side(framework=found))
             record, result = benchmark.train(self._session, spec, self._node, self._tolerance)
@@ -279,6 +279,15 @@ class Dlbench:
             self._require_reported(figures)
         metrics = self._session.settings.metrics
         return Result(record=record, verdict=result, figures=figures, _metrics=metrics, _note=self._note)
+
+    def _in_pairs(self, candidate: RunSpec, baseline_of: Callable[[], RunSpec]) -> tuple[Record, CaseResult]:
+        """Run both sides, or only the candidate if it is what adds the program."""
+        try:
+            baseline = baseline_of()
+        except NotInRevisionError as error:
+            missing = NotInBaseline(revision=error.revision.name, commit=error.revision.commit, path=error.path)
+            return added.train(self._session, candidate, self._node, missing)
+        return ab.train(self._session, baseline, candidate, self._node, self._tolerance)
 
     def _require_reported(self, figures: Mapping[str, Figure]) -> None:
         """Raise OptionError for a metric that the test declares, and that not every run has: it was not judged."""

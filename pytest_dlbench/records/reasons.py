@@ -115,6 +115,14 @@ class NoBaseline(Tagged, frozen=True, kw_only=True):
     again: Repeat
 
 
+class NotInBaseline(Tagged, frozen=True, kw_only=True):
+    """The revision that is the baseline lacks the program, so that only the candidate was run."""
+
+    revision: str
+    commit: str
+    path: str
+
+
 class Incomparable(Tagged, frozen=True, kw_only=True):
     """The two sides were measured under different conditions. ``saved`` is when the baseline was, if it is one."""
 
@@ -381,6 +389,7 @@ Reason = (
     | NotSaved
     | TooGood
     | NoBaseline
+    | NotInBaseline
     | Incomparable
     | DamagedBaseline
     | TooFew

@@ -219,6 +219,11 @@ def _no_baseline(reason: of.NoBaseline, _: Subject) -> Iterator[Paragraph]:
 
 
 @_explained.register
+def _not_in_baseline(reason: of.NotInBaseline, _: Subject) -> Iterator[Paragraph]:
+    yield Paragraph(text=f"nothing to compare with: {reason.revision} ({reason.commit[:12]}) has no {reason.path}")
+
+
+@_explained.register
 def _incomparable(reason: of.Incomparable, _: Subject) -> Iterator[Paragraph]:
     subject = f"the baseline of {reason.saved} was" if reason.saved else "the two sides were"
     heading = f"{subject} measured under different conditions:"

@@ -1,7 +1,7 @@
 """The end of a session in the terminal: the reasons for outcomes, what was skipped, where the files are."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from rich.table import Table
 
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Machine, VerdictOutcome
-from pytest_dlbench.records.reasons import Interrupted, NotSaved, Saved, TooGood
+from pytest_dlbench.records.reasons import Interrupted, NotInBaseline, NotSaved, Saved, TooGood
 from pytest_dlbench.reporting import cautions, explain, foreign
 
 # Outcomes that may not fail their test, so that its failure would not show the reason.
@@ -70,9 +70,7 @@ def name(case: Case) -> str:
 def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str]:
     """The reasons for outcomes that may not fail a test; cases with the same reason are listed together."""
     shown = _by_metric(results, metrics)
-    if missing := sum(result.outcome is CaseOutcome.NO_BASELINE for result in results):
-        advice = "--dlbench-save --dlbench-reason TEXT saves one"
-        shown.append(f"no_baseline: {missing} × nothing to compare with; {advice}")
+    shown += _without_baseline(results)
     shown += _cut_short(results)
     shown += [
         f"warning: {name(result.case)}: {text}" for result in results for text in cautions.warnings(result, metrics)
@@ -87,6 +85,17 @@ def notes(results: Sequence[CaseResult], metrics: Metrics = METRICS) -> list[str
         for message, names in cases.items():
             shown += [f"{outcome}: {', '.join(names)}", *(f"  {line}" for line in message.splitlines())]
     return shown
+
+
+def _without_baseline(results: Sequence[CaseResult]) -> Iterator[str]:
+    """How many cases have no stored baseline, and those whose baseline lacks what they run."""
+    without = [result for result in results if result.outcome is CaseOutcome.NO_BASELINE]
+    added = [(result, one) for result in without for one in result.reasons if isinstance(one, NotInBaseline)]
+    if unsaved := len(without) - len(added):
+        advice = "--dlbench-save --dlbench-reason TEXT saves one"
+        yield f"no_baseline: {unsaved} × nothing to compare with; {advice}"
+    for result, reason in added:
+        yield f"no_baseline: {name(result.case)}: {explain.text(reason)}"
 
 
 def _by_metric(results: Sequence[CaseResult], metrics: Metrics) -> list[str]:

@@ -122,11 +122,33 @@ def test_a_parameter_has_a_value_that_the_recipe_setting_of_its_name_refuses(rep
     assert found.record.program.parameters == {"depth": 1, "momentum": "heavy"}
 
 
-def test_a_revision_without_the_program_is_an_error_that_names_the_commit(repository):
+def test_a_candidate_that_adds_its_program_has_no_baseline(repository):
+    repository.path.joinpath("programs", "theirs.py").write_text(PROGRAM)
+    repository.pytester.makepyfile(test_suite=TEST.replace("ours", "theirs"))
+    commit(repository.path, "Add another", {})
+    options = "--dlbench-ab=rev:HEAD~1,rev:HEAD", "--dlbench-compare"
+    result = repository.run(*options)
+    assert result.ret == 1
+    lacks = "nothing to compare with: HEAD~1 (*) has no programs/theirs.py"
+    result.stdout.fnmatch_lines(
+        [lacks, f"no_baseline: program-current@HEAD-programs.theirs-cpu-depth1: {lacks}", "dlbench: 1 no_baseline*"]
+    )
+    result.stdout.no_fnmatch_line("*--dlbench-save*")
+    assert len(case_of(repository).record.runs) == 3
+    # What a gate of pull requests passes on; the program's own faults fail its test all the same.
+    assert repository.run(*options, "--dlbench-allow=no_baseline,invalid").ret == 0
+    repository.path.joinpath("programs", "theirs.py").write_text("def build(run):\n    return {}\n")
+    commit(repository.path, "Break it", {})
+    result = repository.run("--dlbench-ab=rev:HEAD~2,rev:HEAD", "--dlbench-allow=no_baseline,invalid")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*program-current@HEAD-programs.theirs-cpu-depth1*failed*"])
+
+
+def test_a_candidate_without_the_program_is_an_error_that_names_the_commit(repository):
     git(repository.path, "mv", "programs/ours.py", "programs/theirs.py")
     commit(repository.path, "Rename it", {})
     git(repository.path, "revert", "--no-edit", "HEAD")
-    result = repository.run("--dlbench-ab=rev:HEAD~1,rev:HEAD")
+    result = repository.run("--dlbench-ab=rev:HEAD,rev:HEAD~1")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["--dlbench-ab: HEAD~1 (*, 'Rename it') has no programs/ours.py; to find the *"])
 
