@@ -50,6 +50,8 @@ CHANGED = pytest.StashKey[list[CaseResult]]()
 PAIRED = pytest.StashKey[int]()
 NAME = pytest.StashKey[str]()
 CASES = pytest.StashKey[int]()
+# Why all tests of a worker of pytest-xdist fail.
+REFUSED = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -234,7 +236,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
         config.stash[REGISTRY] = markers.measuring(config.stash[REGISTRY], items)
-        markers.check_later(config.stash[OPTIONS], config.stash[REGISTRY].metrics)
+        _check_later(config)
         for item in items:
             markers.tolerances(item, config.stash[OPTIONS], config.stash[REGISTRY].metrics)
     except OptionError as error:
@@ -246,6 +248,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=items[:])
         items.clear()
         _exit_if(problem)
+
+
+def _check_later(config: pytest.Config) -> None:
+    """Raise OptionError for a tolerance of a metric that no test declares."""
+    try:
+        markers.check_later(config.stash[OPTIONS], config.stash[REGISTRY].metrics)
+    except OptionError as error:
+        if not hasattr(config, "workerinput"):
+            raise
+        # To pytest-xdist, a usage error would be a crash of the worker: all of its tests fail instead.
+        config.stash[REFUSED] = foreign.block(str(error))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if refused := item.config.stash.get(REFUSED, ""):
+        pytest.fail(refused, pytrace=False)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -31,6 +31,12 @@ def test_a_failure_in_a_worker_fails_the_session(suite):
     result.stdout.fnmatch_lines(["suspect: training-numpy-softmax-digits-cpu-smoke", "*step_time *suspect*"])
 
 
+def test_a_tolerance_of_an_unknown_metric_fails_the_tests_of_workers(suite):
+    result = suite.run("-n1", "--dlbench-tolerance=step_tme:5%")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["--dlbench-tolerance: unknown metric 'step_tme'", "*did you mean 'step_time'*"])
+
+
 def test_nothing_to_run_is_an_error_with_xdist_too(suite):
     result = suite.run("-n1", "--dlbench-models=gatech-lenet")
     assert result.ret == 4
