@@ -63,7 +63,9 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacesElsewhere:
-    """Leaves environments to the hosts that runs are made on."""
+    """Leaves environments to the hosts that runs are made on, which are leased with a GPU if ``has_gpu``."""
+
+    has_gpu: bool = False
 
     def find(self, framework: Framework) -> Elsewhere | Absent:
         """Absent if the framework cannot run anywhere."""

@@ -17,7 +17,8 @@ from pytest_dlbench.running.launch import ALLOCATORS
 from pytest_dlbench.storing.resuming import NEWEST
 
 LOCAL = "local"
-ENGINES = (LOCAL, "ray")
+SRUN = "srun"
+ENGINES = (LOCAL, "ray", SRUN)
 
 
 def flag(text: str, where: str) -> bool:
@@ -54,10 +55,17 @@ def journal(value: str, where: str) -> str:
 
 
 def engine(value: str, where: str) -> str:
-    """Where runs are made."""
-    if value not in ENGINES:
+    """Where runs are made: an engine, and arguments for SLURM after a colon."""
+    name, colon, given = value.strip().partition(":")
+    if name not in ENGINES or (colon and name != SRUN):
         raise OptionError(unknown_name("engine", value, where, ENGINES))
-    return value
+    # A word without a dash would be the command that is started, and all further ones that command's.
+    if wrong := [word for word in given.split() if not word.startswith("-") or word == "--"]:
+        raise OptionError(
+            f"{where}: arguments for SLURM start with - and have their value in the same word, such as"
+            f" {SRUN}:--partition=gpu or {SRUN}:-pgpu; got {wrong[0]!r} in {value!r}"
+        )
+    return " ".join(value.split())
 
 
 def history_address(value: str, where: str) -> str:

@@ -9,15 +9,16 @@ from pytest_dlbench.environments.building import EnvironmentStore
 from pytest_dlbench.environments.devices import numbered
 from pytest_dlbench.environments.placing import Places, PlacesElsewhere
 from pytest_dlbench.judging import METRICS, Metrics
-from pytest_dlbench.options.parsers import LOCAL
+from pytest_dlbench.options.parsers import LOCAL, SRUN
 from pytest_dlbench.options.reading import Options
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import CaseOutcome
-from pytest_dlbench.running.hosts.cluster import Cluster
+from pytest_dlbench.running.hosts.cluster import Cluster, Engine
 from pytest_dlbench.running.hosts.conversation import Asked
 from pytest_dlbench.running.hosts.host import Hosts
 from pytest_dlbench.running.hosts.local import ThisMachine
 from pytest_dlbench.running.hosts.ray import RayEngine
+from pytest_dlbench.running.hosts.srun import SrunEngine
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.workflows.settings import GatePolicy, Storage
 
@@ -26,7 +27,20 @@ def hosts(options: Options) -> Hosts:
     """Where runs are made."""
     if options.on == LOCAL:
         return ThisMachine(gpu_numbers=_gpu_numbers(options.devices))
-    return Cluster(RayEngine(), Asked(builds=options.build, pythons=options.pythons), options.wait)
+    return Cluster(_engine(options), Asked(builds=options.build, pythons=options.pythons), options.wait)
+
+
+def _engine(options: Options) -> Engine:
+    name, _, arguments = options.on.partition(":")
+    if name == SRUN:
+        return SrunEngine(arguments.split(), has_gpu=_leases_gpus(options))
+    return RayEngine()
+
+
+def _leases_gpus(options: Options) -> bool:
+    """Whether every host is leased with a GPU: all hosts of a session are of one machine class."""
+    named = {name.partition(":")[0] for name in options.devices}
+    return options.on.startswith(SRUN) and "gpu" in named
 
 
 def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Metrics = METRICS) -> RunSettings:
@@ -44,7 +58,7 @@ def run_settings(options: Options, hosts: Hosts, progress: Progress, metrics: Me
         target_accuracy=options.target_accuracy,
         allocator=options.allocator,
         metrics=metrics,
-        places=_places(options, progress) if options.on == LOCAL else PlacesElsewhere(),
+        places=_places(options, progress) if options.on == LOCAL else PlacesElsewhere(has_gpu=_leases_gpus(options)),
     )
 
 

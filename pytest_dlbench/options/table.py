@@ -203,7 +203,9 @@ OPTIONS = (
         parse=engine,
         default="local",
         metavar="ENGINE",
-        help="Where runs are made: local, or on leased hosts of the Ray cluster of which this machine is a node: ray.",
+        help="Where runs are made: local; ray, on leased hosts of the Ray cluster of which this machine is a node; or"
+        " srun, on nodes that SLURM allocates, with arguments for it after a colon:"
+        " 'srun:--partition=NAME --time=1:00:00'.",
     ),
     Option(
         name="allocator",

@@ -18,7 +18,7 @@ from pytest_dlbench.planning import sweep, workers
 from pytest_dlbench.planning.matrix import SCALES, misfit
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Case, Context, Machine
-from pytest_dlbench.running.devices import problem, refusal
+from pytest_dlbench.running.devices import lacking
 from pytest_dlbench.running.launch import TUNED
 from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, ProgramSpec, RunSpec
 
@@ -120,8 +120,8 @@ class RunSettings:
 
     def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
         """Where a framework runs on a device; ``refusal`` is why a case cannot run at all, empty if it can."""
-        is_elsewhere = isinstance(self.places, PlacesElsewhere)
-        reason = refusal or (_not_elsewhere(device) if is_elsewhere else _without_device(framework, device))
+        elsewhere = self.places if isinstance(self.places, PlacesElsewhere) else None
+        reason = refusal or (_not_elsewhere(elsewhere, device) if elsewhere else lacking(framework, device))
         return Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
 
     def _evaluations(self, outline: Outline) -> tuple[int, ...]:
@@ -265,25 +265,13 @@ def _of_network(machine: Machine, spec: NetworkSpec) -> Context:
     )
 
 
-def _not_elsewhere(device: Device) -> str:
-    """Why a case cannot run on a leased host; empty if it can."""
-    return "" if device.name == "cpu" else "with --dlbench-on, hosts are leased for cases on the CPU only"
-
-
-def _without_device(framework: Framework, device: Device) -> str:
-    """Why a case cannot run on a device, known before the framework is imported; empty if it might."""
-    if device.name == "cpu" or framework.takes_processor_as_gpu:
+def _not_elsewhere(places: PlacesElsewhere, device: Device) -> str:
+    """Why a case cannot run on a leased host; empty if the host decides."""
+    if device.name == "cpu":
         return ""
-    if not device.may_exist:
-        return f"no {device.name} on this machine"
-    return problem(device.numbers) or _without_cuda(framework, device)
-
-
-def _without_cuda(framework: Framework, device: Device) -> str:
-    """Why the framework's build for CUDA cannot run here: found out before gigabytes are installed."""
-    cuda = framework.environments[0].cuda if framework.environments else None
-    reason = refusal(cuda, device.numbers) if cuda else ""
-    return f"{framework.name}: {reason}" if reason else ""
+    if not places.has_gpu:
+        return "hosts are leased without GPUs, unless by --dlbench-on=srun with --dlbench-devices=gpu"
+    return "SLURM chooses the GPU: use --dlbench-devices=gpu, without numbers" if device.numbers else ""
 
 
 def _unchanged(framework: Framework) -> str:

@@ -10,6 +10,7 @@ from _pytest.mark.expression import Expression
 from pytest_dlbench.environments import DEVICES, Framework
 from pytest_dlbench.environments.devices import GPU_FILES, VISIBLE
 from pytest_dlbench.options import Options
+from pytest_dlbench.options.parsers import LOCAL
 from pytest_dlbench.planning.registry import Registry
 
 GPU, CPU = "gpu", "cpu"
@@ -17,7 +18,7 @@ GPU, CPU = "gpu", "cpu"
 
 def missing(asked: Options, registry: Registry) -> str:
     """Why a session with --dlbench-devices=gpu has nothing to run on; empty if it has, or asks for more."""
-    if asked.plan or {name.partition(":")[0] for name in asked.devices} != {GPU}:
+    if asked.plan or asked.on != LOCAL or {name.partition(":")[0] for name in asked.devices} != {GPU}:
         return ""
     return _absent(registry)
 

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import TypeVar
 
 from pytest_dlbench.environments.cuda import Cuda
-from pytest_dlbench.environments.devices import DEVICES, visible_gpus
+from pytest_dlbench.environments.devices import DEVICES, Device, visible_gpus
+from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.records import Machine
 from pytest_dlbench.running import pinning
 from pytest_dlbench.running.guard import guarded
@@ -58,6 +59,22 @@ def machine(numbers: Sequence[int] = ()) -> Machine:
         return this_machine()
     chosen = [gpu for number, gpu in enumerate(found.gpus) if not numbers or number in numbers]
     return this_machine(tuple(gpu.kind for gpu in chosen), found.driver)
+
+
+def lacking(framework: Framework, device: Device) -> str:
+    """Why a case cannot run on a device of this machine, known before the framework is imported; empty if it might."""
+    if device.name == CPU or framework.takes_processor_as_gpu:
+        return ""
+    if not device.may_exist:
+        return f"no {device.name} on this machine"
+    return problem(device.numbers) or _without_cuda(framework, device)
+
+
+def _without_cuda(framework: Framework, device: Device) -> str:
+    """Why the framework's build for CUDA cannot run here: found out before gigabytes are installed."""
+    cuda = framework.environments[0].cuda if framework.environments else None
+    reason = refusal(cuda, device.numbers) if cuda else ""
+    return f"{framework.name}: {reason}" if reason else ""
 
 
 def problem(numbers: Sequence[int] = ()) -> str:

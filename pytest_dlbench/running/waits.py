@@ -4,8 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
+from time import monotonic
 
 REPORT_SECONDS = 60.0
+# A free host of a cluster is leased in less.
+SOON_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,27 @@ class DeviceBusyError(Exception):
     def __init__(self, wait: Wait) -> None:
         super().__init__(wait.device)
         self.wait = wait
+
+
+class QueuedWait:
+    """A wait for a host of a cluster, from now on. Whom it is for only the cluster knows."""
+
+    def __init__(self, device: str, patience: Patience) -> None:
+        self._device, self._patience, self._began = device, patience, monotonic()
+        self._report = self._began + SOON_SECONDS
+        self._give_up = self._began + max(patience.limit_seconds, SOON_SECONDS)
+
+    def check(self) -> None:
+        """Report the wait if it is time to; raises DeviceBusyError if it has been too long."""
+        now = monotonic()
+        wait = Wait(
+            device=self._device, holders=(), seconds=now - self._began, limit_seconds=self._patience.limit_seconds
+        )
+        if now >= self._give_up:
+            raise DeviceBusyError(wait)
+        if now >= self._report:
+            self._patience.waiting(wait)
+            self._report = now + REPORT_SECONDS
 
 
 def busy(wait: Wait) -> str:

@@ -1,8 +1,9 @@
-"""A cluster for tests: network namespaces as hosts, with a node of Ray in each, and the driver in one without CPUs.
+"""Clusters for tests: network namespaces as hosts, with nodes of Ray or SLURM, and one without any for the driver.
 
 Each host has its own cache and its own locks. They share the processors, the processes and the files of this machine.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.running.processes import is_running, wait_for
+from tests.running.processes import is_running
 
 ROOT = Path(__file__).parents[2]
 HEAD, HOSTS = "head", ("one", "two")
@@ -79,11 +80,18 @@ class Network:
             "RAY_ADDRESS": f"{self.addresses[HEAD]}:{PORT}",
             "RAY_worker_niceness": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
+            "SLURM_CONF": str(self.slurm_configuration),
         }
+
+    @property
+    def slurm_configuration(self) -> Path:
+        """The configuration of SLURM's programs."""
+        return self.folder / "slurm" / "slurm.conf"
 
     def start(self, host: str, *command: str, **options: object) -> "subprocess.Popen[str]":
         """Start a command on a host."""
-        words = ("ip", "netns", "exec", self.namespace(host), *command)
+        # Not "ip netns exec", which hides the control groups: slurmd needs them.
+        words = ("nsenter", f"--net={NAMESPACES / self.namespace(host)}", *command)
         environment = self.environment(host)
         return subprocess.Popen(words, env=environment, text=True, **options)  # type: ignore[call-overload, no-any-return]
 
@@ -138,7 +146,7 @@ def _run(*words: str) -> None:
 
 @pytest.fixture(scope="session")
 def network() -> Iterator[Network]:
-    """Three hosts, a node of Ray on each; two of them have a CPU."""
+    """Three hosts."""
     # A cancelled run of CI must not leave them: pytest does not finish its fixtures on SIGTERM.
     usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Ray's sockets are there, whose paths must be short.
@@ -146,8 +154,6 @@ def network() -> Iterator[Network]:
         made = Network(Path(folder))
         try:
             made.make()
-            for host in made.addresses:
-                made.start_node(host)
             yield made
         finally:
             made.remove()
@@ -155,25 +161,14 @@ def network() -> Iterator[Network]:
 
 
 @pytest.fixture
-def cluster(network: Network) -> Network:
-    """The same, with both hosts free and able to make runs: what an earlier test has broken is whole again."""
-    for host in HOSTS:
-        if not network.running(host, "raylet/raylet"):
-            network.kill_all(host)
-            network.ip(HEAD, "link", "set", host, "up")
-            network.start_node(host)
-    wait_for(lambda: not any(map(network.of_runs, HOSTS)))
-    return network
-
-
-@pytest.fixture
-def driver(cluster: Network, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def driver(network: Network, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     """Start tests/cluster/driver.py on the head."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(builder: str, runs: int = 1, steps: int = 8) -> "subprocess.Popen[str]":
-        words = (sys.executable, "-m", "tests.cluster.driver", builder, str(runs), str(steps), str(tmp_path / "data"))
-        started.append(cluster.start(HEAD, *words, stdout=subprocess.PIPE, cwd=ROOT))
+    def start(on: str, builder: str, *, steps: int = 8, stderr: int | None = None, **case: object):
+        settings = json.dumps({"steps": steps, **case})
+        words = (sys.executable, "-m", "tests.cluster.driver", on, builder, settings, str(tmp_path / "data"))
+        started.append(network.start(HEAD, *words, stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT))
         return started[-1]
 
     yield start

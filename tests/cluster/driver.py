@@ -1,17 +1,20 @@
-"""A driver whose runs are made on the cluster: ``python -m tests.cluster.driver BUILDER RUNS STEPS FOLDER``.
+"""A driver whose runs are made on a cluster: ``python -m tests.cluster.driver ON BUILDER SETTINGS FOLDER``.
 
-It prints every run that it keeps as a line of JSON.
+ON is a value of --dlbench-on, SETTINGS are JSON: of the case, and the number of steps. It prints every run that it
+keeps as a line of JSON.
 """
 
+import json
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from pytest_dlbench.environments.frameworks import PROCESSOR_AS_GPU
 from pytest_dlbench.environments.placing import Elsewhere
+from pytest_dlbench.options.reading import read
+from pytest_dlbench.options.settings import hosts as hosts_of
 from pytest_dlbench.records import Run, codec
-from pytest_dlbench.running.hosts.cluster import Cluster
-from pytest_dlbench.running.hosts.conversation import Asked
-from pytest_dlbench.running.hosts.ray import RayEngine
 from pytest_dlbench.running.progress import Silent
 from pytest_dlbench.running.series import train_series
 from tests.running.specs import spec
@@ -24,11 +27,17 @@ def keep(run: Run) -> None:
     print(codec.encode_line(run).decode(), end="", flush=True)
 
 
-def main(builder: str, runs: str, steps: str, folder: str) -> None:
+def main(on: str, builder: str, settings: str, folder: str) -> None:
     """Train."""
-    hosts = Cluster(RayEngine(), Asked(), WAIT_SECONDS)
-    asked = spec(builder, Path(folder), steps=int(steps), place=Elsewhere(), wait_seconds=WAIT_SECONDS)
-    train_series(asked, int(runs), keep=keep, progress=Silent(), hosts=hosts)
+    case = json.loads(settings)
+    steps, device = case.pop("steps"), case.get("device", "cpu")
+    given = {"dlbench_on": on, "dlbench_devices": device, "dlbench_wait": f"{WAIT_SECONDS:g}s"}
+    hosts = hosts_of(read(given.get, lambda _: None, Path()))
+    asked = spec(builder, Path(folder), steps=steps, place=Elsewhere(), wait_seconds=WAIT_SECONDS)
+    # As a framework may that computes on an OpenCL driver of the processor: there is no real GPU here.
+    as_gpu = replace(asked.framework, variables={PROCESSOR_AS_GPU: "1"})
+    asked = replace(asked, case=replace(asked.case, **case), framework=as_gpu)
+    train_series(asked, 1, keep=keep, progress=Silent(), hosts=hosts)
 
 
 if __name__ == "__main__":

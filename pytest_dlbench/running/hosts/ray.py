@@ -5,13 +5,11 @@ Ray starts nothing again by itself: a run that was repeated without being record
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from time import monotonic
+from contextlib import contextmanager
 from typing import Any
 
 import psutil
@@ -19,24 +17,15 @@ import psutil
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.running.hosts.conversation import MODULE, ServerEndedError
 from pytest_dlbench.running.hosts.host import MachineLostError
-from pytest_dlbench.running.waits import REPORT_SECONDS, DeviceBusyError, Patience, Wait
+from pytest_dlbench.running.hosts.piped import Piped
+from pytest_dlbench.running.waits import SOON_SECONDS, Patience, QueuedWait
 
 # How long a call of an actor waits for lines at most.
 POLL_SECONDS = 5.0
-# A free host is leased in less.
-SOON_SECONDS = 5.0
-LOG_BYTES = 2**12
 
 
 class Carrier:
     """The actor on a node: carries the lines of a process that it starts, and ends with it."""
-
-    def __init__(self) -> None:
-        # It has no name, and is gone with this process.
-        self._log = os.memfd_create("log")
-        self._lines: deque[bytes] = deque()
-        self._news = threading.Condition()
-        self._ended = ""
 
     def start(self) -> tuple[str, str, str]:
         """Start the process; the node's id, its address, and what is wrong with it, if anything is."""
@@ -44,45 +33,16 @@ class Carrier:
 
         if problem := _with_usual_priority():
             return "", "", problem
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            bufsize=0,
-            start_new_session=True,
-        )
-        threading.Thread(target=self._read, daemon=True).start()
+        self._process = Piped([sys.executable, "-m", MODULE])
         return ray.get_runtime_context().get_node_id(), ray.util.get_node_ip_address(), ""
 
     def send(self, line: bytes) -> None:
         """Pass a line on."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(line)
+        self._process.send(line)
 
     def poll(self) -> tuple[list[bytes], str]:
         """The lines that have come since the last call, and how the process ended, if it has."""
-        with self._news:
-            self._news.wait_for(lambda: self._lines or self._ended, POLL_SECONDS)
-            found = list(self._lines)
-            self._lines.clear()
-            return found, self._ended
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        rest = b""
-        while chunk := self._process.stdout.read(2**16):
-            *lines, rest = (rest + chunk).split(b"\n")
-            with self._news:
-                self._lines += [line + b"\n" for line in lines]
-                self._news.notify()
-        status = self._process.wait()
-        end = max(0, os.fstat(self._log).st_size - LOG_BYTES)
-        tail = os.pread(self._log, LOG_BYTES, end).decode(errors="replace").strip()
-        with self._news:
-            self._ended = f"its process ended (exit status {status}): {tail[-LOG_BYTES:] or 'it printed nothing'}"
-            self._news.notify()
+        return self._process.poll(POLL_SECONDS)
 
 
 def _with_usual_priority() -> str:
@@ -157,22 +117,10 @@ class RayEngine:
 
     def _started(self, ray: Any, actor: Any, patience: Patience, lost: frozenset[str]) -> tuple[str, str, str]:
         """What the actor says once it has its node."""
-        started, began = actor.start.remote(), monotonic()
-        report, give_up = began + SOON_SECONDS, began + max(patience.limit_seconds, SOON_SECONDS)
+        started, waiting = actor.start.remote(), QueuedWait("a host of the Ray cluster", patience)
         while not ray.wait([started], timeout=SOON_SECONDS)[0]:
-            now = monotonic()
-            wait = Wait(
-                device="a host of the Ray cluster",
-                holders=(),
-                seconds=now - began,
-                limit_seconds=patience.limit_seconds,
-            )
-            if now >= give_up:
-                raise DeviceBusyError(wait)
             self._cpus(ray, lost)
-            if now >= report:
-                patience.waiting(wait)
-                report = now + REPORT_SECONDS
+            waiting.check()
         try:
             found: tuple[str, str, str] = ray.get(started)
         except ray.exceptions.RayTaskError as error:

@@ -25,6 +25,7 @@ import msgspec
 from pytest_dlbench.data import Prepared
 from pytest_dlbench.data.preparation import prepare
 from pytest_dlbench.environments.building import EnvironmentStore
+from pytest_dlbench.environments.devices import DEVICES
 from pytest_dlbench.environments.frameworks import Framework
 from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
 from pytest_dlbench.environments.requested import Packages
@@ -32,6 +33,7 @@ from pytest_dlbench.errors import DataMissingError, DlbenchError
 from pytest_dlbench.records import CallCheck, Case, StepCheck, codec
 from pytest_dlbench.running import interrupts
 from pytest_dlbench.running.alternating import TooLittleMemoryError
+from pytest_dlbench.running.devices import lacking
 from pytest_dlbench.running.hosts.conversation import (
     BEAT,
     BEAT_SECONDS,
@@ -204,6 +206,8 @@ def _placed(spec: RunSpec, asked: Asked, progress: Forwarding) -> RunSpec:
     if missing := [str(path) for path in _paths(spec) if not path.exists()]:
         reason = f"{missing[0]} does not exist on this host; the driver's files must have the same paths on every host"
         return replace(spec, place=Absent(lack=Lack.BROKEN, reason=reason))
+    if reason := lacking(spec.framework, DEVICES[spec.case.device]):
+        return replace(spec, place=Absent(lack=Lack.UNSUPPORTED, reason=reason))
     try:
         for theirs in _data(spec):
             _compare(theirs, prepare(theirs.dataset))

@@ -1,0 +1,105 @@
+"""Real nodes of SLURM, each in a network namespace of its own."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_dlbench.records import RunOutcome
+from tests.cluster.conftest import HEAD, HOSTS, Network
+from tests.cluster.sessions import (
+    LOST_SECONDS,
+    check_that_a_lost_run_moves,
+    check_that_hosts_are_not_shared,
+    check_that_none_overlap,
+    check_that_nothing_is_left,
+    cut,
+    printed_runs,
+    where_it_runs,
+)
+from tests.cluster.slurm import WITH_GPU, Slurm
+from tests.running.processes import wait_for
+
+
+@pytest.fixture(scope="module")
+def nodes(network: Network) -> Iterator[Slurm]:
+    """SLURM on all hosts."""
+    made = Slurm(network)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def slurm(nodes: Slurm) -> Slurm:
+    """The same, with both hosts free."""
+    nodes.repair()
+    (nodes.network.folder / "go").unlink(missing_ok=True)
+    return nodes
+
+
+def kill_step(slurm: Slurm, host: str) -> None:
+    for process in slurm.daemons_of_steps(host):
+        process.kill()
+
+
+def cut_link(slurm: Slurm, host: str) -> None:
+    cut(slurm.network, host)
+
+
+def test_a_session_of_two_processes_makes_its_four_cases_on_two_hosts_that_are_never_shared(slurm, tmp_path):
+    check_that_hosts_are_not_shared(slurm.network, tmp_path, "srun:--partition=tests --time=5", set(HOSTS))
+
+
+@pytest.mark.parametrize("lose", [kill_step, cut_link])
+def test_a_run_whose_host_is_lost_is_recorded_and_made_once_more_on_the_other(slurm, driver, lose):
+    started = driver("srun", "waits_for_go")
+    check_that_a_lost_run_moves(slurm.network, started, lambda host: lose(slurm, host), str)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_driver_that_ends_leaves_no_process_on_its_host_and_no_lease(slurm, driver, end):
+    check_that_nothing_is_left(slurm.network, driver("srun", "leaves_a_child_and_hangs", steps=600), end)
+    wait_for(lambda: not slurm.jobs())
+    # What started them ends after them.
+    wait_for(lambda: not slurm.network.running(HEAD, "srun", "salloc"))
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_lease_waits_for_the_one_before_and_its_driver_may_end_meanwhile(slurm, driver, end):
+    first = driver("srun:--nodelist=two", "waits_for_go")
+    assert where_it_runs(slurm.network) == "two"
+    (holder,) = slurm.network.running(HEAD, "tests.cluster.driver")
+    second, third = (driver("srun:--nodelist=two", "waits_for_go") for _ in range(2))
+    wait_for(lambda: sorted(slurm.jobs()) == ["PD", "PD", "R"])
+    drivers = [one for one in slurm.network.running(HEAD, "tests.cluster.driver") if one.pid == third.pid]
+    assert holder.pid == first.pid
+    drivers[0].send_signal(end)
+    wait_for(lambda: sorted(slurm.jobs()) == ["PD", "R"])
+    assert len(slurm.network.running("two", "dlworker")) == 1
+    (slurm.network.folder / "go").touch()
+    runs = [*printed_runs(first), *printed_runs(second)]
+    assert [(run.outcome, run.host) for run in runs] == [(RunOutcome.FINISHED, "two")] * 2
+    check_that_none_overlap(runs)
+
+
+def test_a_case_on_a_gpu_has_the_one_that_slurm_gives_it(slurm, driver):
+    (run,) = printed_runs(driver("srun", "computes_on_a_gpu", device="gpu"))
+    assert (run.outcome, run.host, run.versions["cuda_visible_devices"]) == (RunOutcome.FINISHED, WITH_GPU, "0")
+
+
+def test_a_lease_has_all_processors_of_its_node(slurm, driver):
+    (run,) = printed_runs(driver("srun", "numpy_softmax", threads=os.cpu_count()))
+    assert (run.outcome, len(run.cores)) == (RunOutcome.FINISHED, os.cpu_count())
+
+
+def test_what_slurm_refuses_is_said_in_its_words(slurm, driver):
+    refused = driver("srun:--partition=other", "numpy_softmax", stderr=subprocess.PIPE)
+    assert refused.wait(LOST_SECONDS) == 1
+    said = refused.stderr.read()
+    assert "--dlbench-on srun: SLURM gives no node" in said
+    assert "invalid partition specified: other" in said
