@@ -8,7 +8,7 @@ import pytest
 from pytest_dlbench.planning.search import RANDOM, TPE
 from pytest_dlbench.plugin.hooks import OPTIONS
 
-from .fixtures.search import BUDGETS, EPOCHS
+from .fixtures.search import EPOCHS, of_scale
 
 pytestmark = pytest.mark.search
 
@@ -29,9 +29,10 @@ def dataset(request):
 
 
 def pytest_generate_tests(metafunc):
-    metafunc.parametrize("budget_seconds", BUDGETS[metafunc.config.stash[OPTIONS].scale], ids="{:g}s".format)
+    sizes = of_scale(metafunc.config.stash[OPTIONS].scale)
+    metafunc.parametrize("size", [pytest.param(one, id=f"{one['budget_seconds']:g}s") for one in sizes])
 
 
 @pytest.mark.parametrize("engine", [RANDOM, TPE])
-def test_search(dlbench, framework, engine, dataset, budget_seconds):
-    dlbench.search(framework, engine, dataset, budget_seconds=budget_seconds, epochs=EPOCHS)
+def test_search(dlbench, framework, engine, dataset, size):
+    dlbench.search(framework, engine, dataset, epochs=EPOCHS, **size)

@@ -159,7 +159,7 @@ BUILT_IN = (
     *_of_pass("backward_weights", "by weights"),
     *_of_pass("backward", "backward"),
     *_of_pass("forward_backward", "both"),
-    # The test accuracy of the best trial's network, trained anew: of searches alone.
+    # The test accuracy of the best trial's network, trained again: of searches alone.
     Metric(
         name="winner_accuracy",
         label="test accuracy",
@@ -194,7 +194,7 @@ BUILT_IN = (
     Metric(
         name="failed_trials",
         label="failed trials",
-        unit="trials",
+        unit="failed trials",
         cell="g",
         better="lower",
         kind="ratio",

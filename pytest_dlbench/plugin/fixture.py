@@ -219,9 +219,10 @@ class Dlbench:
         budget_seconds: float,
         space: SearchSpace | None = None,
         epochs: int = 2,
+        seeds: int | None = None,
         label: str = SEARCH,
     ) -> Result:
-        """Search for a network with as much processor time, once for each of --dlbench-runs seeds.
+        """Search for a network with a budget of processor time, with ``seeds`` seeds, by default --dlbench-runs.
 
         ``engine`` is "random" or "tpe" (Optuna's). Each trial trains a network of ``space`` for ``epochs`` in a fresh
         process, on four fifths of the training part of the data set, and is validated on the rest. The best network of
@@ -245,8 +246,9 @@ class Dlbench:
             epochs=epochs,
             label=label,
         )
-        seeds = range(self._settings.seed, self._settings.seed + self._settings.runs)
-        return self._concluded(*search.search(self._session, plan, self._node, seeds))
+        first = self._settings.seed
+        every = range(first, first + (seeds or self._settings.runs))
+        return self._concluded(*search.search(self._session, plan, self._node, every))
 
     def measure(
         self,

@@ -46,7 +46,7 @@ class Search:
     """One search with one seed.
 
     ``winner`` is the number of the trial with the best validation accuracy within the budget, from 0; None if there is
-    none. ``ended`` says why no further trial was begun: the rest of the ``budget_seconds`` of processor time is less
+    none. ``ended`` says why no further trial started: the rest of the ``budget_seconds`` of processor time is less
     than a trial takes, the most trials were made, or too many trials failed in a row. ``curve`` has a point for every
     trial that was better than all before it.
     """

@@ -12,13 +12,10 @@ from pytest_dlbench.records import (
     MachineSpeed,
     Pairing,
     RunOutcome,
-    Search,
     StepWork,
     Timeline,
-    Trial,
 )
 from pytest_dlbench.records.reasons import Unfinished
-from pytest_dlbench.records.searches import curve_of
 from pytest_dlbench.reporting.charts.measured import Judged, Measured, named
 from pytest_dlbench.storing import Entry, Journal
 from tests.doubles import records
@@ -96,31 +93,8 @@ def inferred(framework: str = "pytorch", model: str = "thesis-resnet-50", *, bat
 def searched(framework: str = "pytorch", *, gain: float = 0.1) -> Judged:
     """Two searches, each with three trials, of which the second one failed."""
     found = judged(framework, "planted", runs=2, name=f"search-random-30s-{framework}-planted-digits-cpu")
-    runs = tuple(replace(run, search=_search(8.0 + run.index, gain)) for run in found.runs)
+    runs = tuple(replace(run, search=records.search(8.0 + run.index, gain)) for run in found.runs)
     return replace(found, runs=runs, result=replace(found.result, figures=summarise(runs)))
-
-
-def _search(seconds: float, gain: float) -> Search:
-    """Trials that take as many seconds each."""
-    outcomes = (RunOutcome.FINISHED, RunOutcome.OUT_OF_MEMORY, RunOutcome.FINISHED)
-    trials = tuple(
-        Trial(
-            case=f"trial{number}",
-            settings={"width": 8},
-            outcome="finished" if outcome is RunOutcome.FINISHED else "failed",
-            run_outcome=outcome,
-            cpu_seconds=seconds,
-            wall_seconds=seconds / 2,
-            cpu_total=seconds * (1 + number),
-            wall_total=seconds * (1 + number) / 2,
-            accuracy=0.5 + gain * number if outcome is RunOutcome.FINISHED else None,
-        )
-        for number, outcome in enumerate(outcomes)
-    )
-    curve = tuple(curve_of(trials))
-    return Search(
-        engine="random", space="planted", budget_seconds=30.0, trials=trials, winner=2, ended="budget", curve=curve
-    )
 
 
 def workloads(count: int, frameworks: Iterable[str] = ("jax", "mxnet", "pytorch")) -> list[Judged]:
