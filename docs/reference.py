@@ -53,6 +53,7 @@ the text was not available, the claim is what its table shows.
 API_HEADINGS = {
     "model": "Models",
     "model.operators": "Single operators",
+    "model.search_space": "Searches",
     "zoo": "The zoo",
     "environments": "Frameworks and devices",
     "data": "Data sets",
@@ -71,7 +72,7 @@ API_HEADINGS = {
 # What has no docstring of its own.
 VALUES = {
     "Shape": "The shape of one example, without the batch.",
-    "Purpose": "What is run: `training`, `inference` or `operator`.",
+    "Purpose": "What is run: `training`, `inference`, `operator` or `search`.",
     "Pass": "What an operator computes in one call: `forward`, `backward_data`, `backward_weights`, `backward` (both"
     " gradients), or `forward_backward`.",
     "Branch": "The layers of one branch of `Add` or `Concat`, in order.",

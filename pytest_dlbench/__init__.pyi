@@ -87,6 +87,7 @@ from pytest_dlbench.model.operators import Convolution as Convolution
 from pytest_dlbench.model.operators import Operator as Operator
 from pytest_dlbench.model.operators import Pass as Pass
 from pytest_dlbench.model.operators import Recurrent as Recurrent
+from pytest_dlbench.model.search_space import SearchSpace as SearchSpace
 from pytest_dlbench.planning.matrix import misfit as misfit
 from pytest_dlbench.plugin.fixture import Dlbench as Dlbench
 from pytest_dlbench.plugin.fixture import Figure as Figure
@@ -123,11 +124,14 @@ from pytest_dlbench.records import Reported as Reported
 from pytest_dlbench.records import Revision as Revision
 from pytest_dlbench.records import Run as Run
 from pytest_dlbench.records import RunOutcome as RunOutcome
+from pytest_dlbench.records import Search as Search
+from pytest_dlbench.records import SearchPoint as SearchPoint
 from pytest_dlbench.records import SkippedCell as SkippedCell
 from pytest_dlbench.records import StepCheck as StepCheck
 from pytest_dlbench.records import StepWork as StepWork
 from pytest_dlbench.records import Timeline as Timeline
 from pytest_dlbench.records import Training as Training
+from pytest_dlbench.records import Trial as Trial
 from pytest_dlbench.records import UpdateCheck as UpdateCheck
 from pytest_dlbench.records import Usage as Usage
 from pytest_dlbench.records import Verdict as Verdict

@@ -139,3 +139,10 @@ def test_operators_are_collected_where_they_are_asked_for_and_the_scale_limits_t
     assert {line.partition("[")[2] for line in small} == {
         f"lstm-256-n1-t150-forward-{framework}-cpu]" for framework in ("pytorch", "jax")
     }
+
+
+def test_searches_are_collected_where_they_are_asked_for_and_the_scale_has_budgets():
+    found = node_ids("-m", "search", "--dlbench-scale=full")
+    assert {node.partition("[")[0] for node in found} == {"bench/test_search.py::test_search"}
+    assert len(found) == 4
+    assert not any("test_search" in node for node in node_ids("-m", "training"))

@@ -32,6 +32,9 @@ RECORDS = (
     "Operation",
     "OperatorPass",
     "CallCheck",
+    "Search",
+    "SearchPoint",
+    "Trial",
 )
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {

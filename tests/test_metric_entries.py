@@ -50,7 +50,7 @@ class TestEntry:
         assert not metric.cell or metric.label in (metric.unit, "CPUs")
 
     def test_that_is_not_optional_is_read_off_every_finished_run_of_its_purpose(self, metric):
-        of_purpose = {"inference": records.inferred, "operator": records.operated}
+        of_purpose = {"inference": records.inferred, "operator": records.operated, "search": records.searched}
         run = of_purpose.get(metric.purpose, records.run)()
         assert metric.is_optional or metric.read(run) is not None
 

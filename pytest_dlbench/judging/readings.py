@@ -7,7 +7,7 @@ from typing import Literal
 
 from pytest_dlbench.judging.contention import contended
 from pytest_dlbench.judging.warm_up import steady_steps, warm_up
-from pytest_dlbench.records import POWER_LIMIT, Evaluation, Run, Training, Usage
+from pytest_dlbench.records import POWER_LIMIT, Evaluation, Run, Search, Training, Usage
 
 LARGEST_LOSS = 700.0
 
@@ -51,8 +51,8 @@ def step_cpu_time(run: Run) -> float | None:
 
 
 def throughput(run: Run) -> float | None:
-    """Samples per second, without the first step or batch; None for a single operator."""
-    if run.operation is not None:
+    """Samples per second, without the first step or batch; None for a single operator or a search."""
+    if run.operation is not None or run.search is not None:
         return None
     if run.inference is not None:
         timed = timed_batches(run)
@@ -206,7 +206,7 @@ def leak(run: Run) -> float | None:
 
 def phase(run: Run) -> Usage:
     """Resource usage during training, inference, or the calls of an operator."""
-    return run.usage[{"training": "train", "inference": "infer", "operator": "operate"}[run.purpose]]
+    return run.usage[{"training": "train", "inference": "infer", "operator": "operate", "search": "train"}[run.purpose]]
 
 
 def cpu_use(run: Run) -> float:
@@ -297,3 +297,29 @@ def of_gpus(field: str, together: Callable[[Iterable[float]], float]) -> Callabl
         return together(found) if found and None not in found else None
 
     return value
+
+
+def processor_seconds(run: Run) -> float:
+    """Processor time of a whole run, its start included, as it was sampled; its duration if nothing was sampled."""
+    phases = sum(usage.user_seconds + usage.system_seconds for usage in run.usage.values())
+    until_last = max(run.timeline.cpu_seconds, default=0.0)
+    return max(phases, until_last) or run.wall_seconds
+
+
+def of_search(value: Callable[[Search], float]) -> Callable[[Run], float | None]:
+    """A reading of the search that led to a run; None for one that found nothing."""
+
+    def read(run: Run) -> float | None:
+        return value(run.search) if run.search and run.search.curve else None
+
+    return read
+
+
+def winner_accuracy(run: Run) -> float | None:
+    """The test accuracy of the network that a search found, after training on all of the training part."""
+    return accuracy(run) if run.evaluation else None
+
+
+def failed_trials(run: Run) -> float | None:
+    """Trials of a search that ended in an error; those that the budget cut are not among them."""
+    return sum(trial.outcome == "failed" for trial in run.search.trials) if run.search else None

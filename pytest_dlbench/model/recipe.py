@@ -16,7 +16,7 @@ EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32"
 Rule = Literal["glorot", "he"]
 Initialisation = Literal[Rule, "framework"]
 Input = Literal["memory", "pipeline"]
-Purpose = Literal["training", "inference", "operator"]
+Purpose = Literal["training", "inference", "operator", "search"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,19 +18,22 @@ from pytest_dlbench.judging.equivalence import BOUND, is_equal
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.model.operators import Operator
+from pytest_dlbench.model.search_space import SearchSpace
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.operators import LABEL as OPERATOR
 from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.programs import LABEL, program_of, program_spec
 from pytest_dlbench.planning.registry import Registry
+from pytest_dlbench.planning.search import LABEL as SEARCH
+from pytest_dlbench.planning.search import search_plan
 from pytest_dlbench.planning.sides import AskedSides, Side
 from pytest_dlbench.planning.workers import uncertifiable
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run
 from pytest_dlbench.records.reasons import Caution, NotInBaseline, NotRequired
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
-from pytest_dlbench.workflows import ab, added, benchmark, certify
+from pytest_dlbench.workflows import ab, added, benchmark, certify, search
 from pytest_dlbench.workflows.handover import Handed, Taker
 from pytest_dlbench.workflows.runs import make_runs
 from pytest_dlbench.workflows.session import Session
@@ -207,6 +210,47 @@ class Dlbench:
 
         return self._result(framework, spec_of)
 
+    def search(
+        self,
+        framework: Framework | str,
+        engine: str,
+        dataset: Dataset | str,
+        device: Device | str = "cpu",
+        *,
+        budget_seconds: float,
+        space: SearchSpace | None = None,
+        epochs: int = 2,
+        seeds: int | None = None,
+        label: str = SEARCH,
+    ) -> Result:
+        """Search for a network with a budget of processor time, with ``seeds`` seeds, by default --dlbench-runs.
+
+        ``engine`` is "random" or "tpe" (Optuna's). Each trial trains a network of ``space`` for ``epochs`` in a fresh
+        process, on four fifths of the training part of the data set, and is validated on the rest. The best network of
+        each search is then trained on all of the training part, and tested: ``winner_accuracy``. No trial sees the
+        test part. A trial that fails is recorded, and the search goes on; one that ends after the budget cannot win.
+
+        The figures are reported, and not compared with a baseline. ``label`` begins the case's ID.
+        """
+        self._skip_if_taken()
+        found = self._framework(framework)
+        if self._sides.of(found):
+            raise OptionError("--dlbench-ab: a search is not compared in pairs, because each side would train others")
+        plan = search_plan(
+            self._settings,
+            found,
+            cast("Dataset", self._registry.find("dataset", dataset, self._node)),
+            cast("Device", self._registry.find("device", device, self._node)),
+            engine=engine,
+            space=space or SearchSpace(),
+            budget_seconds=budget_seconds,
+            epochs=epochs,
+            label=label,
+        )
+        first = self._settings.seed
+        every = range(first, first + (seeds or self._settings.runs))
+        return self._concluded(*search.search(self._session, plan, self._node, every))
+
     def measure(
         self,
         program: str | Callable[..., Any],
@@ -272,6 +316,10 @@ class Dlbench:
         else:
             spec = spec_of(Side(framework=found))
             record, result = benchmark.train(self._session, spec, self._node, self._tolerance)
+        return self._concluded(record, result)
+
+    def _concluded(self, record: Record, result: CaseResult) -> Result:
+        """Report a case, settle the outcome of its test, and return its figures."""
         self._report(record, result)
         self._settle(record, result)
         figures = {name: Figure(values=values) for name, values in judging.read_all(record.runs).items()}

@@ -48,6 +48,7 @@ FIXED_MARKS = {
     "detection": "an object detector",
     "inference": "only applies a model",
     "operator": "calls a single operator",
+    "search": "searches for a network with a budget of processor time",
     "slow": "takes minutes",
     "target_accuracy": "measures the time to this test accuracy, such as target_accuracy(0.97)",
     "legacy": "a framework that is no longer developed",

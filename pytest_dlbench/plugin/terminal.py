@@ -267,6 +267,7 @@ class Reporter:
             explain,
             ranking,
             scaling,
+            searches,
             side_by_side,
             skips,
             tables,
@@ -282,6 +283,7 @@ class Reporter:
         lines += side_by_side.tables(self._results, self._metrics) if len(options.threads) > 1 else []
         lines += scaling.tables(rows, self._metrics)
         lines += ranking.lines(rows)
+        lines += searches.lines(rows)
         lines += terminal.notes(self._results, self._metrics)
         lists_reasons = self._config.getoption("verbose") > 0 or set("saA") & set(self._config.getoption("reportchars"))
         lines += skips.lines(self._skipped, is_listed=bool(lists_reasons))

@@ -13,6 +13,7 @@ from pytest_dlbench.records.outcomes import CaseOutcome, RunOutcome, VerdictOutc
 from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.results import CaseResult, OperatorTime, Pairing, Verdict
 from pytest_dlbench.records.runs import ComputeDevice, Exchange, MachineSpeed, Record, Run, StepWork, WorkerShare
+from pytest_dlbench.records.searches import Search, SearchPoint, Trial
 from pytest_dlbench.records.trainings import (
     Alternation,
     Contention,
@@ -72,11 +73,14 @@ __all__ = [
     "Revision",
     "Run",
     "RunOutcome",
+    "Search",
+    "SearchPoint",
     "SkippedCell",
     "StepCheck",
     "StepWork",
     "Timeline",
     "Training",
+    "Trial",
     "UpdateCheck",
     "Usage",
     "Verdict",

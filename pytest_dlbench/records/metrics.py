@@ -18,7 +18,7 @@ class MetricFacts:
     tolerance: float | None = None
     label: str = ""
     views: tuple[str, ...] = ()
-    purpose: Literal["training", "inference", "operator"] | None = None
+    purpose: Literal["training", "inference", "operator", "search"] | None = None
     run_sd: float
     session_sd: float
     smallest_spread: float | None = None

@@ -11,6 +11,7 @@ from pytest_dlbench.records.operations import Operation
 from pytest_dlbench.records.outcomes import RunOutcome
 from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.reasons import Trouble
+from pytest_dlbench.records.searches import Search
 from pytest_dlbench.records.trainings import (
     Contention,
     CurvePoint,
@@ -101,7 +102,7 @@ class Run:
     the measurement; None if nothing was counted, or in files older than this field. ``operator_seconds`` are per step,
     in a run under the framework's own profiler. ``workers`` and ``exchange`` are of runs of several data-parallel
     workers; all other figures are those of all workers together. ``host`` is the leased host; empty for the driver's
-    own machine.
+    own machine. ``search`` is what led to the network that this run trained: a search has one run per seed.
     """
 
     case: str
@@ -146,6 +147,7 @@ class Run:
     workers: tuple[WorkerShare, ...] = ()
     exchange: Exchange | None = None
     host: str = ""
+    search: Search | None = None
 
     @property
     def has_figures(self) -> bool:
@@ -153,8 +155,10 @@ class Run:
         return bool(self.inference or self.operation or (self.training and (self.evaluation or self.reported)))
 
     @property
-    def purpose(self) -> Literal["training", "inference", "operator"]:
+    def purpose(self) -> Literal["training", "inference", "operator", "search"]:
         """What it measures; of a run without figures, training."""
+        if self.search is not None:
+            return "search"
         if self.operation is not None:
             return "operator"
         return "training" if self.inference is None else "inference"

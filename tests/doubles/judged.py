@@ -90,6 +90,13 @@ def inferred(framework: str = "pytorch", model: str = "thesis-resnet-50", *, bat
     return Judged(session=SESSION, result=result, runs=found, context=records.context())
 
 
+def searched(framework: str = "pytorch", *, gain: float = 0.1) -> Judged:
+    """Two searches, each with three trials, of which the second one failed."""
+    found = judged(framework, "planted", runs=2, name=f"search-random-30s-{framework}-planted-digits-cpu")
+    runs = tuple(replace(run, search=records.search(8.0 + run.index, gain)) for run in found.runs)
+    return replace(found, runs=runs, result=replace(found.result, figures=summarise(runs)))
+
+
 def workloads(count: int, frameworks: Iterable[str] = ("jax", "mxnet", "pytorch")) -> list[Judged]:
     """A number of networks on which each framework is slower than the previous one."""
     return [

@@ -24,12 +24,15 @@ from pytest_dlbench.records import (
     Record,
     Run,
     RunOutcome,
+    Search,
     Training,
+    Trial,
     Usage,
     Verdict,
     VerdictOutcome,
 )
 from pytest_dlbench.records.reasons import Compared, InPairs, MoveReference, Reference, Repeat
+from pytest_dlbench.records.searches import curve_of
 
 MIB = 2**20
 TEST_EXAMPLES = 10_000
@@ -226,3 +229,31 @@ def case_result(**changes: Any) -> CaseResult:
         },
     )
     return replace(usual, **changes)
+
+
+def search(seconds: float = 8.0, gain: float = 0.1) -> Search:
+    """Three trials that take as many seconds each, of which the second one failed."""
+    outcomes = (RunOutcome.FINISHED, RunOutcome.OUT_OF_MEMORY, RunOutcome.FINISHED)
+    trials = tuple(
+        Trial(
+            case=f"trial{number}",
+            settings={"width": 8},
+            outcome="finished" if outcome is RunOutcome.FINISHED else "failed",
+            run_outcome=outcome,
+            cpu_seconds=seconds,
+            wall_seconds=seconds / 2,
+            cpu_total=seconds * (1 + number),
+            wall_total=seconds * (1 + number) / 2,
+            accuracy=0.5 + gain * number if outcome is RunOutcome.FINISHED else None,
+        )
+        for number, outcome in enumerate(outcomes)
+    )
+    curve = tuple(curve_of(trials))
+    return Search(
+        engine="random", space="planted", budget_seconds=30.0, trials=trials, winner=2, ended="budget", curve=curve
+    )
+
+
+def searched() -> Run:
+    """A run of the winner of such a search."""
+    return replace(run(), search=search())

@@ -34,6 +34,7 @@ OF_TOKENS = {"token_throughput"}
 # Of images with boxes.
 OF_DETECTORS = {"map50"}
 OF_OPERATORS = {name for name, metric in METRICS.items() if metric.purpose == "operator"}
+OF_SEARCHES = {name for name, metric in METRICS.items() if metric.purpose == "search"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
 OF_LONG_RUNS = {"leak"}
 CARD = GpuUsage(name="Acme", uuid="GPU-1", energy_joules=50.0, memory_peak_bytes=100, utilisation=0.9)
@@ -159,11 +160,22 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_WORKERS
         - OF_DETECTORS
         - OF_OPERATORS
+        - OF_SEARCHES
         - COUNTED
     ),
 )
 def test_every_metric_of_training_is_read_off_a_finished_run(name):
     assert value(name, records.run(evaluation=TOKENS)) > 0
+
+
+@pytest.mark.parametrize("name", sorted(OF_SEARCHES))
+def test_every_metric_of_searches_is_read_off_a_run_of_one_and_off_no_other(name):
+    assert value(name, records.searched()) > 0
+    assert METRICS[name].read(records.run()) is None
+
+
+def test_trainings_figures_are_not_those_of_a_search():
+    assert {"accuracy", "step_time", "throughput"}.isdisjoint(read_all([records.searched()]))
 
 
 @pytest.mark.parametrize("name", sorted(OF_OPERATORS))
@@ -328,6 +340,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_WORKERS,
         *OF_DETECTORS,
         *OF_OPERATORS,
+        *OF_SEARCHES,
         *COUNTED,
     }
     assert {name: len(of_metric) for name, of_metric in values.items()} == dict.fromkeys(everywhere, 4)

@@ -82,7 +82,14 @@ class Measured:
     def finished(self) -> tuple[Run, ...]:
         """The finished runs, of training or inference, that passed the sanity checks."""
         runs = [run for run in self.judged.runs if run.outcome is RunOutcome.FINISHED]
-        return tuple(run for run in runs if run.has_figures)
+        # The networks of a search differ from seed to seed, so they are no runs of one training.
+        return tuple(run for run in runs if run.has_figures and run.search is None)
+
+    @property
+    def searched(self) -> tuple[Run, ...]:
+        """The finished runs of the networks that searches found."""
+        runs = [run for run in self.judged.runs if run.outcome is RunOutcome.FINISHED]
+        return tuple(run for run in runs if run.search)
 
     @property
     def trained(self) -> tuple[Run, ...]:
