@@ -83,7 +83,8 @@ def test_the_budget_is_kept(search, suite):
         assert all(trial.outcome == "over_budget" for trial in one.trials if trial.cpu_total > 3)
         assert sum(trial.outcome == "over_budget" for trial in one.trials) <= 1
         assert one.trials[-1].cpu_total == pytest.approx(sum(trial.cpu_seconds for trial in one.trials))
-        assert all(trial.cpu_seconds > 0.05 for trial in one.trials)
+        # Not of one that was ended: it may not have begun to compute.
+        assert all(trial.cpu_seconds > 0.05 for trial in one.trials if trial.outcome == "finished")
 
 
 def test_a_configuration_that_fails_does_not_end_the_search(search, suite):
@@ -99,7 +100,7 @@ def test_a_configuration_that_fails_does_not_end_the_search(search, suite):
 
 
 def test_a_search_whose_trials_all_diverge_ends_and_fails(search, suite):
-    result = search(builder="diverges", budget=600)
+    result = search("--dlbench-runs=1", builder="diverges", budget=600)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*none of 20 trials finished*"])
     assert searches_of(suite)[0].ended == "failures"
@@ -114,7 +115,6 @@ def test_a_budget_that_is_too_small_for_any_trial_says_so(search, suite):
 
 
 def test_optuna_searches_the_same_space(search, suite):
-    pytest.importorskip("optuna", reason="Optuna is an extra")
     result = search(engine="tpe")
     assert result.ret == 0, result.stdout.str()
     assert all(len(one.trials) > 5 for one in searches_of(suite))
