@@ -82,7 +82,7 @@ def _end_children() -> None:
     """Kill what is left: srun waits for minutes for a step that does not answer."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     # Kernels may be built without that file.
-    while listed.exists() and (children := listed.read_text().split()):
+    while listed.exists() and (children := listed.read_text("utf-8").split()):
         for child in map(int, children):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
