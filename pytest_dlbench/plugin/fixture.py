@@ -334,7 +334,7 @@ class Dlbench:
             baseline = baseline_of()
         except NotInRevisionError as error:
             missing = NotInBaseline(revision=error.revision.name, commit=error.revision.commit, path=error.path)
-            return added.train(self._session, candidate, self._node, missing)
+            return added.train(self._session, candidate, self._node, self._tolerance, missing)
         return ab.train(self._session, baseline, candidate, self._node, self._tolerance)
 
     def _require_reported(self, figures: Mapping[str, Figure]) -> None:

@@ -100,15 +100,22 @@ def _narrow(session: Session, spec: RunSpec, tolerance: Mapping[str, float]) -> 
 
 
 def _judge(session: Session, record: Record, spec: RunSpec, node: str, tolerance: Mapping[str, float]) -> CaseResult:
+    if found := unjudged(session, record):
+        return replace(found, reasons=(*found.reasons, *_divergences(session, record)))
+    return with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
+
+
+def unjudged(session: Session, record: Record) -> CaseResult | None:
+    """The result of a case whose runs cannot be judged: one did not finish, or one is invalid."""
     if outcome := judging.of_runs(record.runs):
         failed = next(run for run in record.runs if run.outcome is not RunOutcome.FINISHED)
-        return result(record, outcome, unfinished(failed), *_divergences(session, record))
+        return result(record, outcome, unfinished(failed))
     if not session.settings.keeps_invalid and any(run.invalid for run in record.runs):
         return result(record, CaseOutcome.INVALID, invalid({"": record.runs}, REPEATS))
-    return _with_leak(record, session.comparer.compare(record, spec.framework, node, tolerance), tolerance)
+    return None
 
 
-def _with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:
+def with_leak(record: Record, compared: CaseResult, tolerances: Mapping[str, float]) -> CaseResult:
     """The result with the verdict on leaks, which needs no baseline and overrides its outcome."""
     tolerance = tolerances.get("leak") if record.runs[0].training else None
     found = leaks.verdict(record.runs, tolerance) if tolerance else None
