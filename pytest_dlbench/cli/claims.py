@@ -44,7 +44,7 @@ def declare(commands: Commands) -> None:
 def _claims(asked: argparse.Namespace) -> int:
     known = studies.studies()
     if asked.source and asked.source not in known:
-        raise OptionError(unknown_name("study", asked.source, "dlbench published", known))
+        raise OptionError(unknown_name("study", asked.source, "dlbench claims: --source", known))
     # Late: NumPy and SciPy are slow to load, and only needed here.
     from pytest_dlbench.reporting.published import register, verdicts  # noqa: PLC0415
     from pytest_dlbench.reporting.published.observing import observe  # noqa: PLC0415

@@ -23,9 +23,9 @@ def missing(asked: Options, registry: Registry) -> str:
     return _absent(registry)
 
 
-def missing_for_marks(expression: str, items: Sequence[pytest.Item], registry: Registry) -> str:
-    """Why -m selects none of these items; empty if it does, or if a GPU would not change that."""
-    if GPU not in expression or not (absent := _absent(registry)):
+def missing_for_marks(asked: Options, expression: str, items: Sequence[pytest.Item], registry: Registry) -> str:
+    """Why -m selects none of these items; empty if it does, or if a GPU of this machine would not change that."""
+    if asked.on != LOCAL or GPU not in expression or not (absent := _absent(registry)):
         return ""
     chosen = Expression.compile(expression)
     marks = [{mark.name for mark in item.iter_markers()} for item in items]

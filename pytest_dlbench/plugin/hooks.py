@@ -243,7 +243,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(foreign.block(str(error))) from error
     if config.stash[OPTIONS].plan:
         return
-    if problem := gpus.missing_for_marks(config.option.markexpr, items, config.stash[REGISTRY]):
+    if problem := gpus.missing_for_marks(config.stash[OPTIONS], config.option.markexpr, items, config.stash[REGISTRY]):
         # As pytest itself would have done.
         config.hook.pytest_deselected(items=items[:])
         items.clear()

@@ -40,6 +40,11 @@ def test_gpus_by_marks_end_the_session_after_collection(suite, expression):
     assert not (suite.path / ".dlbench").exists()
 
 
+def test_a_gpu_of_this_machine_is_not_asked_for_where_hosts_are_leased(suite):
+    result = suite.run("-m", "gpu", "--dlbench-on=srun", "-rs")
+    assert "no GPU on this machine" not in result.stdout.str()
+
+
 @pytest.mark.parametrize("expression", ["slow", "gpu and slow", "gpu and nobody_has_this", "cpu and slow"])
 def test_marks_that_select_nothing_for_another_reason_are_pytests_own_business(suite, expression):
     result = suite.run("-m", expression)
