@@ -20,7 +20,7 @@ MORE = """
 Without SOURCE: all studies, how many of their figures can be placed next to ours, and why the others cannot. With
 SOURCE: its figures as published, with our metric or the reason for none, and the known flaws of its cells. With
 --beside: ranks and ratios between frameworks, theirs and ours, and which rankings were reproduced; then every figure
-that the records have as well, and why they lack the others. Seconds were measured on other machines.
+that the records also have, and why they lack the others. Seconds were measured on other machines.
 
 examples:
   dlbench published

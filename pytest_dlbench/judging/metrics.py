@@ -75,6 +75,61 @@ def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
     )
 
 
+def _of_searches() -> tuple[Metric, ...]:
+    """The figures of searches for a network; they are reported, and not judged."""
+    of_search = partial(Metric, purpose="search", default_views=("table", "page"))
+    return (
+        # Of the best trial's network, trained again on all of the training part.
+        of_search(
+            name="winner_accuracy",
+            label="test accuracy",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=readings.winner_accuracy,
+            default_views=("table", "page", "progress"),
+        ),
+        of_search(
+            name="validation_accuracy",
+            label="best validation",
+            unit="share",
+            better="higher",
+            kind="points",
+            value=readings.of_search(lambda search: search.curve[-1].accuracy),
+        ),
+        of_search(
+            name="trials",
+            label="trials",
+            unit="trials",
+            cell="g",
+            better="higher",
+            value=readings.of_search(lambda search: len(search.trials)),
+        ),
+        of_search(
+            name="failed_trials",
+            label="failed trials",
+            unit="failed trials",
+            cell="g",
+            better="lower",
+            value=readings.failed_trials,
+        ),
+        of_search(
+            name="search_cpu_time",
+            label="search CPU",
+            unit="s",
+            better="lower",
+            value=readings.of_search(lambda search: search.trials[-1].cpu_total),
+        ),
+        of_search(
+            name="search_time",
+            label="search",
+            unit="s",
+            better="lower",
+            value=readings.of_search(lambda search: search.trials[-1].wall_total),
+        ),
+    )
+
+
 BUILT_IN = (
     Metric(
         name="throughput",
@@ -159,69 +214,7 @@ BUILT_IN = (
     *_of_pass("backward_weights", "by weights"),
     *_of_pass("backward", "backward"),
     *_of_pass("forward_backward", "both"),
-    # The test accuracy of the best trial's network, trained again: of searches alone.
-    Metric(
-        name="winner_accuracy",
-        label="test accuracy",
-        unit="share",
-        better="higher",
-        kind="points",
-        value=readings.winner_accuracy,
-        purpose="search",
-        default_views=("table", "page", "progress"),
-    ),
-    Metric(
-        name="validation_accuracy",
-        label="best validation",
-        unit="share",
-        better="higher",
-        kind="points",
-        value=readings.of_search(lambda search: search.curve[-1].accuracy),
-        purpose="search",
-        default_views=("table", "page"),
-    ),
-    Metric(
-        name="trials",
-        label="trials",
-        unit="trials",
-        cell="g",
-        better="higher",
-        kind="ratio",
-        value=readings.of_search(lambda search: len(search.trials)),
-        purpose="search",
-        default_views=("table", "page"),
-    ),
-    Metric(
-        name="failed_trials",
-        label="failed trials",
-        unit="failed trials",
-        cell="g",
-        better="lower",
-        kind="ratio",
-        value=readings.failed_trials,
-        purpose="search",
-        default_views=("table", "page"),
-    ),
-    Metric(
-        name="search_cpu_time",
-        label="search CPU",
-        unit="s",
-        better="lower",
-        kind="ratio",
-        value=readings.of_search(lambda search: search.trials[-1].cpu_total),
-        purpose="search",
-        default_views=("table", "page"),
-    ),
-    Metric(
-        name="search_time",
-        label="search",
-        unit="s",
-        better="lower",
-        kind="ratio",
-        value=readings.of_search(lambda search: search.trials[-1].wall_total),
-        purpose="search",
-        default_views=("table", "page"),
-    ),
+    *_of_searches(),
     Metric(
         name="import_time",
         label="import",

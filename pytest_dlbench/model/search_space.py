@@ -28,10 +28,10 @@ Setting = int | float | str
 class Pick(Protocol):
     """How an engine chooses, one setting at a time."""
 
-    def one_of(self, name: str, values: Sequence[Setting]) -> Setting:
+    def one_of(self, name: str, values: Sequence[Setting], /) -> Setting:
         """One of the values."""
 
-    def between(self, name: str, low: float, high: float) -> float:
+    def between(self, name: str, low: float, high: float, /) -> float:
         """A number, on a logarithmic scale."""
 
 
@@ -85,15 +85,15 @@ class SearchSpace:
     @property
     def first(self) -> "Choice":
         """The first value of everything: what a framework must be able to train at least."""
-        return Choice(
-            kind=self.kinds[0],
-            layers=self.layers[0],
-            width=self.widths[0],
-            activation=self.activations[0],
-            learning_rate=self.learning_rate[0],
-            momentum=self.momenta[0],
-            batch_size=self.batch_sizes[0],
-        )
+        return self.choose(_First())
+
+
+class _First:
+    def one_of(self, _: str, values: Sequence[Setting]) -> Setting:
+        return values[0]
+
+    def between(self, _: str, low: float, __: float) -> float:
+        return low
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,10 +88,9 @@ class RunSettings:
         purpose: Purpose = "training",
         changes: tuple[Change, ...] = (),
     ) -> NetworkSpec:
-        """How one cell is run; raises ModelError if it cannot be trained or applied.
+        """How one cell is run, with its data prepared; if their files are missing, the spec has no place to run.
 
-        ``changes`` of the recipe are those of a side of a comparison, whose framework's name has them. Prepares the
-        data; if their files are missing, the spec has no place to run.
+        ``changes`` of the recipe are those of a side, whose framework's name has them. Raises ModelError.
         """
         framework = framework.on(device.name)
         outline = self.outline(
@@ -110,8 +109,7 @@ class RunSettings:
             timeout_seconds=self.timeout_seconds,
             recipe_steps=outline.recipe_steps,
             purpose=purpose,
-            # If the number of steps is given, only those steps are run.
-            evaluate_after=() if steps or outline.refusal else self._evaluations(outline),
+            evaluate_after=self._evaluations(outline, steps),
             target_accuracy=None if purpose == "inference" else self.target_accuracy,
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
@@ -124,9 +122,12 @@ class RunSettings:
         reason = refusal or (_not_elsewhere(elsewhere, device) if elsewhere else lacking(framework, device))
         return Absent(lack=Lack.UNSUPPORTED, reason=reason) if reason else self.places.find(framework)
 
-    def _evaluations(self, outline: Outline) -> tuple[int, ...]:
-        """Steps after which the test split is evaluated, other than the last; none for inference."""
-        if outline.purpose == "inference":
+    def _evaluations(self, outline: Outline, given: int | None) -> tuple[int, ...]:
+        """Steps after which the test split is evaluated, other than the last; none for inference.
+
+        If their number is given, only those steps are run.
+        """
+        if given or outline.refusal or outline.purpose == "inference":
             return ()
         return evaluations(outline.recipe, outline.dataset, self.scale, outline.steps)
 

@@ -57,7 +57,7 @@ def _counted(total: Counter[str], what: str) -> list[str]:
 
 
 def matched(found: Sequence[Matched], absent: Counter[str]) -> list[str]:
-    """One row for each published figure that the records have as well, then why the others are missing."""
+    """One row for each published figure that the records also have, then why the others are missing."""
     grid = terminal.grid("study", "framework", "published", "metric", "ours", right=("theirs", "of ours"))
     grid.add_column("differs in")
     for one in found:

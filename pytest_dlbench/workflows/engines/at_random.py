@@ -20,10 +20,10 @@ class RandomEngine:
     def tell(self, accuracy: float | None) -> None:
         """Nothing changes."""
 
-    def one_of(self, name: str, values: Sequence[Setting]) -> Setting:  # noqa: ARG002 - as engines are asked
+    def one_of(self, _: str, values: Sequence[Setting]) -> Setting:
         """Each is as likely as the others."""
         return self._random.choice(values)
 
-    def between(self, name: str, low: float, high: float) -> float:  # noqa: ARG002 - as engines are asked
+    def between(self, _: str, low: float, high: float) -> float:
         """Uniform in the logarithm."""
         return exp(self._random.uniform(log(low), log(high)))

@@ -1,7 +1,7 @@
 """Optuna's tree-structured Parzen estimator (Bergstra et al. 2011)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pytest_dlbench.model.search_space import Choice, SearchSpace, Setting
 
@@ -17,8 +17,7 @@ class _Pick:
         self._trial = trial
 
     def one_of(self, name: str, values: Sequence[Setting]) -> Setting:
-        chosen = self._trial.suggest_categorical(name, values)
-        return next(value for value in values if value == chosen)
+        return cast("Setting", self._trial.suggest_categorical(name, values))
 
     def between(self, name: str, low: float, high: float) -> float:
         found: float = self._trial.suggest_float(name, low, high, log=True)
