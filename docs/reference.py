@@ -53,7 +53,7 @@ the text was not available, the claim is what its table shows.
 API_HEADINGS = {
     "model": "Models",
     "model.operators": "Single operators",
-    "model.search_space": "Searches",
+    "planning.search_space": "Searches",
     "zoo": "The zoo",
     "environments": "Frameworks and devices",
     "data": "Data sets",

@@ -21,7 +21,7 @@ PUBLIC: dict[str, Sequence[str]] = {
         *("Schedule", "StepDecay", "InverseTime", "Cosine", "WarmUpCosine"),
     ),
     "model.operators": ("Operator", "GEMM", "Convolution", "Recurrent", "Pass"),
-    "model.search_space": ("SearchSpace",),
+    "planning.search_space": ("SearchSpace",),
     "zoo": ("MODELS", "RECIPES"),
     "environments": ("Framework", "Environment", "Device", "FRAMEWORKS", "DEVICES"),
     "data": ("Dataset", "Arrays", "Rows", "SyntheticData", "synthetic", "Source", "File", "DATASETS", "ANY_SHAPE"),

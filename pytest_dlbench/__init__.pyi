@@ -87,8 +87,8 @@ from pytest_dlbench.model.operators import Convolution as Convolution
 from pytest_dlbench.model.operators import Operator as Operator
 from pytest_dlbench.model.operators import Pass as Pass
 from pytest_dlbench.model.operators import Recurrent as Recurrent
-from pytest_dlbench.model.search_space import SearchSpace as SearchSpace
 from pytest_dlbench.planning.matrix import misfit as misfit
+from pytest_dlbench.planning.search_space import SearchSpace as SearchSpace
 from pytest_dlbench.plugin.fixture import Dlbench as Dlbench
 from pytest_dlbench.plugin.fixture import Figure as Figure
 from pytest_dlbench.plugin.fixture import Result as Result

@@ -4,7 +4,7 @@ from math import nan
 
 import numpy as np
 
-from pytest_dlbench.judging.spans import Span, spans
+from pytest_dlbench.judging.spans import Span, evaluated_before, spans
 from pytest_dlbench.judging.warm_up import steady_steps
 from pytest_dlbench.records import Run, Training
 
@@ -23,7 +23,7 @@ def growth(run: Run) -> float:
     """
     if run.training is None or run.training.began_seconds is None:
         return nan
-    settled = _settled(run.training)
+    settled = _settled(run, run.training)
     if len(settled) < LEAST_STEPS:
         return nan
     begin, end = settled[0][0], settled[-1][1]
@@ -37,8 +37,7 @@ def growth(run: Run) -> float:
     return float(slope * (end - begin) / np.median(resident))
 
 
-def _settled(training: Training) -> tuple[Span, ...]:
+def _settled(run: Run, training: Training) -> tuple[Span, ...]:
     """Start and end of each settled step, in seconds of the timeline."""
     warm_up = len(training.step_seconds) - len(steady_steps(training))
-    resumed = min((number for number, _ in training.resumed), default=0)
-    return spans(training)[max(warm_up, resumed) :]
+    return spans(training)[max(warm_up, min(evaluated_before(run), default=0)) :]

@@ -189,18 +189,21 @@ def rules(
 ) -> dict[str, Rule]:
     """The rule of each metric, at the level of a single comparison.
 
-    With a default tolerance a metric gives up if its own spread is too wide for it. Times do not: their spread is the
-    machine's, and a machine that is too busy must not pass for one that found no change.
+    With a default tolerance a metric gives up if its own spread is too wide for it, and is cleared by what is surely no
+    worse. Times are not: their spread is the machine's, and a machine that is too busy must not pass for one that found
+    no change.
     """
-    return {
-        name: Rule(
-            tolerance=limit(metrics[name], tolerance),
+    found = {}
+    for name, tolerance in tolerances.items():
+        metric = metrics[name]
+        is_lenient = name in defaults and (metric.is_exact or metric.is_absolute)
+        found[name] = Rule(
+            tolerance=limit(metric, tolerance),
             max_pairs=max_pairs,
-            gives_up=name in defaults and (metrics[name].is_exact or metrics[name].is_absolute),
-            is_one_sided=metrics[name].kind == "points",
+            gives_up=is_lenient,
+            is_one_sided=is_lenient or metric.kind == "points",
         )
-        for name, tolerance in tolerances.items()
-    }
+    return found
 
 
 def takes_turns(metric: Metric, pair: Pair) -> bool:

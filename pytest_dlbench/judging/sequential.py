@@ -28,6 +28,8 @@ GUARD_SPREADS = 3.0
 SPREAD_PAIRS = 6
 # A tolerance can be resolved if this share of unchanged comparisons is cleared at it.
 POWER = 0.9
+# A spread is wide if even the last pairs resolve no smaller change than this share of the tolerance.
+WIDE = 0.5
 
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.intp]
@@ -69,9 +71,9 @@ class Rule:
 
     ``tolerance`` is in the unit of the differences, ``log(1.05)`` for 5 %. ``alpha``: a change that is exactly at the
     tolerance is called regressed, and one exactly at it called equivalent, in at most this share of comparisons.
-    ``gives_up``: from pair SPREAD_PAIRS on, it stops as TOO_VARIABLE if all pairs together will not decide it and could
-    not resolve the tolerance, as far as the pairs so far show their spread. That makes errors no more likely. What
-    looks worse than the tolerance, or is confirmed, goes on unless even the last interval will be wider than that.
+    ``gives_up``: from pair SPREAD_PAIRS on, it stops as TOO_VARIABLE if all pairs together will not decide it because
+    their spread is wide for the tolerance, as far as they show it. That makes errors no more likely. What looks worse
+    than the tolerance, or is confirmed, goes on unless even the last interval will be wider than that.
     ``is_one_sided``: a change surely no worse than the tolerance is called equivalent, even if it is an improvement.
     ``widens``: the expected spread is at least what the upper quartile of the pairs shows. An assumed one does not know
     processes of two kinds, of which half of the pairs may show nothing. ``pairs_to_clear``: with fewer pairs, nothing
@@ -251,8 +253,11 @@ def _is_too_variable(now: Moderated, count: int, rule: Rule) -> Flags:
     width = _quantile(now.freedom + rule.max_pairs - count, rule) * error
     # As in ``power.smallest_tolerance``. What looks worse goes on, and so do fresh pairs of what was found to be worse.
     resolved = width + float(special.ndtri((1 + POWER) / 2)) * error
-    looks_same = (np.abs(now.mean) <= rule.tolerance) & (rule.alpha >= ALPHA)
-    is_unresolved = (width >= rule.tolerance) | ((resolved >= rule.tolerance) & looks_same)
+    away = np.maximum(now.mean, 0.0) if rule.is_one_sided else np.abs(now.mean)
+    looks_same = (away <= rule.tolerance) & (rule.alpha >= ALPHA)
+    # A change close to the tolerance is none of the spread's unless that is wide, too.
+    is_close = (away + width >= rule.tolerance) & (resolved >= rule.tolerance * WIDE)
+    is_unresolved = (width >= rule.tolerance) | (((resolved >= rule.tolerance) | is_close) & looks_same)
     is_beyond = np.abs(now.mean) - width > rule.tolerance
     is_cleared = (now.mean + width < rule.tolerance) & (rule.is_one_sided | (now.mean - width > -rule.tolerance))
     is_variable: Flags = is_unresolved & ~is_beyond & ~is_cleared

@@ -1,6 +1,6 @@
 """When each step of a training ran, on the clock of the run; evaluations may be between them."""
 
-from pytest_dlbench.records import Training
+from pytest_dlbench.records import Run, Training
 
 Span = tuple[float, float]
 
@@ -16,3 +16,14 @@ def spans(training: Training) -> tuple[Span, ...]:
         now = began + seconds
         found.append((began, now))
     return tuple(found)
+
+
+def evaluated_before(run: Run) -> frozenset[int]:
+    """The numbers of the steps, from 0, before which training was interrupted by an evaluation."""
+    training = run.training
+    if training is None:
+        return frozenset()
+    if training.alternation is None:
+        return frozenset(number for number, _ in training.resumed)
+    # Each step that alternated continues after one of the other side.
+    return frozenset(point.step for point in run.curve if point.step < len(training.step_seconds))

@@ -9,9 +9,8 @@ from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK, level_o
 from pytest_dlbench.judging.intervals import PRIOR_FREEDOM
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.judging.multiple_testing import SCREENING_ALPHA, part_of, share_in_turn
-from pytest_dlbench.judging.pairs import PAIRS_TO_CLEAR, Pair, difference, having, level_by_steps, takes_turns
+from pytest_dlbench.judging.pairs import PAIRS_TO_CLEAR, Pair, difference, having, level_by_steps, rules, takes_turns
 from pytest_dlbench.judging.power import as_given, smallest_tolerance
-from pytest_dlbench.judging.scales import limit
 from pytest_dlbench.judging.sequential import Decision, Reason
 from pytest_dlbench.judging.two_stage import Found, Terms
 from pytest_dlbench.records import VerdictOutcome
@@ -40,11 +39,17 @@ def too_variable(found: Found, terms: Terms) -> tuple[TightTolerance, ...]:
         TightTolerance(
             metric=name,
             asked=terms.tolerances[name],
-            smallest=as_given(terms.metrics[name], smallest_tolerance(decision.spread, max_pairs=terms.max_pairs)),
+            smallest=as_given(terms.metrics[name], _smallest(decision, terms.max_pairs)),
         )
         for name, decision in found.decisions.items()
         if decision.reason is Reason.TOO_VARIABLE
     )
+
+
+def _smallest(decision: Decision, max_pairs: int) -> float:
+    """The least tolerance that the most pairs would resolve, if they went on like this."""
+    away = max(decision.estimate, 0.0) + _half_width(decision.spread, max_pairs, SCREENING_ALPHA)
+    return max(away, smallest_tolerance(decision.spread, max_pairs=max_pairs))
 
 
 def pairs_needed(
@@ -66,7 +71,8 @@ def _undecided(found: Found, terms: Terms, name: str) -> UndecidedPairs:
     decision = _seen(found.decisions[name], metric, pairs, terms.spread(name))
     if decision.estimate < decision.lower or decision.estimate > decision.upper:
         return UndecidedPairs(metric=name, pairs=None, seconds=None, resolved=None, is_contradictory=True)
-    is_one_sided, tolerance = metric.kind == "points", limit(metric, terms.tolerances[name])
+    rule = rules(terms.tolerances, terms.metrics, max_pairs=terms.max_pairs, defaults=terms.defaults)[name]
+    is_one_sided, tolerance = rule.is_one_sided, rule.tolerance
     # What had no time to be confirmed needs fresh pairs, too, at a level that is not known.
     is_confirmation = name in found.levels or decision.reason is Reason.UNCONFIRMED
     alpha = found.levels.get(name, FIRST_LEVEL if is_confirmation else SCREENING_ALPHA)

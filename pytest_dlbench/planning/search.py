@@ -10,8 +10,8 @@ from pytest_dlbench.data.held_out import validated
 from pytest_dlbench.environments import Device, Framework
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import OptionError, unknown_name
-from pytest_dlbench.model.search_space import Choice, SearchSpace
 from pytest_dlbench.planning.plan import RunSettings, recipe_steps_of
+from pytest_dlbench.planning.search_space import Choice, SearchSpace
 from pytest_dlbench.records import Context
 from pytest_dlbench.running.run_spec import NetworkSpec
 

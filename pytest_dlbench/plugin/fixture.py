@@ -18,7 +18,6 @@ from pytest_dlbench.judging.equivalence import BOUND, is_equal
 from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.model import Model, Purpose, Recipe
 from pytest_dlbench.model.operators import Operator
-from pytest_dlbench.model.search_space import SearchSpace
 from pytest_dlbench.planning import sweep
 from pytest_dlbench.planning.operators import LABEL as OPERATOR
 from pytest_dlbench.planning.operators import operator_spec
@@ -27,6 +26,7 @@ from pytest_dlbench.planning.programs import LABEL, program_of, program_spec
 from pytest_dlbench.planning.registry import Registry
 from pytest_dlbench.planning.search import LABEL as SEARCH
 from pytest_dlbench.planning.search import search_plan
+from pytest_dlbench.planning.search_space import SearchSpace
 from pytest_dlbench.planning.sides import AskedSides, Side
 from pytest_dlbench.planning.workers import uncertifiable
 from pytest_dlbench.records import CaseResult, Certificate, Golden, Record, Run

@@ -8,8 +8,8 @@ from pytest_dlbench import judging
 from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.judging.readings import accuracy, processor_seconds
 from pytest_dlbench.judging.reasons import unfinished
-from pytest_dlbench.model.search_space import Choice
 from pytest_dlbench.planning.search import SearchPlan
+from pytest_dlbench.planning.search_space import Choice
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, Search, Trial
 from pytest_dlbench.records.searches import SearchEnd, TrialOutcome, curve_of
 from pytest_dlbench.running.interrupts import undisturbed

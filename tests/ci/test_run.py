@@ -12,7 +12,6 @@ PARTS = re.findall(r"^    part (\w+) ", RUN.read_text(), re.MULTILINE)
 STAGED = """
 source {run}
 {stubs}
-lint() {{ :; }}
 python() {{ echo "python $*"; }}
 {failing}
 main
@@ -35,6 +34,17 @@ def test_a_run_that_passes_writes_stamps_and_says_what_each_part_took():
     assert lines.index("===== what each part took, and what was skipped =====") > written
     assert sum(re.match(r" +\d+ s  ", line) is not None for line in lines) == len(PARTS)
     assert lines[-1] == f"{len(PARTS)} passed, 0 failed"
+
+
+def test_what_is_in_the_background_comes_one_after_the_other():
+    script = STAGED.format(
+        run=RUN,
+        stubs="\n".join(f"{part}() {{ :; }}" for part in PARTS),
+        failing="lint() { sleep 1; touch $work/linted; }; newcomer() { [ -e $work/linted ] && echo after; }",
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "\nafter\n" in done.stdout
 
 
 @pytest.mark.parametrize("part", PARTS)

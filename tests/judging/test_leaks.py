@@ -11,7 +11,7 @@ from pytest_dlbench.judging.leaks import is_leaking, leak, verdict
 from pytest_dlbench.judging.metrics import METRICS
 from pytest_dlbench.judging.pairs import Pair, difference
 from pytest_dlbench.judging.two_stage import judge, terms_of
-from pytest_dlbench.records import Timeline, VerdictOutcome
+from pytest_dlbench.records import Alternation, CurvePoint, Timeline, VerdictOutcome
 from tests.doubles import records
 
 MIB = 2**20
@@ -67,6 +67,24 @@ SETTLED = [380.0] * 25 + [500.0] * 24
 def test_what_the_first_evaluation_between_steps_needs_is_no_growth():
     assert growth(run(SETTLED)) > 0.1
     assert growth(evaluated(50, SETTLED)) == 0.0
+
+
+def alternated(run, first=10):
+    """The same, with a pause of no length before each step from ``first`` on, in which the other side's step ran."""
+    steps = range(first, STEPS)
+    began = dict(run.training.resumed)
+    ends = (*began, STEPS)
+    moved = [(step, BEGAN + step * STEP + (1 if began and step >= min(began) else 0)) for step in steps]
+    points = (CurvePoint(step=step, epoch=step / STEPS, seconds=step * STEP, accuracy=0.9, loss=0.3) for step in ends)
+    alternation = Alternation(first=first, cpu_seconds=(STEP,) * len(steps), idle_cpus=0.0)
+    training = records.replace(run.training, resumed=tuple(moved), alternation=alternation)
+    return records.replace(run, training=training, curve=tuple(points))
+
+
+def test_steps_that_alternated_are_not_evaluations():
+    assert growth(alternated(run(SETTLED))) > 0.1
+    assert growth(alternated(evaluated(50, SETTLED))) == 0.0
+    assert growth(alternated(evaluated(50, LEAKING))) == pytest.approx(growth(evaluated(50, LEAKING)), rel=0.01)
 
 
 def test_growth_after_the_first_evaluation_is():

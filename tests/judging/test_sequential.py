@@ -125,6 +125,23 @@ def test_a_change_close_to_the_tolerance_is_no_reason_to_give_up():
     assert said(close, rule=replace(RULE, gives_up=True))[1:] == (Reason.EXHAUSTED, 20)
 
 
+# As PyTorch's peak memory: one of two amounts, 3 % apart, in the candidate only.
+TWO_AMOUNTS = [0.03, 0.0, 0.0, 0.03, 0.03, 0.0, 0.0, 0.03] * 3
+
+
+def test_a_change_close_to_the_tolerance_is_one_if_the_spread_is_wide_too():
+    near = replace(RULE, tolerance=0.02, gives_up=True, is_one_sided=True)
+    assert said(TWO_AMOUNTS, spread=0.02, rule=near)[1:] == (Reason.TOO_VARIABLE, 6)
+
+
+def test_a_gain_within_the_spread_is_cleared_early_if_one_sided():
+    gains = [-value for value in TWO_AMOUNTS]
+    rule = replace(RULE, tolerance=0.02)
+    cleared = said(gains, spread=0.015, rule=replace(rule, is_one_sided=True))
+    assert cleared == (VerdictOutcome.EQUIVALENT, Reason.DECIDED, 4)
+    assert said(gains, spread=0.015, rule=rule)[2] > 10
+
+
 def test_a_rule_that_gives_up_errs_no_more_often():
     differences = np.random.default_rng(3).normal(0.0, 0.15, (200, 20))
     found, plain = (

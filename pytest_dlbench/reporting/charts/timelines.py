@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from pytest_dlbench.judging.spans import spans
+from pytest_dlbench.judging.spans import evaluated_before, spans
 from pytest_dlbench.records import Run, Timeline
 from pytest_dlbench.reporting.charts import look
 from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
@@ -88,8 +88,9 @@ def _interrupted(run: Run, seconds: float) -> str:
     began = [usage.began_seconds or 0.0 for usage in run.usage.values()]
     if not steps[0][0] <= seconds < min((later for later in began if later > steps[-1][1]), default=inf):
         return ""
-    latest = steps[bisect_right(steps, (seconds, inf)) - 1]
-    return "train" if seconds <= latest[1] else "evaluate"
+    following = bisect_right(steps, (seconds, inf))
+    is_step = seconds <= steps[following - 1][1] or following not in evaluated_before(run)
+    return "train" if is_step else "evaluate"
 
 
 def _picture() -> Mapping[str, Any]:

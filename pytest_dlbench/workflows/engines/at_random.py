@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import exp, log
 from random import Random
 
-from pytest_dlbench.model.search_space import Choice, SearchSpace, Setting
+from pytest_dlbench.planning.search_space import Choice, SearchSpace, Setting
 
 
 class RandomEngine:

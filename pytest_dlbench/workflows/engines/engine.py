@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from pytest_dlbench.model.search_space import Choice, SearchSpace
+from pytest_dlbench.planning.search_space import Choice, SearchSpace
 
 
 class Engine(Protocol):

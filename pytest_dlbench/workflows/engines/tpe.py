@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from pytest_dlbench.model.search_space import Choice, SearchSpace, Setting
+from pytest_dlbench.planning.search_space import Choice, SearchSpace, Setting
 
 if TYPE_CHECKING:
     import optuna

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import infer
-from pytest_dlbench.model.search_space import Choice, SearchSpace
+from pytest_dlbench.planning.search_space import Choice, SearchSpace
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 28), (3, 32, 32)])
