@@ -130,8 +130,35 @@ def check_that_each_host_has_a_worker(
     assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=1e-5)
     assert (two.training.examples, two.training.batch_size) == (one.training.examples, one.training.batch_size)
     assert set(two.host.split(", ")) == names
-    assert [share.cpu_seconds > 0 for share in two.workers] == [True, True]
+    assert [share.rss_peak_bytes > 0 for share in two.workers] == [True, True]
     assert two.survivors == ()
+
+
+def check_that_a_session_spreads_workers(network: Network, folder: Path, on: str) -> None:
+    """A session trains a case with one worker, then with one on each of two hosts, and shows the speed-up."""
+    python = str(place_of("pytorch", "workers").python)
+    suite = CONFTEST.format(
+        rate=0.1,
+        folder=str(BUILDERS),
+        frameworks={"torch": "dlworker.frameworks.pytorch"},
+        names=["torch"],
+        models=["two-layers"],
+    )
+    (folder / "conftest.py").write_text(suite.replace("builder=builder,", f"builder=builder, python=Path({python!r}),"))
+    (folder / "test_suite.py").write_text(TEST)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    usual = (f"--dlbench-on={on}", "--dlbench-runs=1", "--dlbench-scale=smoke", "--dlbench-threads=1")
+    options = (*usual, "--dlbench-workers=1,2", "--dlbench-set=placement=spread", "--dlbench-allow=invalid")
+    log = folder / "log.txt"
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options)
+    with log.open("w") as printed, network.start(HEAD, *command, cwd=folder, stdout=printed) as session:
+        status = session.wait(SESSION_SECONDS)
+    assert status == 0, log.read_text()
+    runs = [run for journal in folder.rglob("*.jsonl") for run in _runs_of(journal)]
+    assert [run.outcome for run in runs] == [RunOutcome.FINISHED] * 2, log.read_text()
+    assert sorted(len(run.host.split(", ")) for run in runs) == [1, 2]
+    assert "placement=spread" in log.read_text()
+    print(log.read_text())
 
 
 def check_that_all_workers_of_a_lost_host_end(
@@ -163,7 +190,7 @@ def check_that_a_dead_worker_is_named(
     workers.processes[1].kill()
     (run,) = printed_runs(workers.driver)
     assert run.outcome is RunOutcome.CRASHED
-    assert re.match(r"worker [12] of 2: the worker died during 'train' \(killed by SIGKILL\)", run.message)
+    assert re.match(r"worker [12] of 2: the worker died during '\w+' \(killed by SIGKILL\)", run.message), run.message
     assert not any(map(is_running, workers.processes))
 
 

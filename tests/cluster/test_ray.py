@@ -8,6 +8,7 @@ from tests.cluster.conftest import HEAD, HOSTS, Network
 from tests.cluster.sessions import (
     check_that_a_dead_worker_is_named,
     check_that_a_lost_run_moves,
+    check_that_a_session_spreads_workers,
     check_that_all_workers_of_a_lost_host_end,
     check_that_each_host_has_a_worker,
     check_that_hosts_are_not_shared,
@@ -61,6 +62,10 @@ def test_a_driver_that_ends_leaves_no_process_on_its_host(cluster, driver, end):
 
 def test_two_workers_on_two_hosts_have_the_losses_of_one(cluster, driver):
     check_that_each_host_has_a_worker(cluster, driver, "ray", {cluster.addresses[host] for host in HOSTS})
+
+
+def test_a_session_spreads_the_workers_of_a_case(cluster, tmp_path):
+    check_that_a_session_spreads_workers(cluster, tmp_path, "ray")
 
 
 def test_a_dead_worker_ends_the_run_on_all_hosts_and_is_named(cluster, driver):

@@ -3,7 +3,7 @@
 The workers wait for each other in every step. If one of them, or its host, is lost, the others are ended.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -68,6 +68,7 @@ class _Parts:
 
     def __init__(self, members: Sequence[RemoteHost], hooks: RunHooks) -> None:
         self._members, self._hooks = members, hooks
+        self._pending = dict(enumerate(members))
         self._packages: dict[int, Packages] = {}
         self._weights: dict[int, int] = {}
 
@@ -105,33 +106,40 @@ class _Parts:
         return str(reply["address"]), int(reply["port"])
 
     def _gathered(self) -> tuple[dict[int, Run], int | None]:
-        """The run of each rank, and the rank of the one that failed and why others did; None if all have finished."""
-        pending, found = dict(enumerate(self._members)), dict[int, Run]()
+        """The run of each rank, and the rank of the one that failed and why others did; None if all have finished.
+
+        Raises MachineLostError if a host does not even answer that its worker was ended: then it is the cause.
+        """
+        found: dict[int, Run] = {}
         cause: int | None = None
-        limit = inf
-        while pending:
-            for rank, member in tuple(pending.items()):
-                reply = member.conversation.proceed(partial(self._answer, rank), TURN_SECONDS)
-                if reply is None:
-                    continue
-                (found[rank],) = member.runs_of(reply)
-                del pending[rank]
-                if found[rank].outcome is RunOutcome.FINISHED:
-                    continue
-                if cause is None:
-                    cause, limit = rank, monotonic() + CAUSE_SECONDS
-                elif limit < inf and _died(found[rank]) and not _died(found[cause]):
-                    # It is why the first one failed.
-                    cause = rank
-            if monotonic() > limit:
-                # What these report is the end that they are given here.
-                _cancel(pending, self._answer)
-                return found, cause
+        cancel_at = inf
+        is_cancelled = False
+        while self._pending:
+            for rank, run in self._replied():
+                found[rank] = run
+                # What is reported later is the end that the workers are given here.
+                if run.outcome is not RunOutcome.FINISHED and not is_cancelled:
+                    # One that died is why the others failed.
+                    cause = rank if cause is None or (_died(run) and not _died(found[cause])) else cause
+                    cancel_at = min(cancel_at, monotonic() + CAUSE_SECONDS)
+            if monotonic() > cancel_at:
+                is_cancelled, cancel_at = True, monotonic() + CANCEL_SECONDS
+                for member in self._pending.values():
+                    member.conversation.cancel()
         return found, cause
+
+    def _replied(self) -> Iterator[tuple[int, Run]]:
+        """The runs of those that reply now, which are not pending any more."""
+        for rank, member in tuple(self._pending.items()):
+            reply = member.conversation.proceed(partial(self._answer, rank), TURN_SECONDS)
+            if reply is not None:
+                del self._pending[rank]
+                (run,) = member.runs_of(reply)
+                yield rank, run
 
     def _end_all(self) -> None:
         """End what is left of the run, so that the hosts that are not lost can be given back."""
-        left = {rank: one for rank, one in enumerate(self._members) if not one.conversation.is_lost}
+        left = {rank: one for rank, one in self._pending.items() if not one.conversation.is_lost}
         _cancel(left, self._answer)
 
     def _answer(self, rank: int, event: Mapping[str, Any]) -> Any:
