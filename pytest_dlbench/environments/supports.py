@@ -33,6 +33,11 @@ def of_each_worker(framework: Framework) -> frozenset[str] | None:
     return _names("OF_EACH", parallel_of(framework), (*framework.folders, WORKER))
 
 
+def placements(framework: Framework) -> frozenset[str]:
+    """How several workers can be placed other than on one host: PLACEMENTS of the module ``parallel``."""
+    return _names("PLACEMENTS", parallel_of(framework), (*framework.folders, WORKER)) or frozenset()
+
+
 def parallel_of(framework: Framework) -> str:
     """The module by which several workers train: of a folder ``parallel``, else the builder's name and _parallel."""
     file = source(framework.builder, (*framework.folders, WORKER))

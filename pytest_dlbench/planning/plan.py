@@ -114,6 +114,7 @@ class RunSettings:
             allocator=self.allocator,
             wait_seconds=self.wait_seconds,
             gpu_numbers=device.numbers,
+            hosts=self._hosts(changes),
         )
 
     def place(self, framework: Framework, device: Device, refusal: str) -> Place | Elsewhere | Absent:
@@ -152,7 +153,9 @@ class RunSettings:
         case = self._case(label, framework, (model.name, data.name, device.name), changes)
         refusal = refusal or execution.refusal(framework, device.name, asked.execution)
         refusal = refusal or unsupported(framework, network, asked) or _unchanged(framework)
-        refusal = refusal or workers.refusal(case, self.machine.cores, framework, asked, purpose)
+        cores = self.machine.cores * self._hosts(changes)
+        refusal = refusal or workers.refusal(case, cores, framework, asked, purpose)
+        refusal = refusal or self._not_spread(framework, changes)
         return Outline(
             case=case,
             framework=framework,
@@ -165,11 +168,24 @@ class RunSettings:
             purpose=purpose,
         )
 
+    def _hosts(self, of_side: tuple[Change, ...]) -> int:
+        """On how many hosts the workers of a case are."""
+        return sweep.hosts(self._all_changes(of_side), self.workers)
+
+    def _all_changes(self, of_side: tuple[Change, ...]) -> tuple[Change, ...]:
+        """Those of this session and of a side, which replaces them."""
+        return tuple({change.name: change for change in (*self.changes, *of_side)}.values())
+
+    def _not_spread(self, framework: Framework, of_side: tuple[Change, ...]) -> str:
+        """Why the workers of a case cannot be on several hosts; empty if they can, or need not."""
+        is_elsewhere = isinstance(self.places, PlacesElsewhere)
+        return workers.not_spread(framework, is_elsewhere=is_elsewhere) if self._hosts(of_side) > 1 else ""
+
     def _changed(
         self, recipe: Recipe, dataset: Dataset, framework: Framework, of_side: tuple[Change, ...]
     ) -> tuple[Recipe, str]:
         """A recipe with the changes of this session and of a side, and why it cannot be used, if it cannot."""
-        changes = {change.name: change for change in (*self.changes, *of_side)}.values()
+        changes = self._all_changes(of_side)
         try:
             recipe = sweep.chosen(recipe, changes, framework.specification, dataset.shape)
             recipe = sweep.scaled(sweep.changed(recipe, changes), changes, self.workers)

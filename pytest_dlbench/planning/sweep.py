@@ -1,8 +1,8 @@
 """Settings of the recipe from the command line: text becomes changes of the recipe's fields.
 
-The type of a field determines which texts are accepted; its dataclass rejects invalid values. Three settings are not
+The type of a field determines which texts are accepted; its dataclass rejects invalid values. Four settings are not
 fields. Two select the recipe whose fields are changed: ``recipe=NAME``, and ``settings=framework`` for each framework's
-own. ``scaling=weak`` gives each of several workers a whole batch.
+own. ``scaling=weak`` gives each of several workers a whole batch, ``placement=spread`` a host of its own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +25,13 @@ Scalar = int | float | bool | str | None
 Sweep = Mapping[str, tuple[Scalar, ...]]
 """The values of each setting, sorted by name."""
 
-# Settings that select or scale a whole recipe, and their values.
-WHOLE = {"recipe": tuple(RECIPES), "settings": ("equal", "framework"), "scaling": ("strong", "weak")}
+# Settings that are of no field of the recipe, and their values.
+WHOLE = {
+    "recipe": tuple(RECIPES),
+    "settings": ("equal", "framework"),
+    "scaling": ("strong", "weak"),
+    "placement": ("together", "spread"),
+}
 # Two ways to give the length: setting one replaces the other.
 _INSTEAD = {"epochs": "steps", "steps": "epochs"}
 # A value that every recipe refuses is refused before the recipe is known.
@@ -134,6 +139,12 @@ def scaled(recipe: Recipe, changes: Iterable[Change], workers: int) -> Recipe:
     """The recipe for several workers: of the same batch, or with ``scaling=weak`` of that many batches in one."""
     is_weak = any(change.name == "scaling" and change.value == "weak" for change in changes)
     return replace(recipe, batch_size=recipe.batch_size * workers) if is_weak and workers > 1 else recipe
+
+
+def hosts(changes: Iterable[Change], workers: int) -> int:
+    """On how many hosts several workers are: on one, or with ``placement=spread`` on as many."""
+    is_spread = any(change.name == "placement" and change.value == "spread" for change in changes)
+    return workers if is_spread else 1
 
 
 def _replaced(settings: T, values: Mapping[str, Any]) -> T:

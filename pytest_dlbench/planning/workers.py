@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.supports import has_workers, of_each_worker
+from pytest_dlbench.environments.supports import has_workers, of_each_worker, placements
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.records import Case
 from pytest_dlbench.records.reasons import OfEachWorker
@@ -34,6 +34,15 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
             f"{workers} workers with {threads} thread{'s' * (threads > 1)} each need {threads * workers} processors"
         )
         yield f"{needed} of their own, and there are {cores}"
+
+
+def not_spread(framework: Framework, *, is_elsewhere: bool) -> str:
+    """Why workers cannot be on a host each; empty if they can."""
+    if not is_elsewhere:
+        return "placement=spread needs hosts of a cluster: --dlbench-on=ray or --dlbench-on=srun"
+    if "spread" not in placements(framework):
+        return f"the workers of {framework.name} meet on one host only: placement=spread is not shown to work with it"
+    return ""
 
 
 def uncertifiable(case: Case, network: Network, framework: Framework) -> str:

@@ -48,8 +48,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
     """The requests of a run that trains or applies a network."""
 
     def samples(self, spec: NetworkSpec) -> int:
-        """Those of a batch."""
-        return spec.recipe.batch_size
+        """Those of a batch, or of the part that this host's workers have of it."""
+        return spec.recipe.batch_size // spec.hosts
 
     def tokens(self, spec: NetworkSpec, examples: int) -> int | None:
         """As many for each sample as its input is long."""
@@ -71,7 +71,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         else:
             yield from self._train(spec, inputs["order"], inputs["rates"])
             if spec.case.workers > 1:
-                self._ask("fingerprint")
+                found: messages.Fingerprint = self._ask("fingerprint")
+                self._hooks.weights_known(found.weights)
             if spec.is_profiled:
                 profiled: messages.Profiled = self._ask("profile", steps=spec.steps)
                 self.measured["operator_seconds"] = profiled.operator_seconds
@@ -209,7 +210,9 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
 
     def _check_updates(self, spec: NetworkSpec) -> None:
         step = median(self.measured["training"].step_seconds)
-        count = max(LEAST_UPDATES, min(MOST_UPDATES, round(UPDATES_SECONDS / step)))
+        # Hosts have different step times, and must take the same number of steps.
+        most = LEAST_UPDATES if spec.hosts > 1 else MOST_UPDATES
+        count = max(LEAST_UPDATES, min(most, round(UPDATES_SECONDS / step)))
         numbers = updating_steps(spec.learning_rates(), count)
         if not numbers:
             self._observer.absent["update check"] = "the learning rate is 0 in every step"
@@ -222,6 +225,9 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             )
 
     def _check_steps(self, spec: NetworkSpec, is_suspicious: Callable[[StepCheck | CallCheck], bool]) -> None:
+        if spec.hosts > 1:
+            self._observer.absent["step check"] = "hosts would not agree on its length, which depends on their times"
+            return
         batch_size = _evaluation_batch_size(spec)
         step = median(self.measured["training"].step_seconds)
         steps = max(1, min(spec.steps // 2, round(CHECKED_SECONDS / step)))

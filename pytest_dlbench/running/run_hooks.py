@@ -12,6 +12,10 @@ def _ignore(phase: str) -> None:
     """Do nothing."""
 
 
+def _forget(_: int) -> None:
+    """Do nothing."""
+
+
 def _accept(_: Packages) -> str:
     """Any versions will do."""
     return ""
@@ -28,6 +32,8 @@ class RunHooks:
     """Called with each phase before its request is sent, while the worker still waits."""
     packages_reported: Callable[[Packages], str] = _accept
     """Called before anything is built; why these versions must not be measured, empty if they may be."""
+    weights_known: Callable[[int], None] = _forget
+    """Called after the training of several workers with the fingerprint of the weights."""
 
 
 NO_HOOKS = RunHooks()

@@ -20,6 +20,15 @@ SAMPLE_PERIOD_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Where the worker of this host, which has this rank, meets those of other hosts: at the first one's port."""
+
+    rank: int
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec(ABC):
     """What a run of any case needs. Run ``index`` has the seed ``seed + index``."""
 
@@ -46,6 +55,8 @@ class RunSpec(ABC):
     allocator: str = launch.TUNED
     wait_seconds: float = inf
     """How long to wait for the device at most."""
+    hosts: int = 1
+    """On how many hosts its workers are: all on one, or each on another."""
     alternates: bool = False
     """Whether its steps alternate with those of another run, whose worker waits meanwhile."""
 
@@ -82,6 +93,13 @@ class NetworkSpec(RunSpec):
     """Whether the run ends with steps under the framework's own profiler instead of an evaluation."""
     evaluate_after: tuple[int, ...] = ()
     """Steps after which the test split is evaluated, in addition to the last one."""
+    meeting: Meeting | None = None
+    """Where one of its workers meets those of other hosts; None if all are on one host."""
+
+    @property
+    def workers_here(self) -> int:
+        """How many of its workers are on each host."""
+        return self.case.workers // self.hosts
 
     @property
     def work(self) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """One training run: a fresh worker from hello to close, and its outcome."""
 
-import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import operator_values
 from pytest_dlbench.records import Run, RunOutcome
-from pytest_dlbench.running import compilation, failures, launch, pinning
+from pytest_dlbench.running import addresses, compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.dialogue import Dialogue
 from pytest_dlbench.running.failures import NotDoneError
@@ -33,7 +32,7 @@ from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.survivors import DRIVER, PREFIX, RUN, driver_id, none_survives
 
-# Where the workers of one run meet.
+# Where the workers of one run meet that are on one host.
 ADDRESS = "127.0.0.1"
 
 LACK_OUTCOMES = {
@@ -168,7 +167,8 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
     """The workers of a run, each on cores of its own; all have ended after the block."""
     case = spec.case
     alone = [spec.cores or pinning.cores(case.threads)]
-    of_each = alone if case.workers == 1 else pinning.shares(case.threads, case.workers, spec.cores)
+    workers_here = case.workers // spec.hosts
+    of_each = alone if workers_here == 1 else pinning.shares(case.threads, workers_here, spec.cores)
     with ExitStack() as blocks:
         workers = []
         for rank, cores in enumerate(of_each):
@@ -244,17 +244,16 @@ def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[st
     files = [str(folder / f"order{rank + 1}.npy") for rank in range(workers)]
     for file, part in zip(files, np.split(order, workers, axis=1), strict=True):
         np.save(file, part, allow_pickle=False)
-    group = {"workers": workers, "folder": str(folder), "interface": "lo", "address": ADDRESS}
-    group |= {"threads": spec.case.threads}
-    group["ports"] = _free_ports(workers)
+    group: dict[str, Any] = {"workers": workers, "threads": spec.case.threads}
+    if meeting := spec.meeting:
+        group |= {"address": meeting.address, "ports": [meeting.port], "rank": meeting.rank}
+        group["interface"] = addresses.interface_towards(meeting.address)
+        return {"order": files[meeting.rank], "group": {"group": group}}
+    # Only workers of one host have a folder in common.
+    group |= {"folder": str(folder), "interface": "lo", "address": ADDRESS, "ports": _free_ports(workers)}
     ranked = PerWorker([{**group, "rank": rank} for rank in range(workers)])
     return {"order": PerWorker(files), "group": {"group": ranked}}
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports at which nobody listens now; if somebody does before the workers meet there, the run fails and says so."""
-    with ExitStack() as probes:
-        sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
-        for probe in sockets:
-            probe.bind((ADDRESS, 0))
-        return [probe.getsockname()[1] for probe in sockets]
+    return addresses.free_ports(count, ADDRESS)

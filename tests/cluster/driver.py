@@ -1,7 +1,7 @@
 """A driver whose runs are made on a cluster: ``python -m tests.cluster.driver ON BUILDER SETTINGS FOLDER``.
 
-ON is a value of --dlbench-on, SETTINGS are JSON: of the case, and the number of steps. It prints every run that it
-keeps as a line of JSON.
+ON is a value of --dlbench-on, SETTINGS are JSON: of the case, the number of steps, the hosts of a run, and the Python
+of a framework, which BUILDER then names. It prints every run that it keeps as a line of JSON.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_dlbench.environments import FRAMEWORKS
 from pytest_dlbench.environments.frameworks import PROCESSOR_AS_GPU
 from pytest_dlbench.environments.placing import Elsewhere
 from pytest_dlbench.options.reading import read
@@ -31,13 +32,15 @@ def main(on: str, builder: str, settings: str, folder: str) -> None:
     """Train."""
     case = json.loads(settings)
     steps, device = case.pop("steps"), case.get("device", "cpu")
+    hosts, python = case.pop("hosts", 1), case.pop("python", "")
     given = {"dlbench_on": on, "dlbench_devices": device, "dlbench_wait": f"{WAIT_SECONDS:g}s"}
-    hosts = hosts_of(read(given.get, lambda _: None, Path()))
+    cluster = hosts_of(read(given.get, lambda _: None, Path()))
     asked = spec(builder, Path(folder), steps=steps, place=Elsewhere(), wait_seconds=WAIT_SECONDS)
     # As a framework may that computes on an OpenCL driver of the processor: there is no real GPU here.
     as_gpu = replace(asked.framework, variables={PROCESSOR_AS_GPU: "1"})
-    asked = replace(asked, case=replace(asked.case, **case), framework=as_gpu)
-    train_series(asked, 1, keep=keep, progress=Silent(), hosts=hosts)
+    framework = replace(FRAMEWORKS[builder], python=Path(python)) if python else as_gpu
+    asked = replace(asked, case=replace(asked.case, **case), framework=framework, hosts=hosts)
+    train_series(asked, 1, keep=keep, progress=Silent(), hosts=cluster)
 
 
 if __name__ == "__main__":

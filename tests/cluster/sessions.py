@@ -1,20 +1,25 @@
 """What is true of runs on hosts of any cluster."""
 
 import json
+import re
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import psutil
+import pytest
 
 from pytest_dlbench.records import Run, RunOutcome, codec
 from tests.cluster.conftest import HEAD, HOSTS, Network
 from tests.plugin.conftest import BUILDERS, CONFTEST, TEST
 from tests.running.processes import is_running, wait_for
+from tests.worker.places import place_of
 
 # What the documentation promises.
 LOST_SECONDS = 15.0
@@ -109,6 +114,133 @@ def check_that_nothing_is_left(network: Network, started: "subprocess.Popen[str]
     started.wait(LOST_SECONDS)
     _, left = psutil.wait_procs(network.of_runs(host), timeout=LOST_SECONDS)
     assert not left
+
+
+def check_that_each_host_has_a_worker(
+    network: Network, driver: Callable[..., "subprocess.Popen[str]"], on: str, names: set[str]
+) -> None:
+    """Two workers, one on each host, have the losses of one."""
+    python = str(place_of("pytorch", "workers").python)
+    (one,) = printed_runs(driver(on, "pytorch", python=python))
+    started = driver(on, "pytorch", python=python, workers=2, hosts=2)
+    wait_for(lambda: all(network.running(host, "dlworker") for host in HOSTS))
+    (two,) = printed_runs(started)
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert two.training.losses == pytest.approx(one.training.losses, rel=1e-5)
+    assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=1e-5)
+    assert (two.training.examples, two.training.batch_size) == (one.training.examples, one.training.batch_size)
+    assert set(two.host.split(", ")) == names
+    assert [share.rss_peak_bytes > 0 for share in two.workers] == [True, True]
+    assert two.survivors == ()
+
+
+def check_that_a_session_spreads_workers(network: Network, folder: Path, on: str) -> None:
+    """A session trains a case with one worker, then with one on each of two hosts, and shows the speed-up."""
+    python = str(place_of("pytorch", "workers").python)
+    suite = CONFTEST.format(
+        rate=0.1,
+        folder=str(BUILDERS),
+        frameworks={"torch": "dlworker.frameworks.pytorch"},
+        names=["torch"],
+        models=["two-layers"],
+    )
+    (folder / "conftest.py").write_text(suite.replace("builder=builder,", f"builder=builder, python=Path({python!r}),"))
+    (folder / "test_suite.py").write_text(TEST)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    usual = (f"--dlbench-on={on}", "--dlbench-runs=1", "--dlbench-scale=smoke", "--dlbench-threads=1")
+    options = (*usual, "--dlbench-workers=1,2", "--dlbench-set=placement=spread", "--dlbench-allow=invalid")
+    log = folder / "log.txt"
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options)
+    with log.open("w") as printed, network.start(HEAD, *command, cwd=folder, stdout=printed) as session:
+        status = session.wait(SESSION_SECONDS)
+    assert status == 0, log.read_text()
+    runs = [run for journal in folder.rglob("*.jsonl") for run in _runs_of(journal)]
+    assert [run.outcome for run in runs] == [RunOutcome.FINISHED] * 2, log.read_text()
+    assert sorted(len(run.host.split(", ")) for run in runs) == [1, 2]
+    assert "workers: two-layers on digits, cpu, 1 thread each, scale smoke, placement spread" in log.read_text()
+
+
+def check_that_all_workers_of_a_lost_host_end(
+    network: Network,
+    driver: Callable[..., "subprocess.Popen[str]"],
+    on: str,
+    lose: Callable[[], None],
+    name: str,
+) -> None:
+    """A run on two hosts of which one is lost is recorded with its name, and ended on both."""
+    workers = _workers_on_both_hosts(network, driver, on)
+    lose()
+    began = time.monotonic()
+    lost = next(kept := printed_runs(workers.driver))
+    assert time.monotonic() < began + LOST_SECONDS
+    assert (lost.outcome, lost.host) == (RunOutcome.MACHINE_LOST, name), lost.message
+    wait_for(lambda: not any(map(is_running, workers.processes)))
+    assert time.monotonic() < began + LOST_SECONDS
+    # There is no other host for a repetition.
+    (again,) = kept
+    assert (again.outcome, again.host) == (RunOutcome.MACHINE_LOST, "")
+
+
+def check_that_a_dead_worker_is_named(
+    network: Network, driver: Callable[..., "subprocess.Popen[str]"], on: str
+) -> None:
+    """A worker that is killed ends the run on both hosts, which says which it was."""
+    workers = _workers_on_both_hosts(network, driver, on)
+    workers.processes[1].kill()
+    (run,) = printed_runs(workers.driver)
+    assert run.outcome is RunOutcome.CRASHED
+    assert re.match(
+        r"worker [12] of 2: the worker (died during|had ended before) '\w+' \(killed by SIGKILL\)", run.message
+    ), run.message
+    assert not any(map(is_running, workers.processes))
+
+
+def check_that_nothing_is_left_on_any_host(
+    network: Network, driver: Callable[..., "subprocess.Popen[str]"], on: str, end: int
+) -> None:
+    """A driver that is ended by a signal leaves no process on either host."""
+    workers = _workers_on_both_hosts(network, driver, on)
+    (python,) = network.running(HEAD, "tests.cluster.driver")
+    python.send_signal(end)
+    workers.driver.wait(LOST_SECONDS)
+    _, left = psutil.wait_procs([one for host in HOSTS for one in network.of_runs(host)], timeout=LOST_SECONDS)
+    assert not left
+    assert not any(map(is_running, workers.processes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Training:
+    """A driver whose run is training, and its worker on each host."""
+
+    driver: "subprocess.Popen[str]"
+    processes: list[psutil.Process]
+
+
+def _workers_on_both_hosts(network: Network, driver: Callable[..., "subprocess.Popen[str]"], on: str) -> _Training:
+    python = str(place_of("pytorch", "workers").python)
+    started = driver(on, "pytorch", steps=100_000, python=python, workers=2, hosts=2)
+    # Once they train, they are connected over the link between the hosts.
+    wait_for(lambda: all(_connected(network, host) for host in HOSTS))
+    return _Training(driver=started, processes=[network.running(host, "dlworker")[0] for host in HOSTS])
+
+
+def _connected(network: Network, host: str) -> bool:
+    """Whether a worker of a host has a connection to the other host."""
+    others = {network.addresses[name] for name in HOSTS if name != host}
+    return any(others & _peers(worker.pid) for worker in network.running(host, "dlworker"))
+
+
+def _peers(pid: int) -> set[str]:
+    """The addresses at the other ends of a process's connections. psutil reads those of its own network namespace."""
+    process = Path(f"/proc/{pid}")
+    try:
+        sockets = {link.readlink().name for link in (process / "fd").iterdir()}
+        rows = [line.split() for line in (process / "net/tcp").read_text("utf-8").splitlines()[1:]]
+    except OSError:
+        # It ends, or closes files, at this moment.
+        return set()
+    remote = [row[2].partition(":")[0] for row in rows if f"socket:[{row[9]}]" in sockets]
+    return {socket.inet_ntoa(int(address, 16).to_bytes(4, sys.byteorder)) for address in remote}
 
 
 def _runs_of(journal: Path) -> list[Run]:

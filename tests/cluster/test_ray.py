@@ -6,9 +6,14 @@ import pytest
 
 from tests.cluster.conftest import HEAD, HOSTS, Network
 from tests.cluster.sessions import (
+    check_that_a_dead_worker_is_named,
     check_that_a_lost_run_moves,
+    check_that_a_session_spreads_workers,
+    check_that_all_workers_of_a_lost_host_end,
+    check_that_each_host_has_a_worker,
     check_that_hosts_are_not_shared,
     check_that_nothing_is_left,
+    check_that_nothing_is_left_on_any_host,
     cut,
 )
 from tests.running.processes import wait_for
@@ -53,3 +58,28 @@ def test_a_run_whose_host_is_lost_is_recorded_and_made_once_more_on_the_other(cl
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_driver_that_ends_leaves_no_process_on_its_host(cluster, driver, end):
     check_that_nothing_is_left(cluster, driver("ray", "sleeps", steps=600), end)
+
+
+def test_two_workers_on_two_hosts_have_the_losses_of_one(cluster, driver):
+    check_that_each_host_has_a_worker(cluster, driver, "ray", {cluster.addresses[host] for host in HOSTS})
+
+
+def test_a_session_spreads_the_workers_of_a_case(cluster, tmp_path):
+    check_that_a_session_spreads_workers(cluster, tmp_path, "ray")
+
+
+def test_a_dead_worker_ends_the_run_on_all_hosts_and_is_named(cluster, driver):
+    check_that_a_dead_worker_is_named(cluster, driver, "ray")
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_ends_leaves_no_worker_on_any_host(cluster, driver, end):
+    check_that_nothing_is_left_on_any_host(cluster, driver, "ray", end)
+
+
+# The last ones: the head takes its time to notice that a node is gone.
+@pytest.mark.parametrize(("host", "lose"), [("one", kill_node), ("two", cut)])
+def test_a_lost_host_ends_the_workers_on_all_hosts(cluster, driver, host, lose):
+    check_that_all_workers_of_a_lost_host_end(
+        cluster, driver, "ray", lambda: lose(cluster, host), cluster.addresses[host]
+    )

@@ -12,9 +12,12 @@ from tests.cluster.conftest import HEAD, HOSTS, Network
 from tests.cluster.sessions import (
     LOST_SECONDS,
     check_that_a_lost_run_moves,
+    check_that_all_workers_of_a_lost_host_end,
+    check_that_each_host_has_a_worker,
     check_that_hosts_are_not_shared,
     check_that_none_overlap,
     check_that_nothing_is_left,
+    check_that_nothing_is_left_on_any_host,
     cut,
     printed_runs,
     where_it_runs,
@@ -103,3 +106,17 @@ def test_what_slurm_refuses_is_said_in_its_words(slurm, driver):
     said = refused.stderr.read()
     assert "--dlbench-on srun: SLURM gives no node" in said
     assert "invalid partition specified: other" in said
+
+
+def test_two_workers_on_two_hosts_have_the_losses_of_one(slurm, driver):
+    check_that_each_host_has_a_worker(slurm.network, driver, "srun", set(HOSTS))
+
+
+@pytest.mark.parametrize(("host", "lose"), [("one", kill_step), ("two", cut_link)])
+def test_a_lost_host_ends_the_workers_on_all_hosts(slurm, driver, host, lose):
+    check_that_all_workers_of_a_lost_host_end(slurm.network, driver, "srun", lambda: lose(slurm, host), host)
+
+
+def test_a_driver_that_ends_leaves_no_worker_on_any_host_and_no_lease(slurm, driver):
+    check_that_nothing_is_left_on_any_host(slurm.network, driver, "srun", signal.SIGKILL)
+    wait_for(lambda: not slurm.jobs())

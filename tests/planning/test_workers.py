@@ -7,6 +7,7 @@ import pytest
 
 from pytest_dlbench.data import ANY_SHAPE
 from pytest_dlbench.environments import DEVICES, FRAMEWORKS, Framework
+from pytest_dlbench.environments.placing import Places, PlacesElsewhere
 from pytest_dlbench.environments.supports import has_workers
 from pytest_dlbench.model import SGD, BatchNorm, Dense, Dropout, Model, Recipe, SoftmaxCrossEntropy, infer
 from pytest_dlbench.planning.plan import RunSettings
@@ -62,6 +63,30 @@ def test_what_workers_cannot_train_is_refused_with_the_reason(changed, because):
     assert because in outline(**changed).refusal
     one = {**changed, "settings": replace(changed.get("settings", SETTINGS), workers=1)}
     assert outline(**one).refusal == ""
+
+
+SPREAD = replace(SETTINGS, workers=4, changes=(Change(name="placement", value="spread"),), places=PlacesElsewhere())
+
+
+def test_spread_workers_have_the_processors_of_a_host_each_and_are_part_of_the_name():
+    found = outline(SPREAD, FRAMEWORKS["pytorch"])
+    assert (found.refusal, found.case.id) == (
+        "",
+        "training-pytorch-small-synthetic-cpu-quick-placement_spread-threads2-workers4",
+    )
+    assert "placement=spread needs hosts" in outline(replace(SPREAD, places=Places()), FRAMEWORKS["pytorch"]).refusal
+    assert outline(replace(SPREAD, places=Places(), workers=1), FRAMEWORKS["pytorch"]).refusal == ""
+
+
+@pytest.mark.parametrize("name", ["jax", "tensorflow"])
+def test_workers_that_are_not_shown_to_meet_on_several_hosts_are_refused(name):
+    assert f"the workers of {name} meet on one host only" in outline(SPREAD, FRAMEWORKS[name]).refusal
+
+
+def test_a_spec_says_on_how_many_hosts_its_workers_are():
+    framework, cpu = FRAMEWORKS["pytorch"], DEVICES["cpu"]
+    assert SPREAD.spec(framework, SMALL, ANY_SHAPE, cpu).hosts == 4
+    assert replace(SPREAD, changes=()).spec(framework, SMALL, ANY_SHAPE, cpu).hosts == 1
 
 
 def test_workers_need_a_module_in_the_builder_s_folder_or_beside_a_variant():

@@ -1,46 +1,32 @@
 """Runs on leased hosts of a cluster, each made by a process on its host that the driver talks to."""
 
+import fcntl
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from random import Random
-from time import monotonic
+from time import sleep
 from typing import Any, Protocol
 
-import msgspec
-
 from pytest_dlbench.environments.placing import Absent, Lack, Place
-from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.records import CallCheck, Machine, MachineSpeed, Run, StepCheck, codec
-from pytest_dlbench.running.alternating import TooLittleMemoryError
-from pytest_dlbench.running.hosts.conversation import (
-    BEAT,
-    BEAT_SECONDS,
-    SILENCE_SECONDS,
-    Asked,
-    Channel,
-    Greeting,
-    Placed,
-    ServerEndedError,
-    line,
-)
+from pytest_dlbench.records import Machine, MachineSpeed, codec
+from pytest_dlbench.running.hosts.conversation import Asked, Channel, Greeting, Placed, ServerEndedError, line
 from pytest_dlbench.running.hosts.host import MachineLostError
 from pytest_dlbench.running.hosts.local import LocalHost
+from pytest_dlbench.running.hosts.remote import Conversation, RemoteHost
+from pytest_dlbench.running.hosts.spread import SpreadHost
+from pytest_dlbench.running.lock_folder import InUseError, LockFolder
 from pytest_dlbench.running.progress import Progress
-from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
-from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait
+from pytest_dlbench.running.waits import Patience, QueuedWait, Wait
 
-Answer = Callable[[Mapping[str, Any]], Any]
-# How long a host may take to end its process and what that started, before the lease is ended all the same.
-END_SECONDS = 5.0
-CHECKS: Mapping[str, type[StepCheck | CallCheck]] = {kind.__name__: kind for kind in (StepCheck, CallCheck)}
+# Sessions of one driver that each held one of two hosts would wait for each other's for ever.
+SEVERAL = "several-hosts"
+RETRY_SECONDS = 0.5
 
 
 class Engine(Protocol):
@@ -52,130 +38,6 @@ class Engine(Protocol):
         Raises DeviceBusyError, and MachineLostError if there is no other host.
         """
         ...
-
-
-class Conversation:
-    """Requests to the process on a leased host, and its replies."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._heard = monotonic()
-        self.is_lost = False
-
-    @property
-    def name(self) -> str:
-        """The host."""
-        return self._channel.name
-
-    def ask(self, request: bytes, answer: Answer) -> dict[str, Any]:
-        """The reply to a request; ``answer`` is called with each event, and its result returned if one is awaited.
-
-        Raises MachineLostError, DeviceBusyError, and DlbenchError for what the host refuses.
-        """
-        self._channel.send(request)
-        while True:
-            message = self._next()
-            if "event" in message:
-                if (found := answer(message)) is not None:
-                    self._channel.send(line("answer", answer=found))
-            elif "busy" in message:
-                raise DeviceBusyError(codec.convert(message["busy"], Wait, self.name))
-            elif "refused" in message:
-                raise DlbenchError(f"{self.name}: {message['refused']}")
-            elif "reply" in message:
-                return dict(message["reply"])
-
-    def _next(self) -> dict[str, Any]:
-        """The next message; raises MachineLostError once the host has been silent for too long."""
-        while True:
-            try:
-                text = self._channel.receive(BEAT_SECONDS)
-            except MachineLostError:
-                self.is_lost = True
-                raise
-            except ServerEndedError as error:
-                self.is_lost = True
-                raise MachineLostError(f"{self.name}: {error}", self.name, self._channel.node) from error
-            if text is not None:
-                self._heard = monotonic()
-                if text != BEAT:
-                    found: dict[str, Any] = msgspec.json.decode(text)
-                    return found
-            elif monotonic() > self._heard + SILENCE_SECONDS:
-                self.is_lost = True
-                message = f"{self.name} has not answered for {SILENCE_SECONDS:g} s"
-                raise MachineLostError(message, self.name, self._channel.node)
-
-    @contextmanager
-    def beating(self) -> Iterator[None]:
-        """Show the host in this block that the driver is there, whatever the driver does meanwhile."""
-        ended = threading.Event()
-
-        def beat() -> None:
-            while not ended.wait(BEAT_SECONDS):
-                self._channel.send(BEAT)
-
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
-    def end(self) -> None:
-        """Let the process on the host end, with all that it started; returns once it has, or does not answer."""
-        self._channel.send(line("end"))
-        until = monotonic() + END_SECONDS
-        with suppress(MachineLostError, ServerEndedError):
-            while monotonic() < until:
-                self._channel.receive(until - monotonic())
-
-
-class RemoteHost:
-    """A leased host of a cluster."""
-
-    def __init__(self, conversation: Conversation, specs: Sequence[RunSpec]) -> None:
-        self.specs, self._conversation = specs, conversation
-
-    @property
-    def name(self) -> str:
-        """The host."""
-        return self._conversation.name
-
-    def train(self, spec: RunSpec, index: int, hooks: RunHooks) -> Run:
-        """One run, whose events reach the hooks."""
-        sent = (spec, index, hooks.samplers, hooks.is_suspicious is not None)
-        (run,) = self._runs("train", sent, [hooks])
-        return run
-
-    def train_pair(
-        self, first: RunSpec, second: RunSpec, index: int, order: Random, hooks: Sequence[RunHooks]
-    ) -> tuple[Run, ...]:
-        """Two runs whose steps alternate."""
-        sent = ((first, second), index, order, hooks[0].samplers, hooks[0].is_suspicious is not None)
-        if not (runs := self._runs("pair", sent, hooks)):
-            raise TooLittleMemoryError
-        return runs
-
-    def _runs(self, op: str, sent: tuple[Any, ...], hooks: Sequence[RunHooks]) -> tuple[Run, ...]:
-        reply = self._conversation.ask(line(op, *sent), partial(_answer, hooks, self.name))
-        runs = codec.convert(reply["runs"], tuple[Run, ...], self.name)
-        return tuple(replace(run, host=self.name) for run in runs)
-
-
-def _answer(hooks: Sequence[RunHooks], where: str, event: Mapping[str, Any]) -> Any:
-    """Call the hook of an event of a run."""
-    of_side = hooks[event["side"]]
-    match event["event"]:
-        case "phase":
-            of_side.phase_began(event["phase"])
-        case "packages":
-            return of_side.packages_reported(codec.convert(event["packages"], Packages, where))
-        case "check":
-            assert of_side.is_suspicious is not None
-            return of_side.is_suspicious(codec.convert(event["check"], CHECKS[event["kind"]], where))
-    return None
 
 
 class Cluster:
@@ -203,21 +65,26 @@ class Cluster:
     @contextmanager
     def lease(
         self, specs: Sequence[RunSpec], progress: Progress, lost: frozenset[str] = frozenset()
-    ) -> Iterator[RemoteHost | LocalHost]:
-        """A whole host, on which the environments and the data of the specs are prepared."""
+    ) -> Iterator[RemoteHost | SpreadHost | LocalHost]:
+        """A whole host, on which the environments and the data of the specs are prepared; several if they say so."""
         if all(isinstance(spec.place, Absent) for spec in specs):
             yield LocalHost(specs=tuple(specs))
             return
         case = specs[-1].case
         patience = Patience(waiting=partial(progress.waiting, case), limit_seconds=specs[-1].wait_seconds)
-        with self._greeted(patience, lost) as conversation:
-            reply = conversation.ask(line("lease", tuple(specs), self._asked), partial(_shown, progress, specs[-1]))
-            placed = codec.convert(reply["placed"], list[Placed], conversation.name)
-            self._conversation = conversation
+        with self._several(patience, lost, specs[-1].hosts) as conversations:
+            hosts = [self._prepared(conversation, specs, progress) for conversation in conversations]
+            self._conversation = conversations[0]
             try:
-                yield RemoteHost(conversation, tuple(map(_on_host, specs, placed)))
+                yield hosts[0] if len(hosts) == 1 else SpreadHost(hosts)
             finally:
                 self._conversation = None
+
+    def _prepared(self, conversation: Conversation, specs: Sequence[RunSpec], progress: Progress) -> RemoteHost:
+        """The host of a conversation, with the environments and the data of the specs."""
+        reply = conversation.ask(line("lease", tuple(specs), self._asked), partial(_shown, progress, specs[-1]))
+        placed = codec.convert(reply["placed"], list[Placed], conversation.name)
+        return RemoteHost(conversation, tuple(map(_on_host, specs, placed)))
 
     def speed(self, threads: int, precision: str) -> MachineSpeed | None:
         """That of the leased host; None if it is lost, which its next run reports."""
@@ -229,6 +96,25 @@ class Cluster:
         except MachineLostError:
             return None
         return next(iter(codec.convert(reply["speed"], list[MachineSpeed], self.leased)), None)
+
+    @contextmanager
+    def _several(self, patience: Patience, lost: frozenset[str], count: int) -> Iterator[list[Conversation]]:
+        """As many hosts, one after the other; raises MachineLostError if the cluster does not have as many."""
+        found: list[Conversation] = []
+        with ExitStack() as leased:
+            with ExitStack() as turn:
+                if count > 1:
+                    _take_turn(turn, patience)
+                while len(found) < count:
+                    others = lost | {one.node for one in found}
+                    try:
+                        found.append(leased.enter_context(self._greeted(patience, others)))
+                    except MachineLostError as error:
+                        if lost or not found or error.host:
+                            raise
+                        asked = f"placement=spread: {count} workers need as many hosts, leased: {len(found)}"
+                        raise DlbenchError(f"{asked}; {error}") from error
+            yield found
 
     @contextmanager
     def _greeted(self, patience: Patience, lost: frozenset[str]) -> Iterator[Conversation]:
@@ -250,6 +136,7 @@ class Cluster:
             if isinstance(error.__cause__, ServerEndedError):
                 raise DlbenchError(f"{error}; pytest-dlbench must be installed there") from error
             raise
+        conversation.addresses = codec.convert(reply["addresses"], tuple[str, ...], conversation.name)
         machine = codec.convert(reply["machine"], Machine, conversation.name)
         self._machine = self._machine or machine
         if machine.name != self._machine.name:
@@ -258,6 +145,19 @@ class Cluster:
                 f" {self._machine.name}: hosts of several classes cannot be compared, and the one that is free would"
                 " decide; use a cluster of one class for a session"
             )
+
+
+def _take_turn(turn: ExitStack, patience: Patience) -> None:
+    """Wait until no other session of this machine collects several hosts, and keep others from it."""
+    folder, waiting = turn.enter_context(LockFolder()), QueuedWait("several hosts of the cluster", patience)
+    while True:
+        try:
+            folder.lock(turn, SEVERAL, fcntl.LOCK_EX)
+        except InUseError:
+            waiting.check()
+            sleep(RETRY_SECONDS)
+        else:
+            return
 
 
 def _shown(progress: Progress, spec: RunSpec, event: Mapping[str, Any]) -> None:

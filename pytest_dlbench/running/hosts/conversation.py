@@ -17,6 +17,8 @@ import msgspec
 BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 12.0
 BEAT = b'{"op":"beat"}\n'
+# Ends the worker of a run that is being made: those on other hosts have failed. Understood at any time.
+CANCEL = b'{"op":"cancel"}\n'
 # The module that a host runs.
 MODULE = "pytest_dlbench.running.hosts.serving"
 

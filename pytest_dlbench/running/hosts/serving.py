@@ -31,12 +31,13 @@ from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
 from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.errors import DataMissingError, DlbenchError
 from pytest_dlbench.records import CallCheck, Case, StepCheck, codec
-from pytest_dlbench.running import interrupts
+from pytest_dlbench.running import addresses, interrupts
 from pytest_dlbench.running.alternating import TooLittleMemoryError
 from pytest_dlbench.running.devices import lacking
 from pytest_dlbench.running.hosts.conversation import (
     BEAT,
     BEAT_SECONDS,
+    CANCEL,
     SILENCE_SECONDS,
     Asked,
     Greeting,
@@ -49,6 +50,7 @@ from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, ProgramSpec, RunSpec
 from pytest_dlbench.running.waits import DeviceBusyError, Wait
 from pytest_dlbench.sampling.sampler import MakeSampler
+from pytest_dlbench.sampling.survivors import driver_id, end_workers_of
 
 READ_BYTES = 2**16
 
@@ -85,11 +87,16 @@ class Line:
                     heard = monotonic()
                     *lines, read = (read + chunk).split(b"\n")
                     for line in lines:
-                        if line + b"\n" != BEAT:
-                            self._arrived.put(msgspec.json.decode(line))
+                        self._take(line + b"\n")
                 self._write(BEAT)
         # As Ctrl-C does: the main thread ends its worker, and all that this started.
         os.kill(os.getpid(), signal.SIGTERM)
+
+    def _take(self, line: bytes) -> None:
+        if line == CANCEL:
+            end_workers_of(driver_id())
+        elif line != BEAT:
+            self._arrived.put(msgspec.json.decode(line))
 
 
 class Forwarding(Silent):
@@ -120,6 +127,7 @@ class Server:
             "hello": self._hello,
             "lease": self._lease,
             "train": self._train,
+            "meet": self._meet,
             "pair": self._pair,
             "speed": self._speed,
         }
@@ -143,7 +151,7 @@ class Server:
         (greeting,) = unpacked(request)
         _check(greeting)
         sys.path += [folder for folder in greeting.path if folder not in sys.path]
-        return {"machine": THIS_MACHINE.machine, "host": platform.node()}
+        return {"machine": THIS_MACHINE.machine, "host": platform.node(), "addresses": addresses.own()}
 
     def _lease(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         specs, asked = unpacked(request)
@@ -157,6 +165,11 @@ class Server:
         assert self._host is not None
         run = self._host.train(_own(spec), index, self._hooks(samplers, is_checked, side=0))
         return {"runs": [run]}
+
+    def _meet(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Where workers of hosts with these addresses can meet one of this host."""
+        address = addresses.reached_from(request["others"])
+        return {"address": address, "port": addresses.free_ports(1, address)[0]}
 
     def _pair(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         specs, index, order, samplers, is_checked = unpacked(request)
@@ -183,6 +196,7 @@ class Server:
             is_suspicious=is_suspicious if is_checked else None,
             phase_began=lambda phase: self._line.write(event="phase", phase=phase, side=side),
             packages_reported=refusal,
+            weights_known=lambda weights: self._line.write(event="weights", weights=weights, side=side),
         )
 
     def _ask(self, **fields: Any) -> Any:

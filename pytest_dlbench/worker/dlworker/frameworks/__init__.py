@@ -58,13 +58,15 @@ A builder is a module with
     ``join(group)``: meet the other workers, before anything is computed. ``group`` has the "rank" of this worker, the
     number of "workers", the run's "folder", which all of them see, the network "interface" to use, the "address"
     of all, and the "ports" at which each may listen. They were free: ``meeting.address`` refuses one that is taken.
+    Workers on several hosts have no folder; "address" is the first one's, which alone has a port;
     "threads" are those of each worker, for a framework that must know them before it can meet anybody;
     ``Trainer(network, recipe, weights, device, seed, group)``: as above. Its ``step`` averages gradients over all
     workers and returns the loss of this worker's part, or the mean of all; ``outputs`` waits for nobody;
     ``step_alone(number)`` of it, optional: a step without any exchange;
     ``leave()``: end the connections;
     ``OF_EACH``, optional: those of "batch_norm", "dropout", "detections" and "ignored_labels" that each worker computes
-    of its part of the batch, or with random numbers of its own; without it, all.
+    of its part of the batch, or with random numbers of its own; without it, all;
+    ``PLACEMENTS``, optional: ("spread",) if the workers can also meet on several hosts.
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.

@@ -7,17 +7,29 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from dlworker.frameworks import pytorch
+from dlworker.meeting import address
 from dlworker.protocol import RequestError
+
+PLACEMENTS = ("spread",)
 
 
 def join(group):
-    """Meet in a file of the run's folder, which needs no port; the workers then exchange over TCP."""
+    """Meet in a file of the run's folder, which needs no port, or on several hosts at the first worker's port.
+
+    The workers then exchange over TCP.
+    """
     if not hasattr(DistributedDataParallel, "no_sync"):
         message = "DistributedDataParallel of PyTorch %s is for GPUs: 1.1 and later also have it for CPUs"
         raise RequestError("unsupported", message % torch.__version__)
     os.environ["GLOO_SOCKET_IFNAME"] = group["interface"]
-    store = distributed.FileStore(os.path.join(group["folder"], "store"), group["workers"])
-    distributed.init_process_group("gloo", store=store, rank=group["rank"], world_size=group["workers"])
+    distributed.init_process_group("gloo", store=_store(group), rank=group["rank"], world_size=group["workers"])
+
+
+def _store(group):
+    if "folder" in group:
+        return distributed.FileStore(os.path.join(group["folder"], "store"), group["workers"])
+    host, port = address(group).rsplit(":", 1)
+    return distributed.TCPStore(host, int(port), group["workers"], group["rank"] == 0)
 
 
 def leave():
