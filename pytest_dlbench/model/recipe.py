@@ -38,8 +38,9 @@ class Recipe:
     ``input="memory"`` hands the framework all examples before the first step. With ``"pipeline"`` a thread of the
     worker reads batches while the framework trains on earlier ones, and a step's time includes its wait for input.
 
-    With ``accumulation`` above 1, each batch is cut into that many parts, one after the other: the update is by the mean
-    of their gradients, and the loss of the step is the mean of theirs. Batch normalisation normalises within a part.
+    With ``accumulation`` above 1, each batch is cut into that many parts, one after the other: the update is by the
+    mean of their gradients, and the loss of the step is the mean of theirs. Batch normalisation normalises within a
+    part.
 
     ``crop_padding`` pads images by that many zeros on every side and cuts a window of the original size at a random
     place; ``flips`` mirrors every other image, left to right, at random (He et al. 2015). The driver draws the places,

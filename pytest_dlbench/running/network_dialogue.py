@@ -182,6 +182,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             loss=loss,
             top5_correct=first.top5_correct,
             map50=first.map50,
+            auroc=first.auroc,
+            class_accuracies=first.class_accuracies,
             answers=spec.network.model.head.task,
         )
 
