@@ -16,3 +16,14 @@ def batches(*, examples: int, batch_size: int, steps: int, seed: int) -> NDArray
     epochs = -(-steps // per_epoch)
     rows = [generator.permutation(examples)[: per_epoch * batch_size] for _ in range(epochs)]
     return np.concatenate(rows).reshape(-1, batch_size)[:steps]
+
+
+def augmentations(*, steps: int, batch_size: int, crop_padding: int, flips: bool, seed: int) -> NDArray[np.int16]:
+    """For every example of each step (steps×batch×3): where its window begins, top and left, and whether it is flipped.
+
+    The numbers do not depend on the order of the examples, nor the order on them.
+    """
+    generator = np.random.default_rng((seed, 1))
+    places = generator.integers(0, 2 * crop_padding + 1, size=(steps, batch_size, 2))
+    flipped = generator.integers(0, 2, size=(steps, batch_size, 1)) * flips
+    return np.concatenate([places, flipped], axis=2).astype(np.int16)

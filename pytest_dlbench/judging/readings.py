@@ -181,6 +181,18 @@ def map50(run: Run) -> float | None:
     return evaluated(run).map50
 
 
+def auroc(run: Run) -> float | None:
+    """The mean over flags of the area under the ROC curve; None for all but flags."""
+    return None if run.reported else evaluated(run).auroc
+
+
+def lowest_class_accuracy(run: Run) -> float | None:
+    """The accuracy of the class that is recognised worst; None where classes were not counted apart."""
+    if run.reported:
+        return None
+    return min((share for share in evaluated(run).class_accuracies if share is not None), default=None)
+
+
 def perplexity(run: Run) -> float | None:
     """exp(loss) if answers are tokens."""
     if run.reported:

@@ -13,6 +13,8 @@ Precision = Literal["float32", "float64", "bfloat16", "float16"]
 MIXED = frozenset({"bfloat16", "float16"})
 # Fields that say how a framework computes, off by default in every framework.
 EXECUTION = ("autotune", "channels_last", "cuda_graphs", "deterministic", "tf32")
+# Fields that records older than them lack, and what they were then.
+LATER = {"accumulation": 1, "crop_padding": 0, "flips": False}
 Rule = Literal["glorot", "he"]
 Initialisation = Literal[Rule, "framework"]
 Input = Literal["memory", "pipeline"]
@@ -36,6 +38,15 @@ class Recipe:
     ``input="memory"`` hands the framework all examples before the first step. With ``"pipeline"`` a thread of the
     worker reads batches while the framework trains on earlier ones, and a step's time includes its wait for input.
 
+    With ``accumulation`` above 1, each batch is cut into that many parts, one after the other: the update is by the
+    mean of their gradients, and the loss of the step is the mean of theirs. Batch normalisation normalises within a
+    part.
+
+    ``crop_padding`` pads images by that many zeros on every side and cuts a window of the original size at a random
+    place; ``flips`` mirrors every other image, left to right, at random (He et al. 2015). The driver draws the places,
+    the worker changes each batch in NumPy, in the thread of the pipeline: so this needs ``input="pipeline"``, and all
+    frameworks train on the same pixels.
+
     The test split is evaluated every ``evaluation_interval`` epochs, outside the training time; None means only after
     the last step.
 
@@ -53,6 +64,9 @@ class Recipe:
     optimizer: Optimizer
     schedule: Schedule | None = None
     clip_norm: float | None = None
+    accumulation: int = 1
+    crop_padding: int = 0
+    flips: bool = False
     precision: Precision = "float32"
     init: Initialisation = "glorot"
     evaluation_interval: int | None = 1
@@ -65,6 +79,9 @@ class Recipe:
 
     def __post_init__(self) -> None:
         require_positive((self.batch_size,), "the batch size")
+        require_positive((self.accumulation,), "the accumulation")
+        if self.crop_padding < 0:
+            raise ModelError(f"crop_padding must be 0 or more, got {self.crop_padding}")
         self._require_one_length()
         if self.evaluation_interval is not None:
             require_positive((self.evaluation_interval,), "the evaluation interval")
@@ -83,6 +100,11 @@ class Recipe:
             raise ModelError(f"a recipe needs either epochs or steps, got {found}")
         for name, length in given.items():
             require_positive((length,), name)
+
+    @property
+    def is_augmented(self) -> bool:
+        """Whether training images are cropped or flipped."""
+        return bool(self.crop_padding or self.flips)
 
     @property
     def execution(self) -> tuple[str, ...]:

@@ -190,6 +190,7 @@ class RunSettings:
             recipe = sweep.chosen(recipe, changes, framework.specification, dataset.shape)
             recipe = sweep.scaled(sweep.changed(recipe, changes), changes, self.workers)
             recipe_steps_of(recipe, dataset)
+            require_fit(recipe, dataset)
         except ModelError as error:
             if not changes:
                 # The suite's own mistake rather than a point of a sweep.
@@ -338,6 +339,23 @@ def recipe_steps_of(recipe: Recipe, dataset: Dataset) -> int:
             f"a batch of {recipe.batch_size} is more than the {dataset.train_examples} examples of {dataset.name}"
         )
     return recipe.steps or (recipe.epochs or 0) * per_epoch
+
+
+def require_fit(recipe: Recipe, dataset: Dataset) -> None:
+    """Raise ModelError if the batch cannot be cut into its parts, or the examples cannot be cropped and flipped."""
+    if recipe.batch_size % recipe.accumulation:
+        raise ModelError(
+            f"a batch of {recipe.batch_size} cannot be cut into {recipe.accumulation} parts of one size; choose an"
+            " accumulation that divides it"
+        )
+    if not recipe.is_augmented:
+        return
+    if dataset.vocabulary is not None or len(dataset.shape) != 3 or dataset.task == "boxes":
+        raise ModelError(
+            f"crop_padding and flips are for images (channels, height, width) without boxes, not for {dataset.name}"
+        )
+    if recipe.input != "pipeline":
+        raise ModelError("crop_padding and flips need input=pipeline, whose thread crops and flips each batch")
 
 
 def steps_of(recipe: Recipe, dataset: Dataset, scale: str, network: Network, purpose: Purpose = "training") -> int:

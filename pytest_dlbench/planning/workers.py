@@ -29,6 +29,8 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
         yield f"several workers train on the CPU only, not on {case.device}"
     if recipe.batch_size % workers:
         yield f"a batch of {recipe.batch_size} cannot be cut into {workers} parts of one size"
+    if recipe.accumulation > 1:
+        yield f"several workers do not accumulate gradients: accumulation={recipe.accumulation}"
     if threads * workers > cores:
         needed = (
             f"{workers} workers with {threads} thread{'s' * (threads > 1)} each need {threads * workers} processors"

@@ -78,7 +78,9 @@ class Evaluation:
     ``seconds`` are the framework's own, without counting correct outputs. ``examples`` is the number of ``answers``
     that count: classes, tokens at each step except ignored ones, flags, or objects that are not difficult.
     ``top5_correct`` counts those whose label is among the five most likely, None if there are ten classes or fewer.
-    ``map50`` is the mean average precision at an overlap of 0.5, None for all but detectors.
+    ``map50`` is the mean average precision at an overlap of 0.5, None for all but detectors. ``auroc`` is the area
+    under the ROC curve, the mean over all flags with positive and negative examples; None for all but flags.
+    ``class_accuracies`` are the shares of each class's examples that are correct, None for a class without any.
     """
 
     seconds: float
@@ -87,6 +89,8 @@ class Evaluation:
     loss: float
     top5_correct: int | None = None
     map50: float | None = None
+    auroc: float | None = None
+    class_accuracies: tuple[float | None, ...] = ()
     answers: Literal["class", "tokens", "flags", "boxes"] = "class"
 
 

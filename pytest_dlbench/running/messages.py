@@ -116,8 +116,9 @@ class Stepped:
 class Evaluated:
     """Correct answers among ``examples`` (or among the steps or flags of all examples), and the mean loss as text.
 
-    ``top5_correct`` counts answers among the five likeliest classes, None if there are at most ten classes.
-    ``map50`` is the mean average precision of a detector.
+    ``top5_correct`` counts answers among the five likeliest classes, None if there are at most ten classes. ``map50``
+    is the mean average precision of a detector, ``auroc`` the mean over flags of the area under the ROC curve.
+    ``class_accuracies`` are those of each class, None for a class without examples.
     """
 
     seconds: float
@@ -126,8 +127,12 @@ class Evaluated:
     loss: str
     top5_correct: int | None = None
     map50: float | None = None
+    auroc: float | None = None
+    class_accuracies: tuple[float | None, ...] = ()
 
     def __post_init__(self) -> None:
+        if any(share is not None and not 0 <= share <= 1 for share in (self.auroc, *self.class_accuracies)):
+            raise ValueError("the area under a ROC curve and the accuracy of a class must be 0 to 1")
         if not 0 <= self.correct <= self.examples:
             raise ValueError(f"{self.correct} correct answers of {self.examples} examples")
         if self.map50 is not None and not 0 <= self.map50 <= 1:

@@ -69,7 +69,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         if spec.purpose == "inference":
             self._infer(spec, inputs["order"])
         else:
-            yield from self._train(spec, inputs["order"], inputs["rates"])
+            yield from self._train(spec, inputs["course"])
             if spec.case.workers > 1:
                 found: messages.Fingerprint = self._ask("fingerprint")
                 self._hooks.weights_known(found.weights)
@@ -103,20 +103,23 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
             raise NotDoneError(RunOutcome.FAILED, message)
 
-    def _train(self, spec: NetworkSpec, order: str, rates: str | None) -> Iterator[None]:
-        """All steps, with evaluations between them that do not count towards any step."""
+    def _train(self, spec: NetworkSpec, course: dict[str, Any]) -> Iterator[None]:
+        """All steps, with evaluations between them that do not count towards any step.
+
+        ``course`` are the files of what differs from step to step: the order, the rates, the draws.
+        """
         first = 0
         for last in (*spec.evaluate_after, spec.steps):
             alone = min(last, max(first, steps_alone(spec)))
             if first < alone:
-                self._train_alone(spec, first, alone, order, rates)
+                self._train_alone(spec, first, alone, course)
             if alone < last:
                 yield from self._alternate(spec, alone, last)
             if last < spec.steps:
                 self._plot(spec, self._evaluated(spec))
             first = last
 
-    def _train_alone(self, spec: NetworkSpec, first: int, last: int, order: str, rates: str | None) -> None:
+    def _train_alone(self, spec: NetworkSpec, first: int, last: int, course: dict[str, Any]) -> None:
         """Steps ``first`` to ``last`` in one request."""
         if first:
             trained: messages.TrainedOn = self._ask("train_on", first=first, steps=last - first)
@@ -125,9 +128,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             # Sent only where a slowdown is planted.
             planted = {"slowdown": spec.slowdown} if spec.slowdown else {}
             chunked = {} if spec.case.device == "cpu" else {"chunk_seconds": CHUNK_SECONDS}
-            trained = self._ask(
-                "train", inputs=inputs, labels=labels, order=order, rates=rates, steps=last, **planted, **chunked
-            )
+            trained = self._ask("train", inputs=inputs, labels=labels, steps=last, **course, **planted, **chunked)
         if spec.case.workers > 1:
             self._add_shares()
         self._add(trained, spec)
@@ -182,6 +183,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             loss=loss,
             top5_correct=first.top5_correct,
             map50=first.map50,
+            auroc=first.auroc,
+            class_accuracies=first.class_accuracies,
             answers=spec.network.model.head.task,
         )
 

@@ -12,7 +12,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Absent, Elsewhere, Place
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.model.operators import Operator
-from pytest_dlbench.model.recipe import EXECUTION
+from pytest_dlbench.model.recipe import EXECUTION, LATER
 from pytest_dlbench.records import Case, Program
 from pytest_dlbench.running import launch
 
@@ -160,6 +160,7 @@ def recipe_json(recipe: Recipe) -> dict[str, Any]:
     """The recipe in the form that workers receive and records store."""
     parts = {"optimizer": recipe.optimizer, "schedule": recipe.schedule}
     named = {name: {"kind": part.kind, **asdict(part)} for name, part in parts.items() if part}
-    # Settings of execution that are off are those of all records that are older than these fields.
+    # Settings that are off are those of all records that are older than these fields.
     off = set(EXECUTION) - set(recipe.execution)
+    off |= {name for name, value in LATER.items() if getattr(recipe, name) == value}
     return {name: value for name, value in {**asdict(recipe), **named}.items() if name not in off}

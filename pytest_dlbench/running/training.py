@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_dlbench.data.order import batches
+from pytest_dlbench.data.order import augmentations, batches
 from pytest_dlbench.environments.placing import CURRENT, Absent, Lack, Place
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model import operator_values
@@ -219,7 +219,30 @@ def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
         rates = str(folder / "rates.npy")
         np.save(rates, spec.learning_rates(), allow_pickle=False)
     weights = write_weights(spec.network, recipe, seed=seed, folder=folder)
-    return {"weights": weights, "rates": rates, **_parts(spec, order, folder)}
+    course = {"rates": rates, **_augmented(spec, seed, folder)}
+    parts = _parts(spec, order, folder)
+    return {"weights": weights, "course": {**course, "order": parts["order"]}, **parts}
+
+
+def _augmented(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
+    """The file of the random numbers by which images are cropped and flipped, sent only where they are."""
+    recipe = spec.recipe
+    if not recipe.is_augmented or spec.purpose == "inference":
+        return {}
+    draws = augmentations(
+        steps=spec.steps,
+        batch_size=recipe.batch_size,
+        crop_padding=recipe.crop_padding,
+        flips=recipe.flips,
+        seed=seed,
+    )
+    if spec.case.workers == 1:
+        np.save(folder / "draws.npy", draws, allow_pickle=False)
+        return {"draws": str(folder / "draws.npy")}
+    files = [str(folder / f"draws{rank + 1}.npy") for rank in range(spec.case.workers)]
+    for file, part in zip(files, np.split(draws, spec.case.workers, axis=1), strict=True):
+        np.save(file, part, allow_pickle=False)
+    return {"draws": PerWorker(files)}
 
 
 def _write_arrays(spec: OperatorSpec, seed: int, folder: Path) -> dict[str, Any]:

@@ -130,6 +130,11 @@ def _of_evaluation(run: Run) -> Iterator[Problem]:
     for name in ("correct", "top5_correct"):
         if not 0 <= (getattr(evaluation, name) or 0) <= evaluation.examples:
             yield f"evaluation.{name}", f"expected 0 to {evaluation.examples} examples, got {getattr(evaluation, name)}"
+    shares = {"auroc": (evaluation.auroc,), "class_accuracies": evaluation.class_accuracies}
+    for name, values in shares.items():
+        for share in values:
+            if share is not None and not 0 <= share <= 1:
+                yield f"evaluation.{name}", f"expected 0 to 1, got {share}"
 
 
 def _of_usage(run: Run) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_dlbench.data.order import batches
+from pytest_dlbench.data.order import augmentations, batches
 
 law = settings(deadline=None)
 seeds = st.integers(0, 2**63)
@@ -87,3 +87,23 @@ def test_the_order_of_a_seed_never_changes():
 def test_a_batch_larger_than_the_data_set_is_refused_with_both_numbers():
     with pytest.raises(ValueError, match="a batch of 11 is more than the 10 examples"):
         batches(examples=10, batch_size=11, steps=1, seed=0)
+
+
+def draws(**changes):
+    return augmentations(**{"steps": 50, "batch_size": 8, "crop_padding": 2, "flips": True, "seed": 5, **changes})
+
+
+def test_windows_begin_at_every_place_within_the_padding_and_half_of_the_images_are_flipped():
+    found = draws().reshape(-1, 3)
+    assert sorted({(top, left) for top, left, _ in found.tolist()}) == [(y, x) for y in range(5) for x in range(5)]
+    assert 0.4 < found[:, 2].mean() < 0.6
+
+
+def test_without_padding_and_flips_every_draw_leaves_the_image_as_it_is():
+    assert not draws(crop_padding=0, flips=False).any()
+
+
+def test_draws_depend_on_the_seed_alone():
+    assert (draws() == draws()).all()
+    assert (draws() != draws(seed=6)).any()
+    assert (draws(steps=50)[:20] == draws(steps=50, flips=False)[:20])[..., :2].all()

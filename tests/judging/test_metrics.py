@@ -33,6 +33,8 @@ COUNTED = {"operations", "allocated_bytes", "compilations", "recompilations", "g
 OF_TOKENS = {"token_throughput"}
 # Of images with boxes.
 OF_DETECTORS = {"map50"}
+# Of flags, and of classes that are counted apart.
+OF_SOME_ANSWERS = {"auroc", "lowest_class_accuracy"}
 OF_OPERATORS = {name for name, metric in METRICS.items() if metric.purpose == "operator"}
 OF_SEARCHES = {name for name, metric in METRICS.items() if metric.purpose == "search"}
 # Of a run that was sampled often enough: tests/judging/test_leaks.py
@@ -159,6 +161,7 @@ def test_every_metric_is_listed_under_its_name(name):
         - OF_TOKENS
         - OF_WORKERS
         - OF_DETECTORS
+        - OF_SOME_ANSWERS
         - OF_OPERATORS
         - OF_SEARCHES
         - COUNTED
@@ -195,6 +198,17 @@ def test_only_a_detector_has_a_mean_average_precision():
     boxes = replace(TOKENS, answers="boxes", map50=0.75)
     assert value("map50", records.run(evaluation=boxes)) == 0.75
     assert value("map50", records.run(evaluation=TOKENS)) is None
+
+
+def test_flags_have_an_area_under_the_roc_curve():
+    assert value("auroc", records.run(evaluation=replace(records.evaluation(), answers="flags", auroc=0.75))) == 0.75
+    assert value("auroc", records.run(evaluation=TOKENS)) is None
+
+
+def test_the_worst_class_is_one_that_has_examples():
+    classes = replace(records.evaluation(), class_accuracies=(0.9, None, 0.4))
+    assert value("lowest_class_accuracy", records.run(evaluation=classes)) == 0.4
+    assert value("lowest_class_accuracy", records.run(evaluation=records.evaluation())) is None
 
 
 def test_tokens_are_as_many_a_sample_as_went_in():
@@ -339,6 +353,7 @@ def test_reading_all_gives_each_metric_one_value_a_run():
         *OF_TOKENS,
         *OF_WORKERS,
         *OF_DETECTORS,
+        *OF_SOME_ANSWERS,
         *OF_OPERATORS,
         *OF_SEARCHES,
         *COUNTED,

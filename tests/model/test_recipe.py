@@ -81,3 +81,12 @@ def test_a_recipe_turns_no_setting_of_execution_on_by_default():
 def test_what_is_chosen_by_its_time_is_not_deterministic():
     with pytest.raises(ModelError, match="deterministic=true needs autotune=false"):
         Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1), deterministic=True, autotune=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"accumulation": 0}, "the accumulation must be 1 or more"), ({"crop_padding": -1}, "crop_padding must be 0")],
+)
+def test_no_parts_of_a_batch_and_a_negative_padding_are_refused(change, message):
+    with pytest.raises(ModelError, match=message):
+        Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1), **change)

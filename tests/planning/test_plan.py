@@ -14,7 +14,7 @@ from pytest_dlbench.environments import DEVICES, FRAMEWORKS
 from pytest_dlbench.environments.placing import Absent, Lack
 from pytest_dlbench.errors import ModelError
 from pytest_dlbench.model import SGD, Dense, Model, Recipe, ReLU, SoftmaxCrossEntropy, infer
-from pytest_dlbench.planning.plan import RunSettings, evaluations, steps_of, synthetic_for, unsupported
+from pytest_dlbench.planning.plan import RunSettings, evaluations, require_fit, steps_of, synthetic_for, unsupported
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Context, Machine
 from pytest_dlbench.zoo import MODELS
@@ -119,6 +119,25 @@ def test_a_batch_larger_than_the_data_set_is_refused_with_both_numbers():
 def test_a_batch_larger_than_the_data_set_is_refused_even_with_given_steps():
     with pytest.raises(ModelError, match="a batch of 1281 is more than the 1280 examples of synthetic-4-3"):
         spec_of(recipe=recipe_of(batch_size=1281), steps=10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "data", "message"),
+    [
+        ({"accumulation": 5}, "digits", "a batch of 32 cannot be cut into 5 parts of one size"),
+        ({"flips": True}, "digits", "need input=pipeline"),
+        ({"crop_padding": 2, "input": "pipeline"}, "pydoc30", "are for images .*, not for pydoc30"),
+        ({"flips": True, "input": "pipeline"}, "shapes", "without boxes, not for shapes"),
+    ],
+)
+def test_a_recipe_that_does_not_fit_its_data_is_refused(changes, data, message):
+    with pytest.raises(ModelError, match=message):
+        require_fit(replace(recipe_of(), **changes), DATASETS[data])
+
+
+def test_a_setting_that_does_not_fit_makes_its_case_unsupported():
+    settings = replace(SETTINGS, changes=(Change(name="accumulation", value=5),))
+    assert "cannot be cut into 5 parts" in spec_of(settings=settings).place.reason
 
 
 def test_a_plan_has_the_steps_of_its_scale():

@@ -68,7 +68,7 @@ def test_every_setting_of_every_optimiser_is_known(name):
     [
         ("batchsize=50", "--dlbench-set: unknown setting 'batchsize'"),
         ("batchsize=50", "did you mean 'batch_size'?"),
-        ("batchsize=50", "known: autotune, batch_size, beta1"),
+        ("batchsize=50", "known: accumulation, autotune, batch_size, beta1"),
         ("optimizer=adam", "unknown setting 'optimizer'"),
         ("schedule=none", "unknown setting 'schedule'"),
         ("50", "expected KEY=VALUE, such as batch_size=64 or batch_size=50,500, got '50'"),

@@ -46,3 +46,14 @@ def test_a_builder_without_a_pipeline_is_unsupported(tmp_path):
     (tmp_path / "resident.py").write_text('SUPPORTS = {"dense", "flatten", "sgd", "softmax_cross_entropy"}')
     resident = Framework(name="resident", builder="resident", folders=(tmp_path,))
     assert unsupported(resident, planned.network, recipe) == "the builder of resident has no pipeline"
+
+
+@pytest.mark.parametrize("change", [{"flips": True}, {"crop_padding": 2}])
+def test_a_run_trains_on_cropped_or_flipped_images_and_is_evaluated_on_whole_ones(both, tmp_path, change):
+    planned = spec("numpy_softmax", tmp_path)
+    augmented = replace(planned, recipe=replace(planned.recipe, input="pipeline", **change))
+    first, again, other = (train_once(augmented, index) for index in (0, 0, 1))
+    assert first.outcome is RunOutcome.FINISHED, first.message
+    assert first.training.losses == again.training.losses != both[0].training.losses
+    assert first.training.losses != other.training.losses
+    assert first.evaluation.examples == both[0].evaluation.examples

@@ -4,7 +4,7 @@ import pickle
 from dataclasses import replace
 
 from pytest_dlbench.model import SGD, Recipe
-from pytest_dlbench.model.recipe import EXECUTION
+from pytest_dlbench.model.recipe import EXECUTION, LATER
 from pytest_dlbench.running.run_spec import recipe_json
 from tests.running.specs import spec
 
@@ -18,3 +18,10 @@ def test_settings_of_execution_that_are_off_are_not_in_the_record_as_in_older_on
     recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
     assert set(EXECUTION).isdisjoint(recipe_json(recipe))
     assert recipe_json(replace(recipe, tf32=True)) == {**recipe_json(recipe), "tf32": True}
+
+
+def test_a_recipe_without_accumulation_crops_and_flips_is_that_of_records_older_than_them():
+    recipe = Recipe(batch_size=8, epochs=1, optimizer=SGD(0.1))
+    assert set(LATER).isdisjoint(recipe_json(recipe))
+    changed = {"accumulation": 2, "crop_padding": 4, "flips": True}
+    assert recipe_json(replace(recipe, **changed)) == {**recipe_json(recipe), **changed}

@@ -66,3 +66,43 @@ def test_a_large_vocabulary_is_processed_in_chunks_with_the_same_result(judge, m
     whole = judge(CLASSES, logits, labels)
     monkeypatch.setitem(judge.__globals__, "NUMBERS", 40)
     assert judge(CLASSES, logits, labels) == pytest.approx(whole)
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(launch.WORKER_FOLDER)
+        from dlworker import evaluation  # noqa: PLC0415 - it is on the worker's path
+
+        yield evaluation
+
+
+# Few values, so that many are equal.
+SCORES = arrays(np.float64, 9, elements=st.integers(0, 3).map(float))
+
+
+@given(scores=SCORES, labels=arrays(np.bool_, 9))
+def test_the_area_is_the_share_of_pairs_in_which_the_positive_one_scores_higher(evaluation, scores, labels):
+    pairs = [(high > low) + (high == low) / 2 for high in scores[labels] for low in scores[~labels]]
+    expected = sum(pairs) / len(pairs) if pairs else None
+    assert evaluation.area_under_curve(scores, labels) == (expected and pytest.approx(expected, abs=1e-12))
+
+
+def test_a_score_that_is_not_a_number_has_no_area(evaluation):
+    assert evaluation.area_under_curve(np.array([0.0, np.nan]), np.array([True, False])) is None
+
+
+def test_the_area_of_flags_is_the_mean_over_flags_and_leaves_out_one_without_positives(evaluation):
+    answers = evaluation.Answers({"loss": "sigmoid_cross_entropy", "classes": 3})
+    answers.add(np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0]]), np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    # A second batch of the same split: ranks are those of the whole split.
+    answers.add(np.array([[0.5, 3.0, 0.0]]), np.array([[0.0, 1.0, 0.0]]))
+    assert answers.found()["auroc"] == (1.0 + 0.5) / 2
+
+
+def test_every_class_has_the_accuracy_of_its_own_examples(evaluation):
+    answers = evaluation.Answers({"loss": "softmax_cross_entropy", "classes": 3})
+    answers.add(np.eye(3)[[0, 1, 0]], np.array([0, 0, 0]))
+    answers.add(np.eye(3)[[2, 2]], np.array([2, 2]))
+    assert answers.found()["class_accuracies"] == [2 / 3, None, 1.0]
+    assert "auroc" not in answers.found()

@@ -126,3 +126,42 @@ def test_stopping_ends_the_thread(piped):
     piped.stop()
     thread.join(timeout=5)
     assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def augmented():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(launch.WORKER_FOLDER)
+        from dlworker import augmenting  # noqa: PLC0415 - it is on the worker's path
+
+        yield augmenting.augmented
+
+
+IMAGE = np.arange(1.0, 5.0).reshape(1, 1, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("draw", "found"),
+    [
+        ((1, 1, 0), [[1, 2], [3, 4]]),
+        ((1, 1, 1), [[2, 1], [4, 3]]),
+        ((0, 1, 0), [[0, 0], [1, 2]]),
+        ((2, 0, 0), [[0, 3], [0, 0]]),
+        ((1, 2, 1), [[0, 2], [0, 4]]),
+    ],
+)
+def test_an_image_is_cut_where_its_draw_says_and_then_flipped(augmented, draw, found):
+    assert augmented(IMAGE, np.array([draw]), 1).tolist() == [[found]]
+
+
+def test_each_image_of_a_batch_has_its_own_draw(augmented):
+    found = augmented(np.concatenate([IMAGE, IMAGE]), np.array([(0, 0, 0), (0, 0, 1)]), 0)
+    assert found.tolist() == [[[[1, 2], [3, 4]]], [[[2, 1], [4, 3]]]]
+
+
+def test_a_pipeline_changes_the_inputs_of_every_step_by_its_number(pipeline):
+    made = pipeline.Pipeline(Trainer(), INPUTS, LABELS, ORDER, change=lambda inputs, number: inputs + 1000 * number)
+    added = [1000 * number * INPUTS[ORDER[number]].size for number in range(len(ORDER))]
+    found = [made.step(number) for number in range(len(ORDER))]
+    made.stop()
+    assert found == [loss + more for loss, more in zip(resident(), added, strict=True)]

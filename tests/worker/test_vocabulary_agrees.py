@@ -235,6 +235,7 @@ RECIPES = {
     "adadelta": replace(PLAIN, optimizer=Adadelta(0.9, rho=0.8, epsilon=1e-3)),
     "rmsprop": replace(PLAIN, optimizer=RMSprop(0.01, rho=0.8, epsilon=1e-2)),
     "clipped": replace(PLAIN, optimizer=SGD(0.5, momentum=0.5), clip_norm=0.3),
+    "accumulated": replace(PLAIN, accumulation=2),
     "steps": replace(PLAIN, schedule=StepDecay(0.1, (1.0 / 3.0, 0.5))),
     "cosine": replace(PLAIN, optimizer=Adam(0.01), schedule=Cosine(0.1)),
     "warm-up": replace(PLAIN, optimizer=AdamW(0.01), schedule=WarmUpCosine(0.4, 0.1)),
@@ -242,6 +243,8 @@ RECIPES = {
 }
 # The case that differs only in its input: with a schedule, for flags, and for tokens.
 RESIDENT = {"steps, pipeline": "steps", "flags, pipeline": "flags", "bigrams, pipeline": "bigrams"}
+# The case with the same gradients of whole batches, and so the same losses except for rounding.
+WHOLE = {"accumulated": LOG_SOFTMAX.name}
 # A name, the model, the recipe. Recipes are tried on what compiles fastest: for a network of flags tinygrad takes ten
 # times as long.
 _IN_MEMORY: Mapping[str, tuple[Model, Recipe]] = {
@@ -249,6 +252,8 @@ _IN_MEMORY: Mapping[str, tuple[Model, Recipe]] = {
     **{name: (LOG_SOFTMAX, recipe) for name, recipe in RECIPES.items()},
     **{f"language model, {name}": (LANGUAGE, RECIPES[name]) for name in ("adam", "clipped")},
     "decoder, adamw": (DECODER, RECIPES["adamw"]),
+    # Whose batch normalisation is of each part.
+    "branched, accumulated": (BRANCHED, RECIPES["accumulated"]),
 }
 CASES: Mapping[str, tuple[Model, Recipe]] = {
     **_IN_MEMORY,
@@ -405,6 +410,12 @@ def agrees_with_memory(piped: Trial, resident: Trial | Failed) -> bool:
     return piped.trained.losses == resident.trained.losses and piped.evaluated.loss == resident.evaluated.loss
 
 
+def agrees_with_whole_batches(accumulated: Trial, whole: Trial | Failed, bound: float) -> bool:
+    """Whether batches in parts give the losses of whole ones."""
+    assert isinstance(whole, Trial), whole.message
+    return accumulated.trained.losses == pytest.approx(whole.trained.losses, rel=bound, abs=0)
+
+
 @pytest.mark.parametrize(
     ("framework", "case"), [(name, case) for name in TRAINED for case in cases_of(name)], indirect=["framework"]
 )
@@ -426,6 +437,10 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert our.evaluated.correct == our.again.correct
     assert our.evaluated.top5_correct == their.evaluated.top5_correct
     assert our.evaluated.map50 == their.evaluated.map50
+    assert our.evaluated.auroc == pytest.approx(their.evaluated.auroc, abs=0)
+    assert (our.evaluated.auroc is not None) == (tried.head.loss == "sigmoid_cross_entropy")
+    assert our.evaluated.class_accuracies == their.evaluated.class_accuracies
+    assert bool(our.evaluated.class_accuracies) == (tried.head.loss == "softmax_cross_entropy")
     assert (our.evaluated.map50 is not None) == (tried.head.task == "boxes")
     has_classes = tried.head.loss != "sigmoid_cross_entropy" and tried.head.classes > 10
     assert (our.evaluated.top5_correct is not None) == has_classes
@@ -435,6 +450,7 @@ def test_trains_as_the_oracle_what_it_supports_and_refuses_the_rest(ask, framewo
     assert our.built.parameters == {name: parameter.shape for name, parameter in infer(tried).parameters.items()}
     assert our.updated.changed == (True, True, True)
     # Not a separate test: in another process of pytest-xdist the framework would train both cases again.
+    assert case not in WHOLE or agrees_with_whole_batches(our, ask(framework, WHOLE[case]), bound)
     assert case not in RESIDENT or agrees_with_memory(our, ask(framework, RESIDENT[case]))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dlworker import counting, distributions
 from dlworker.alternating import Turns
+from dlworker.augmenting import augmented
 from dlworker.checking import repeated
 from dlworker.detection import Judge, prepared
 from dlworker.evaluation import Answers
@@ -152,6 +153,7 @@ def needs(network, recipe):
     """What a builder must support: kinds of layers, the loss, the optimiser, and features of a recipe."""
     layers = network["layers"]
     features = {feature for feature in ("schedule", "clip_norm") if recipe.get(feature)}
+    features |= {"accumulation"} if recipe.get("accumulation", 1) > 1 else set()
     features |= {recipe["precision"]} & {"bfloat16", "float16"} | {recipe.get("input")} & {"pipeline"}
     features |= {feature for feature in EXECUTION if recipe.get(feature)}
     features |= {feature for feature in ("start", "lengths") if any(feature in layer for layer in layers)}
@@ -163,7 +165,8 @@ def train(session, request):
 
     ``rates`` are the learning rates of the steps if they change; otherwise the optimiser's own applies. Runs the first
     ``steps`` of these steps, or all. ``slowdown`` slows them down on purpose, by this fraction. With ``chunk_seconds``,
-    steps are timed in chunks of about that length, as on GPUs.
+    steps are timed in chunks of about that length, as on GPUs. ``draws`` are the random numbers by which the images of
+    each step are cropped and flipped; the recipe then has a pipeline.
     """
     inputs, labels = _examples(request)
     order = np.load(required(request, "order"), mmap_mode="r", allow_pickle=False)
@@ -174,7 +177,8 @@ def train(session, request):
     session.compiled = counting.compiled(session.builder, session.trainer)
     began = monotonic()
     if session.recipe.get("input") == "pipeline":
-        session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates)
+        change = _augmentation(session.recipe, request.get("draws"))
+        session.stepper = Pipeline(session.trainer, inputs, labels, order, *rates, change=change)
     else:
         session.trainer.load(inputs, labels, order, *rates)
         session.stepper = session.trainer
@@ -182,6 +186,14 @@ def train(session, request):
     session.order, session.slowdown = order, request.get("slowdown", 0.0)
     session.chunk_seconds = request.get("chunk_seconds", 0.0)
     return dict(_trained(session, 0, request.get("steps", len(order))), load_seconds=load_seconds)
+
+
+def _augmentation(recipe, path):
+    """What crops and flips the images of a step, by the draws in a file; None without them."""
+    if path is None:
+        return None
+    draws, padding = np.load(path, mmap_mode="r", allow_pickle=False), recipe.get("crop_padding", 0)
+    return lambda images, number: augmented(images, draws[number], padding)
 
 
 def train_on(session, request):

@@ -1,7 +1,7 @@
 """An input pipeline: a thread prepares batches while the framework trains, and each step waits for its batch.
 
-Rows are read and copied from memory-mapped files without decoding; the framework gets each batch by its trainer's
-``feed``. Plain Python and NumPy, so that it is the same for all frameworks.
+Rows are read and copied from memory-mapped files without decoding, and images cropped and flipped; the framework gets
+each batch by its trainer's ``feed``. Plain Python and NumPy, so that it is the same for all frameworks.
 """
 
 import queue
@@ -17,10 +17,12 @@ AHEAD = 2
 class Pipeline:
     """A trainer whose steps get their batches from a thread; ``waits`` are the seconds that each step waited.
 
+    ``change``, if given, makes the inputs of a step of those of the data set: (inputs, number) -> inputs.
     A wait lasts until the batch is ready and passed to the framework, so that the step can compute.
     """
 
-    def __init__(self, trainer, inputs, labels, order, rates=None):
+    def __init__(self, trainer, inputs, labels, order, rates=None, change=None):
+        self.change = change
         self.trainer, self.inputs, self.labels, self.order = trainer, inputs, labels, order
         self.waits = []
         self._due, self._ready, self._ended = None, None, None
@@ -63,7 +65,8 @@ class Pipeline:
 
     def _batch(self, number):
         index = self.order[number]
-        return self.inputs[index], self.labels[index]
+        inputs = self.inputs[index]
+        return inputs if self.change is None else self.change(inputs, number), self.labels[index]
 
 
 def _put(ready, ended, item):

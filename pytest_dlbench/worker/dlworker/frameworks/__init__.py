@@ -18,11 +18,12 @@ A builder is a module with
 ``versions()``
     The versions of the framework and of its numerical libraries, by name, as text.
 ``SUPPORTS``
-    The set of what it can build: kinds of layers, losses and optimisers as named in the driver's JSON, and the
-    features "schedule" (a learning rate for each step), "clip_norm", "lengths" (sequences that end before their
-    padding), "start" (a recurrent layer that begins in another's last state), "pipeline" (``feed``), "bfloat16" and
-    "float16" (the framework's own mixed precision: weights and outputs stay float32). Requests for anything else are
-    refused before the Trainer is made.
+    The set of what it can build: kinds of layers, losses and optimisers as named in the driver's JSON, and the features
+    "schedule" (a learning rate for each step), "clip_norm", "accumulation" (a batch in ``accumulation`` parts of one
+    size, in order, and one update by the mean of their gradients; the loss is the mean of theirs), "lengths" (sequences
+    that end before their padding), "start" (a recurrent layer that begins in another's last state), "pipeline"
+    (``feed``), "bfloat16" and "float16" (the framework's own mixed precision: weights and outputs stay float32).
+    Requests for anything else are refused before the Trainer is made.
 
     It consists of names and of the keys of tables: ``{*LAYERS, *LOSSES, *OPTIMIZERS, "schedule"}``. A layer in the
     table is supported; there is no second list. The driver reads the set from the source, without importing the

@@ -20,7 +20,19 @@ from dlworker.xla_flags import round_products
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
-SUPPORTS = {*KINDS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+SUPPORTS = {
+    *KINDS,
+    *LOSSES,
+    *OPTIMIZERS,
+    *MIXED,
+    *EXECUTION,
+    "schedule",
+    "clip_norm",
+    "accumulation",
+    "lengths",
+    "start",
+    "pipeline",
+}
 
 
 def configure(threads):
@@ -69,7 +81,7 @@ class Trainer:
         transforms = optimizer(recipe)
         self.rate = recipe["optimizer"]["learning_rate"]
         self.slots = jax.device_put(transforms.init(self.weights), self.device)
-        self._step = _compiled_step(network, transforms, compute)
+        self._step = _compiled_step(network, transforms, compute, recipe.get("accumulation", 1))
         self._apply = jax.jit(partial(_outputs, compute, network["layers"]))
 
     def parameters(self):
@@ -140,26 +152,50 @@ def _find(device):
         raise RequestError("unsupported", "JAX found no %s: %s" % (device, error))
 
 
-def _compiled_step(network, transforms, apply):
+def _compiled_step(network, transforms, apply, accumulation):
     layers = network["layers"]
 
     def step(weights, states, slots, examples, course, key, number):
         (inputs, labels), (order, rates) = examples, course
-        index = order[number]
-        answers = labels[index]
 
-        def loss_of(weights):
-            own_key, truth = jax.random.fold_in(key, number), answers if network["loss"] == "detection" else None
-            logits, new_states = apply(layers, weights, states, inputs[index], own_key, True, truth=truth)
-            return mean_loss(network, logits, answers), new_states
+        def gradients_of(states, index, own_key):
+            answers = labels[index]
+            truth = answers if network["loss"] == "detection" else None
 
-        (loss, new_states), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)
+            def loss_of(weights):
+                logits, new_states = apply(layers, weights, states, inputs[index], own_key, True, truth=truth)
+                return mean_loss(network, logits, answers), new_states
+
+            return jax.value_and_grad(loss_of, has_aux=True)(weights)
+
+        (loss, new_states), gradients = _of_batch(
+            gradients_of, states, order[number], jax.random.fold_in(key, number), accumulation
+        )
         updates, slots = transforms.update(gradients, slots, weights)
         updates = jax.tree.map(lambda update: -rates[number] * update, updates)
         return optax.apply_updates(weights, updates), new_states, slots, loss
 
     # The old weights, states and slots are not read again: XLA may overwrite them with the new ones.
     return jax.jit(step, donate_argnums=(0, 1, 2))
+
+
+def _of_batch(gradients_of, states, index, key, accumulation):
+    """The loss, the states after and the gradients of a batch, in parts whose means are taken if there are several."""
+    if accumulation == 1:
+        return gradients_of(states, index, key)
+    parts = index.reshape(accumulation, -1)
+
+    def add(carried, part):
+        states, before = carried
+        place, own_index = part
+        (loss, states), gradients = gradients_of(states, own_index, jax.random.fold_in(key, place))
+        return (states, jax.tree.map(lambda total, own: total + own / accumulation, before, (loss, gradients))), None
+
+    (loss, _), gradients = jax.eval_shape(gradients_of, states, parts[0], key)
+    zeros = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), (loss, gradients))
+    carried, _ = jax.lax.scan(add, (states, zeros), (jnp.arange(accumulation), parts))
+    states, (loss, gradients) = carried
+    return (loss, states), gradients
 
 
 def _outputs(apply, layers, weights, states, inputs, key):

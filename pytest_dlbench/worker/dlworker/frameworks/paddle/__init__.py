@@ -19,7 +19,19 @@ from dlworker.protocol import RequestError
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+SUPPORTS = {
+    *LAYERS,
+    *LOSSES,
+    *OPTIMIZERS,
+    *MIXED,
+    *EXECUTION,
+    "schedule",
+    "clip_norm",
+    "accumulation",
+    "lengths",
+    "start",
+    "pipeline",
+}
 
 
 def configure(threads):
@@ -69,7 +81,7 @@ class Trainer:
         self.forward, self.scaler = mixed_precision(self.model, recipe["precision"], device)
         if weights is not None:
             self._set(weights)
-        self.loss = LOSSES[network["loss"]](network)
+        self.loss, self.accumulation = LOSSES[network["loss"]](network), recipe.get("accumulation", 1)
         self.optimizer = optimizer([parameter for _, parameter, _ in self._natives()], recipe)
 
     def computes_on(self):
@@ -119,13 +131,11 @@ class Trainer:
         return paddle.to_tensor(np.array(inputs, dtype=np.int64 if "vocabulary" in self.network else self.precision))
 
     def step(self, number):
-        # Not inputs[index], which takes Paddle forty times as long.
         index = self.order[number]
-        inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
-        # What a detector trains its second stage on depends on the labels.
-        truth = (labels,) if self.network["loss"] == "detection" else ()
-        loss = self.loss(self.forward(inputs, *truth), labels)
-        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        if self.accumulation > 1:
+            loss = sum(self._backward(part) for part in paddle.split(index, self.accumulation))
+        else:
+            loss = self._backward(index)
         if self.rates is not None:
             self.optimizer.set_lr(float(self.rates[number]))
         if self.scaler:
@@ -135,6 +145,18 @@ class Trainer:
         else:
             self.optimizer.step()
         self.optimizer.clear_grad()
+        return loss
+
+    def _backward(self, index):
+        """Add the gradients of some examples; returns their part of the batch's loss."""
+        # Not inputs[index], which takes Paddle forty times as long.
+        inputs, labels = paddle.gather(self.inputs, index), paddle.gather(self.labels, index)
+        # What a detector trains its second stage on depends on the labels.
+        truth = (labels,) if self.network["loss"] == "detection" else ()
+        loss = self.loss(self.forward(inputs, *truth), labels)
+        if self.accumulation > 1:
+            loss = loss / self.accumulation
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
         return loss.detach()
 
     def outputs(self, inputs, batch_size):

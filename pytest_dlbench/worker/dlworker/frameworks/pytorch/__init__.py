@@ -16,7 +16,19 @@ from dlworker.protocol import RequestError
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+SUPPORTS = {
+    *LAYERS,
+    *LOSSES,
+    *OPTIMIZERS,
+    *MIXED,
+    *EXECUTION,
+    "schedule",
+    "clip_norm",
+    "accumulation",
+    "lengths",
+    "start",
+    "pipeline",
+}
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -73,7 +85,7 @@ class Trainer:
         self.loss = LOSSES[network["loss"]](network)
         self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](self.trained, recipe["optimizer"])
-        self.clip_norm = recipe.get("clip_norm")
+        self.clip_norm, self.accumulation = recipe.get("clip_norm"), recipe.get("accumulation", 1)
 
     def _called(self, model):
         """What is called to run a model."""
@@ -134,14 +146,12 @@ class Trainer:
         return inputs.contiguous(**self.format) if self.format else inputs
 
     def step(self, number):
-        index = self.order[number]
         self.optimizer.zero_grad()
-        with self.mixed():
-            inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
-            # What a detector trains its second stage on depends on the labels.
-            truth = (labels,) if self.network["loss"] == "detection" else ()
-            loss = self.loss(self.forward(inputs, *truth), labels)
-        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        index = self.order[number]
+        if self.accumulation > 1:
+            loss = sum(self._backward(part) for part in index.chunk(self.accumulation))
+        else:
+            loss = self._backward(index)
         if self.scaler:
             self.scaler.unscale_(self.optimizer)
         if self.clip_norm:
@@ -155,6 +165,18 @@ class Trainer:
             self.scaler.update()
         else:
             self.optimizer.step()
+        return loss
+
+    def _backward(self, index):
+        """Add the gradients of some examples; returns their part of the batch's loss."""
+        with self.mixed():
+            inputs, labels = self._formatted(self.inputs[index]), self.labels[index]
+            # What a detector trains its second stage on depends on the labels.
+            truth = (labels,) if self.network["loss"] == "detection" else ()
+            loss = self.loss(self.forward(inputs, *truth), labels)
+        if self.accumulation > 1:
+            loss = loss / self.accumulation
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
         return loss.detach()
 
     def outputs(self, inputs, batch_size):

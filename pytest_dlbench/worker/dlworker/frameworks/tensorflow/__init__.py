@@ -17,7 +17,19 @@ from dlworker.protocol import RequestError
 
 __all__ = ["SUPPORTS", "Trainer", "configure", "set_execution", "threads", "versions"]
 
-SUPPORTS = {*LAYERS, *LOSSES, *OPTIMIZERS, *MIXED, *EXECUTION, "schedule", "clip_norm", "lengths", "start", "pipeline"}
+SUPPORTS = {
+    *LAYERS,
+    *LOSSES,
+    *OPTIMIZERS,
+    *MIXED,
+    *EXECUTION,
+    "schedule",
+    "clip_norm",
+    "accumulation",
+    "lengths",
+    "start",
+    "pipeline",
+}
 
 
 def configure(threads):
@@ -111,6 +123,12 @@ def _operator(layer):
     return "attention, heads=%d, causal=%s, two products, not fused" % (layer["heads"], layer["causal"])
 
 
+def _mean(found):
+    """The mean loss and the mean gradients of the parts of a batch."""
+    losses, gradients = zip(*found)
+    return tf.add_n(losses) / len(found), [tf.add_n(of_one) / len(found) for of_one in zip(*gradients)]
+
+
 class Trainer:
     """The network, its optimiser, the examples and the compiled step."""
 
@@ -129,7 +147,7 @@ class Trainer:
         optimizer = OPTIMIZERS[recipe["optimizer"]["kind"]](recipe["optimizer"], self.variables)
         self.optimizer = LossScaled(optimizer) if precision == "float16" else optimizer
         self.rate, self.clip_norm = recipe["optimizer"]["learning_rate"], recipe.get("clip_norm")
-        self.seed = seed
+        self.seed, self.accumulation = seed, recipe.get("accumulation", 1)
         # Python decides everything once, while tracing: there is nothing for AutoGraph to convert.
         self._update = tf.function(self._update, autograph=False, jit_compile=self.jit_compile)
         self._apply = tf.function(self._apply, autograph=False, jit_compile=self.jit_compile)
@@ -179,7 +197,12 @@ class Trainer:
     def _update(self, inputs, labels, course, number):
         # Not order[number]: XLA needs the bounds of a slice at compile time, and would compile every step.
         index, rate = (tf.gather(part, number) for part in course)
-        loss, gradients = self._gradients(tf.gather(inputs, index), tf.gather(labels, index), number)
+        parts = tf.split(index, self.accumulation) if self.accumulation > 1 else [index]
+        found = [
+            self._gradients(tf.gather(inputs, part), tf.gather(labels, part), number * len(parts) + place)
+            for place, part in enumerate(parts)
+        ]
+        loss, gradients = found[0] if len(parts) == 1 else _mean(found)
         self._change(self._exchanged(gradients), rate)
         return loss
 
