@@ -57,5 +57,5 @@ def _lines(asked: argparse.Namespace, cases: int, files: int, differing: tuple[s
         return [f"{asked.folder}: {files} files are as the journals give them"]
     return [
         *(f"{asked.folder / name}: differs from what the journals give" for name in differing),
-        f"dlbench study {asked.folder} writes them anew",
+        f"dlbench study {asked.folder} writes them again",
     ]

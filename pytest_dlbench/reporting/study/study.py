@@ -137,7 +137,7 @@ def _missing(lacking: Sequence[Lacking]) -> Section:
         for one in lacking
         for block in (Paragraph(text=f"{one.title}: {one.because}."), Commands(lines=(one.command,)))
     ]
-    return Section(title="What is not here", blocks=(Paragraph(text=text), *blocks))
+    return Section(title="Not recorded yet", blocks=(Paragraph(text=text), *blocks))
 
 
 def _repeat(gathered: Gathered) -> Section:

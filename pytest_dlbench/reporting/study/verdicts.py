@@ -11,7 +11,7 @@ from pytest_dlbench.reporting.study.document import Block, Paragraph, Section, T
 
 def claims(found: Sequence[Verdict]) -> Section:
     """Every claim, the decided ones with their evidence first."""
-    text = f"{verdicts.summary(found)}. A claim holds if every interval is inside its limits, and does not hold if one"
+    text = f"The verdicts {verdicts.summary(found)}. A claim holds if every interval is inside its limits, and does not hold if one"
     blocks: list[Block] = [Paragraph(text=f"{text} is outside.")]
     decided = [one for one in found if one.decision.outcome is not ClaimOutcome.UNDECIDED]
     for caption, part in (("Decided", decided), ("Undecided", [one for one in found if one not in decided])):
@@ -27,7 +27,7 @@ def flaws() -> Section:
     rows = tuple((source, text) for source, texts in flaws_by_source().items() for text in texts)
     text = (
         "Found in the repositories, logs and texts of the studies. A figure with a flaw is compared, and the flaw is"
-        " named beside it."
+        " named with it."
     )
     table = Table(caption="Known flaws", headings=("study", "flaw"), rows=rows, texts=2)
     return Section(title="Flaws of the sources", blocks=(Paragraph(text=text), table))

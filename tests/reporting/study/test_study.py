@@ -109,7 +109,7 @@ def test_without_journals_it_says_where_to_put_them(tmp_path, capsys):
 def test_a_section_without_figures_is_not_on_the_page_and_its_command_is(made):
     text = (made / "index.md").read_text("utf-8")
     assert "## Scaling with threads" not in text
-    _, _, missing = text.partition("## What is not here")
+    _, _, missing = text.partition("## Not recorded yet")
     assert "Scaling with threads: " in missing
     assert "--dlbench-threads 1,2" in missing
     assert "## Ranks over all workloads" in text
