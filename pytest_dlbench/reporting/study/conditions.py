@@ -13,7 +13,7 @@ from pytest_dlbench.reporting.study.document import Paragraph, Section, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How much a study has, counted in its cases."""
+    """How much a study has, counted in its cases; of those ``shortened``, the scale ended training early."""
 
     frameworks: tuple[str, ...]
     models: tuple[str, ...]
@@ -24,11 +24,8 @@ class Extent:
     runs: int
     invalid: int
     disturbed: int
-
-    @property
-    def is_full(self) -> bool:
-        """Whether all trainings lasted as long as their recipes say."""
-        return self.scales == ("full",)
+    cases: int
+    shortened: int
 
 
 def extent(cases: Sequence[Measured]) -> Extent:
@@ -44,6 +41,8 @@ def extent(cases: Sequence[Measured]) -> Extent:
         runs=len(runs),
         invalid=sum(bool(run.invalid) for run in runs),
         disturbed=sum(_is_disturbed(run) for run in runs),
+        cases=len(cases),
+        shortened=sum(case.context.steps < (case.context.recipe_steps or 0) for case in cases),
     )
 
 
@@ -120,10 +119,10 @@ def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:
 
 
 def _of_scale(found: Extent) -> Iterator[str]:
-    if not found.is_full:
+    if found.shortened:
         yield (
-            f"scale: {', '.join(found.scales)}. The trainings ended before their recipes did, so that their accuracies"
-            " are not those of the recipes, and no claim about accuracy can be decided"
+            f"scale: {', '.join(found.scales)}. In {found.shortened:,} of {many(found.cases, 'case')} the training ended"
+            " before its recipe did: their accuracies are not those of the recipes, and decide no claim about accuracy"
         )
 
 

@@ -176,10 +176,11 @@ def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
 def _words(chart: Chart, cases: Sequence[Measured]) -> str:
     """One figure per case, as the picture's first reading."""
     column, joined_by = STATED[chart.name]
+    is_one_cell = chart.choose == "cell"
     found: dict[str, list[float]] = {}
     for row in joined(chart, cases):
         if isinstance(value := row[column], int | float):
-            found.setdefault(str(row["case"]), []).append(float(value))
+            found.setdefault(str(row["framework"] if is_one_cell else row["case"]), []).append(float(value))
     return f"{chart.columns[column]} of " + "; ".join(
         f"{case} {significant(joined_by(values))}" for case, values in found.items()
     )

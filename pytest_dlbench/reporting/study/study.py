@@ -100,10 +100,10 @@ def _abstract(cases: Sequence[Measured], found: Sequence[register.Verdict]) -> S
         f" {many(len(extent.seeds), 'seed')}, at scale {', '.join(extent.scales)}."
     )
     short = (
-        ""
-        if extent.is_full
-        else " These are short trainings: they show how the study is made and how long steps take here, and not how"
-        " accurate the networks become."
+        f" In {extent.shortened:,} of {many(extent.cases, 'case')} the training is shorter than its recipe: these show"
+        " how long steps take here, and not how accurate the networks become."
+        if extent.shortened
+        else ""
     )
     disturbed = (
         f" The machine was busy with other work in {extent.disturbed:,} of {many(extent.runs, 'run')}."

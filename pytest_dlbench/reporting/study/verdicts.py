@@ -11,8 +11,8 @@ from pytest_dlbench.reporting.study.document import Block, Paragraph, Section, T
 
 def claims(found: Sequence[Verdict]) -> Section:
     """Every claim, the decided ones with their evidence first."""
-    text = f"The verdicts {verdicts.summary(found)}. A claim holds if every interval is inside its limits, and does not hold if one"
-    blocks: list[Block] = [Paragraph(text=f"{text} is outside.")]
+    rule = "A claim holds if every interval is inside its limits, and does not hold if one is outside."
+    blocks: list[Block] = [Paragraph(text=f"The verdicts {verdicts.summary(found)}. {rule}")]
     decided = [one for one in found if one.decision.outcome is not ClaimOutcome.UNDECIDED]
     for caption, part in (("Decided", decided), ("Undecided", [one for one in found if one not in decided])):
         if part:
