@@ -120,8 +120,9 @@ def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:
 
 def _of_scale(found: Extent) -> Iterator[str]:
     if found.shortened:
+        shortened = f"{found.shortened:,} of {many(found.cases, 'case')}"
         yield (
-            f"scale: {', '.join(found.scales)}. In {found.shortened:,} of {many(found.cases, 'case')} the training ended"
+            f"scale: {', '.join(found.scales)}. In {shortened} the training ended"
             " before its recipe did: their accuracies are not those of the recipes, and decide no claim about accuracy"
         )
 
