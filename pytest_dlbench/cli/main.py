@@ -25,6 +25,7 @@ from pytest_dlbench.cli import (
     published,
     report,
     runs,
+    study,
 )
 from pytest_dlbench.cli.output import degrade, plain_command
 from pytest_dlbench.errors import DlbenchError, nearest
@@ -45,6 +46,7 @@ COMMANDS = (
     report,
     published,
     claims,
+    study,
     baseline,
     calibrate,
     bump,

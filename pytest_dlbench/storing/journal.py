@@ -1,8 +1,10 @@
 """Every finished run and case of a session, one JSON line each, written to disk before the next run starts."""
 
 import fcntl
+import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +18,8 @@ from pytest_dlbench.storing.files import create_ignored, unwritten
 
 # Lines of format 1 have no checksum.
 FORMATS = (1, 2, JOURNAL_FORMAT)
+# How the names of journals that were compressed with gzip end.
+COMPRESSED = ".gz"
 
 
 RunName = tuple[str, str]
@@ -157,7 +161,21 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
         content = path.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror}") from error
-    yield from read_lines(content, str(path))
+    yield from read_lines(_expanded(content, path) if path.suffix == COMPRESSED else content, str(path))
+
+
+def compressed(content: bytes) -> bytes:
+    """A journal as it is committed: the same content always gives the same bytes."""
+    return gzip.compress(content, mtime=0)
+
+
+def _expanded(content: bytes, path: Path) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileFormatError(
+            f"{path}: not a complete gzip file ({error}); restore it, or compress the journal again with gzip -n"
+        ) from error
 
 
 def read_lines(content: bytes, where: str) -> Iterator[Entry | Damage]:

@@ -19,10 +19,11 @@ from pytest_dlbench.records import (
     codec,
 )
 from pytest_dlbench.storing import consistent
-from pytest_dlbench.storing.journal import Damage, Entry, RunName, name_of, read_journal
+from pytest_dlbench.storing.journal import COMPRESSED, Damage, Entry, RunName, name_of, read_journal
 
 # Documents of format 1 have no checksum.
 FORMATS = (1, 2, DOCUMENT_FORMAT)
+ENDINGS = (".jsonl", f".jsonl{COMPRESSED}", ".json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +160,12 @@ def read(paths: Iterable[Path]) -> Found:
 
 def files_of(folder: Path) -> Sequence[Path]:
     """The journals and documents in a folder, sorted by name; the names of journals begin with their start time."""
-    return sorted(path for path in folder.iterdir() if path.suffix in (".jsonl", ".json"))
+    return sorted(path for path in folder.iterdir() if path.name.endswith(ENDINGS))
+
+
+def session_of(path: Path) -> str:
+    """The name of the session that a file is of."""
+    return path.name.removesuffix(COMPRESSED).rpartition(".")[0]
 
 
 def files(given: Path) -> Iterator[Path]:
@@ -168,7 +174,9 @@ def files(given: Path) -> Iterator[Path]:
         yield given
         return
     if not (found := files_of(given)):
-        raise FileFormatError(f"{given}: there is no journal (.jsonl) and no document (.json) in this folder")
+        raise FileFormatError(
+            f"{given}: there is no journal (.jsonl, .jsonl.gz) and no document (.json) in this folder"
+        )
     yield from found
 
 

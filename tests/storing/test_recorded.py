@@ -60,7 +60,7 @@ def test_all_files_of_a_folder_are_read(tmp_path):
 
 
 def test_an_empty_folder_is_an_error_that_says_what_should_be_in_it(tmp_path):
-    with pytest.raises(FileFormatError, match=r"no journal \(\.jsonl\)"):
+    with pytest.raises(FileFormatError, match=r"no journal \(\.jsonl, \.jsonl\.gz\)"):
         read([tmp_path])
 
 

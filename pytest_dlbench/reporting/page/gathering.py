@@ -40,14 +40,14 @@ def gather(paths: Iterable[Path], history: History | None = None, metrics: Metri
     read is listed among the damages.
     """
     files = [file for path in paths for file in recorded.files(path)]
-    found = [(file.stem, recorded.read([file])) for file in files]
+    found = [(recorded.session_of(file), recorded.read([file])) for file in files]
     judged = [side for session, part in found for case in part.cases for side in _sides(session, case)]
     metrics = stored((case.record for _, part in found for case in part.cases), metrics)
     names = [case.result.case.id for case in judged]
     past, damages = _remembered(history, names, metrics) if history else ((), ())
     return Gathered(
         cases=named(judged),
-        sessions=tuple(file.stem for file in files),
+        sessions=tuple(recorded.session_of(file) for file in files),
         past=past,
         damages=(*(damage for _, part in found for damage in part.damages), *damages),
         metrics=metrics,

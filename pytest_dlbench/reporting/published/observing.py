@@ -24,7 +24,7 @@ def observe(paths: Iterable[Path]) -> Seen:
 
     Pairs are skipped: each of their sides may be of another version.
     """
-    found = [(file.stem, recorded.read([file])) for path in paths for file in recorded.files(path)]
+    found = [(recorded.session_of(file), recorded.read([file])) for path in paths for file in recorded.files(path)]
     cases = [_observed(session, case) for session, part in found for case in part.cases if _is_usable(case)]
     damages = tuple(damage for _, part in found for damage in part.damages)
     return Seen(cases=tuple(case for case in cases if case.runs), damages=damages)

@@ -92,6 +92,15 @@ def _flaws() -> tuple[_Flaw, ...]:
     return msgspec.convert(tomllib.loads(HERE.joinpath("flaws.toml").read_text("utf-8"))["flaw"], tuple[_Flaw, ...])
 
 
+def flaws_by_source() -> dict[str, tuple[str, ...]]:
+    """All known flaws by study, with the frameworks and models that they are about."""
+    found: dict[str, list[str]] = {}
+    for flaw in _flaws():
+        about = ", ".join((*flaw.frameworks, *flaw.models, *flaw.datasets))
+        found.setdefault(flaw.source, []).append(f"{about}: {flaw.text}" if about else flaw.text)
+    return {source: tuple(texts) for source, texts in found.items()}
+
+
 def flaws(figure: Figure) -> tuple[str, ...]:
     """The known flaws of a figure; flaws of single frameworks begin with the framework."""
     known = [

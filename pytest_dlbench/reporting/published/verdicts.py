@@ -74,7 +74,7 @@ def markdown(found: Sequence[Verdict]) -> list[str]:
     for source in dict.fromkeys(one.claim.source for one in found):
         rows = [one for one in found if one.claim.source == source]
         shown += [f"**{source}**", "", "| claim | where | verdict | evidence | flaws of the source |", f"|{'---|' * 5}"]
-        shown += [_row(_cells(one)) for one in rows]
+        shown += [_row(cells(one)) for one in rows]
         shown.append("")
     return shown
 
@@ -238,7 +238,8 @@ def _range(within: Range) -> str:
     return " and ".join(part for part in (lower, upper) if part)
 
 
-def _cells(one: Verdict) -> Sequence[str]:
+def cells(one: Verdict) -> tuple[str, str, str, str, str]:
+    """A claim, where it is made, its verdict, the evidence, and the flaws of its source."""
     decision = one.decision
     why = f", because {WHY[decision.obstacle]}" if decision.obstacle else ""
     evidence = "; ".join(_evidence(decision)) or "–"

@@ -1,0 +1,83 @@
+"""What accuracy costs: time and memory, and which frameworks no other one beats in everything."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from pytest_dlbench.reporting.charts import look
+from pytest_dlbench.reporting.charts.chart import Chart, Nothing, Row
+from pytest_dlbench.reporting.charts.measured import Measured
+
+NAME, TITLE = "pareto", "What accuracy costs"
+LEAD = (
+    "Accuracy against the seconds of training, medians over the runs; larger signs need more memory. Filled signs are"
+    " on the Pareto front: no framework of the same cell is at least as good in accuracy, time and memory and better in"
+    " one."
+)
+COLUMNS = {
+    "case": "case",
+    "seconds": "training (s)",
+    "accuracy": "accuracy (%)",
+    "peak": "peak memory (MiB)",
+    "front": "Pareto front",
+}
+NEEDED = ("training_time", "accuracy", "peak_rss")
+ON, OFF = "on the front", "another is better in all"
+MIB = 2**20
+
+
+def chart(cases: Sequence[Measured]) -> Chart | Nothing:
+    """One sign per case; one cell at a time."""
+    rows = tuple(_rows(cases))
+    if not rows:
+        because = "no two frameworks trained the same cell in one session with accuracy, time and memory"
+        return Nothing(name=NAME, title=TITLE, because=because)
+    picture = _picture(cases)
+    return Chart(name=NAME, title=TITLE, lead=LEAD, columns=COLUMNS, rows=rows, picture=picture, choose="cell")
+
+
+def _rows(cases: Sequence[Measured]) -> Iterator[Row]:
+    groups: dict[tuple[str, str], list[tuple[int, tuple[float, float, float]]]] = {}
+    for number, case in enumerate(cases):
+        if (found := _figures(case)) is not None:
+            groups.setdefault((case.session, case.cell), []).append((number, found))
+    for group in groups.values():
+        if len({cases[number].case.framework for number, _ in group}) > 1:
+            for number, (seconds, lost, peak) in group:
+                on_front = not any(_beats(other, (seconds, lost, peak)) for _, other in group)
+                yield (number, seconds, -lost, peak, ON if on_front else OFF)
+
+
+def _figures(case: Measured) -> tuple[float, float, float] | None:
+    """Seconds, accuracy in percent as a negative number, and memory: less of each is better."""
+    known = case.result.figures
+    if not case.trained or not case.sound or any(name not in known for name in NEEDED):
+        return None
+    return known["training_time"], -100 * known["accuracy"], known["peak_rss"] / MIB
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one != other and all(ours <= theirs for ours, theirs in zip(one, other, strict=True))
+
+
+def _picture(cases: Sequence[Measured]) -> Mapping[str, Any]:
+    base = alt.Chart(look.ROWS).encode(
+        x=alt.X("seconds:Q", title="seconds of training", scale=alt.Scale(type="log", nice=False, padding=30)),
+        y=alt.Y("accuracy:Q", title="accuracy (%)", scale=look.share()),
+    )
+    hint = look.hint(
+        ("case:N", "case"),
+        ("seconds:Q", "seconds"),
+        ("accuracy:Q", "accuracy (%)"),
+        ("peak:Q", "peak memory (MiB)"),
+        ("front:N", "Pareto front"),
+    )
+    signs = base.mark_point(strokeWidth=2).encode(
+        color=look.framework_of_row(cases),
+        fill=alt.condition(f"datum.front === '{ON}'", look.framework_of_row(cases), alt.value("transparent")),
+        size=alt.Size("peak:Q", title="peak memory (MiB)", scale=alt.Scale(range=[60, 500]), legend=None),
+        tooltip=hint,
+    )
+    names = base.mark_text(align="left", dx=14).encode(text="framework:N")
+    return look.specification(alt.layer(signs, names), look.HEIGHT)

@@ -1,0 +1,161 @@
+"""What was run, how, and what disturbed it: from the records alone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_dlbench.judging.equivalence import of_framework
+from pytest_dlbench.records import Run
+from pytest_dlbench.reporting import cautions
+from pytest_dlbench.reporting.charts import Measured
+from pytest_dlbench.reporting.figures import significant
+from pytest_dlbench.reporting.study.document import Paragraph, Section, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How much a study has, counted in its cases; of those ``shortened``, the scale ended training early."""
+
+    frameworks: tuple[str, ...]
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    scales: tuple[str, ...]
+    threads: tuple[int, ...]
+    seeds: tuple[int, ...]
+    runs: int
+    invalid: int
+    disturbed: int
+    cases: int
+    shortened: int
+
+
+def extent(cases: Sequence[Measured]) -> Extent:
+    """The extent of all cases."""
+    runs = [run for case in cases for run in case.judged.runs]
+    return Extent(
+        frameworks=_known(case.case.framework for case in cases),
+        models=_known(case.case.model for case in cases),
+        datasets=_known(case.case.dataset for case in cases),
+        scales=_known(case.case.scale for case in cases),
+        threads=tuple(sorted({case.case.threads for case in cases})),
+        seeds=tuple(sorted({run.seed for run in runs})),
+        runs=len(runs),
+        invalid=sum(bool(run.invalid) for run in runs),
+        disturbed=sum(_is_disturbed(run) for run in runs),
+        cases=len(cases),
+        shortened=sum(case.context.steps < (case.context.recipe_steps or 0) for case in cases),
+    )
+
+
+def _known(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+def _is_disturbed(run: Run) -> bool:
+    return bool(run.contention and run.contention.steps)
+
+
+def many(number: int, what: str) -> str:
+    """A number of things: ``1 run``, ``3 runs``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def what_was_run(cases: Sequence[Measured]) -> Section:
+    """Networks, data, machine, versions and seeds."""
+    found = extent(cases)
+    machines = dict.fromkeys(case.context.machine for case in cases)
+    lines = [
+        f"networks: {', '.join(found.models)}; data sets: {', '.join(found.datasets)}",
+        f"scale: {', '.join(found.scales)}; threads of each worker: {', '.join(map(str, found.threads))}",
+        f"seeds: {', '.join(map(str, found.seeds))}; every run is a fresh process",
+        *(
+            f"machine: {one.name}, {one.cpu_model}, {many(one.cores, 'core')}, {one.memory_gib:g} GiB, {one.os_family}"
+            for one in machines
+        ),
+        *_steps(cases),
+    ]
+    counts = f"{many(found.runs, 'run')} of {many(len(cases), 'case')}"
+    text = f"{counts}; a case is a framework with a network and its data."
+    return Section(title="What was run", blocks=(Paragraph(text=text, items=tuple(lines)), *_tables(cases)))
+
+
+def _steps(cases: Sequence[Measured]) -> Iterator[str]:
+    for scale in dict.fromkeys(case.case.scale for case in cases):
+        of_scale = [case.context for case in cases if case.case.scale == scale]
+        steps = sorted({context.steps for context in of_scale})
+        recipes = sorted({context.recipe_steps for context in of_scale if context.recipe_steps})
+        whole = f"; the recipes have {_range(recipes)}" if recipes else ""
+        yield f"steps of a training at scale {scale}: {_range(steps)}{whole}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    if numbers[0] == numbers[-1]:
+        return f"{numbers[0]:,}"
+    return f"{numbers[0]:,} to {numbers[-1]:,}"
+
+
+def _tables(cases: Sequence[Measured]) -> Iterator[Table]:
+    rows = dict.fromkeys((case.case.framework, _versions(run)) for case in cases for run in case.judged.runs)
+    known = tuple(row for row in sorted(rows) if row[1])
+    if known:
+        yield Table(
+            caption="Versions, as the workers reported them", headings=("framework", "versions"), rows=known, texts=2
+        )
+
+
+def _versions(run: Run) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(of_framework(run.versions).items()))
+
+
+def threats(cases: Sequence[Measured], damages: Sequence[str]) -> Section:
+    """What may make the figures wrong or less general, and what the witnesses in the records say."""
+    found = extent(cases)
+    lines = [*_of_scale(found), _of_noise(found), *_of_machine(cases), *_of_equality(cases), *_of_seeds(found)]
+    lines += [f"a file is damaged: {damage}" for damage in damages]
+    blocks: list[Paragraph | Table] = [Paragraph(text="What these figures cannot show:", items=tuple(lines))]
+    if warned := tuple(_warned(cases)):
+        caption = "Cases whose figures may mislead, and why"
+        blocks.append(Table(caption=caption, headings=("case", "why"), rows=warned, texts=2))
+    return Section(title="Threats to validity", blocks=tuple(blocks))
+
+
+def _of_scale(found: Extent) -> Iterator[str]:
+    if found.shortened:
+        shortened = f"{found.shortened:,} of {many(found.cases, 'case')}"
+        yield (
+            f"scale: {', '.join(found.scales)}. In {shortened} the training ended"
+            " before its recipe did: their accuracies are not those of the recipes, and decide no claim about accuracy"
+        )
+
+
+def _of_noise(found: Extent) -> str:
+    share = 100 * found.disturbed / found.runs if found.runs else 0.0
+    return (
+        f"noise: in {found.disturbed:,} of {many(found.runs, 'run')} ({significant(share)} %) other processes left no"
+        f" processor free during some steps; {many(found.invalid, 'run')} invalid and not used"
+    )
+
+
+def _of_machine(cases: Sequence[Measured]) -> Iterator[str]:
+    machines = {case.context.machine.name for case in cases}
+    if len(machines) == 1:
+        yield "one machine: ratios between frameworks may be others on other processors"
+
+
+def _of_equality(cases: Sequence[Measured]) -> Iterator[str]:
+    bare = sum(case.result.certificate is None for case in cases)
+    if bare:
+        yield (
+            f"equality: {bare:,} of {many(len(cases), 'case')} without a certificate that the framework trains the same"
+            ' network as the oracle (pytest bench -m "not training")'
+        )
+
+
+def _of_seeds(found: Extent) -> Iterator[str]:
+    if len(found.seeds) < 5:
+        yield f"seeds: {len(found.seeds)}; intervals are wide, and differences between seeds are hardly known"
+
+
+def _warned(cases: Sequence[Measured]) -> Iterator[tuple[str, str]]:
+    for case in cases:
+        if found := cautions.warnings(case.result):
+            yield case.label, "; ".join(found)

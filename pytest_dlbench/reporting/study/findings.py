@@ -1,0 +1,186 @@
+"""What was found: ranks, tables, curves, costs, scaling and phases, each only if the records have its figures."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+from pytest_dlbench.judging import METRICS
+from pytest_dlbench.reporting import figures
+from pytest_dlbench.reporting.charts import (
+    Chart,
+    Measured,
+    Nothing,
+    Table,
+    accuracy_epochs,
+    frameworks,
+    memory,
+    pareto,
+    phases,
+    ranks,
+    threads,
+    workers,
+)
+from pytest_dlbench.reporting.charts.chart import joined
+from pytest_dlbench.reporting.figures import significant
+from pytest_dlbench.reporting.page import decision
+from pytest_dlbench.reporting.study import document, pictures
+from pytest_dlbench.reporting.study.document import Block, Lacking, Paragraph, Picture, Section
+
+RECORD = "pytest bench -m training --dlbench-scale full --dlbench-runs 5"
+COMMANDS: Mapping[str, str] = {
+    ranks.NAME: f"{RECORD} --dlbench-models all --dlbench-frameworks all",
+    frameworks.NAME: f"{RECORD} --dlbench-frameworks pytorch,jax",
+    accuracy_epochs.NAME: RECORD,
+    pareto.NAME: f"{RECORD} --dlbench-frameworks pytorch,jax",
+    threads.NAME: f"{RECORD} --dlbench-threads 1,2",
+    workers.NAME: f"{RECORD} --dlbench-workers 1,2",
+    phases.NAME: RECORD,
+    memory.NAME: RECORD,
+}
+# What the words of a picture state: a column, and how the values of a case are joined.
+STATED: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
+    accuracy_epochs.NAME: ("accuracy", max),
+    pareto.NAME: ("accuracy", median),
+    threads.NAME: ("speedup", median),
+    workers.NAME: ("speedup", median),
+    phases.NAME: ("seconds", sum),
+    memory.NAME: ("peak", max),
+}
+# By the metrics of a table, where their intervals are the smallest and largest run.
+SPANS = ("accuracy", "training_time", "peak_rss")
+
+Found = list[Section | Lacking]
+
+
+def findings(cases: Sequence[Measured]) -> Found:
+    """Every section in the order of the page, or why it is not there."""
+    return [
+        _ranks(cases),
+        _networks(cases),
+        *(_drawn(module, cases) for module in (accuracy_epochs, pareto, threads, workers, phases, memory)),
+    ]
+
+
+def _chart(module: object, cases: Sequence[Measured]) -> Chart | Table | Nothing:
+    found: Chart | Table | Nothing = module.chart(cases)  # type: ignore[attr-defined]
+    return found
+
+
+def _lacking(nothing: Nothing) -> Lacking:
+    return Lacking(title=nothing.title, because=nothing.because, command=COMMANDS[nothing.name])
+
+
+def _ranks(cases: Sequence[Measured]) -> Section | Lacking:
+    found = ranks.chart(cases)
+    if isinstance(found, Nothing):
+        return _lacking(found)
+    rows = tuple(
+        (str(row[0]), str(row[1]), *(significant(_number(value)) for value in row[2:3]), *_limits(row[3:5]))
+        for row in found.rows
+    )
+    headings = ("device", "framework", "mean rank", "half a critical difference to either side")
+    table = document.Table(caption=found.title, headings=headings, rows=rows, texts=2)
+    words = "; ".join(f"{row[1]} {row[2]}" for row in rows)
+    picture = pictures.drawn(found, cases, name=found.name, alt=f"Mean ranks, 1 is the fastest: {words}")
+    return Section(title=found.title, blocks=(*map(_text, found.notes), picture, table))
+
+
+def _text(note: str) -> Paragraph:
+    return Paragraph(text=note)
+
+
+def _limits(values: Sequence[object]) -> tuple[str]:
+    lower, upper = (significant(_number(value)) for value in values)
+    return (f"{lower} to {upper}",)
+
+
+def _number(value: object) -> float:
+    return float(str(value))
+
+
+def _networks(cases: Sequence[Measured]) -> Section | Lacking:
+    """A sentence and a table per cell."""
+    found = frameworks.chart(cases)
+    if isinstance(found, Nothing):
+        return _lacking(found)
+    blocks: list[Block] = []
+    stated = {cases[number].cell: sentence for number, _, sentence in decision.statements(cases)}
+    for group in frameworks.groups(cases):
+        cell = group[0][1].cell
+        blocks += [Paragraph(text=f"{cell}: {stated[cell]}.")] if cell in stated else []
+        blocks.append(_table(cell, frameworks.ranked(group)))
+    return Section(title="Network by network", blocks=tuple(blocks))
+
+
+def _table(cell: str, group: Sequence[tuple[int, Measured]]) -> document.Table:
+    fastest = group[0][1]
+    known = [name for name in SPANS if all(name in case.result.figures for _, case in group)]
+    headings = (
+        "framework",
+        "runs",
+        "step, 10 % quantile",
+        "ratio to the fastest, 90 % interval",
+        *(f"{METRICS[name].heading}, from – to" for name in known),
+    )
+    rows = tuple(
+        (
+            case.case.framework,
+            f"{len(case.sound):,}",
+            figures.seconds(median(frameworks.step_seconds(case))),
+            _ratio(case, fastest),
+            *(_span(name, case) for name in known),
+        )
+        for _, case in group
+    )
+    return document.Table(caption=cell, headings=headings, rows=rows)
+
+
+def _ratio(case: Measured, fastest: Measured) -> str:
+    if case is fastest:
+        return "1"
+    found = frameworks.ratio(case, fastest)
+    return f"{significant(found.estimate)} [{significant(found.lower)}, {significant(found.upper)}]"
+
+
+def _span(name: str, case: Measured) -> str:
+    values = sorted(value for run in case.sound if (value := METRICS[name].figure(run)) is not None)
+    if not values:
+        return "–"
+    middle, low, high = (figures.figure(name, value) for value in (median(values), values[0], values[-1]))
+    return f"{middle} [{low}, {high}]" if low != high else middle
+
+
+def _drawn(module: object, cases: Sequence[Measured]) -> Section | Lacking:
+    """A chart with a picture for each of its choices, such as each cell, and the figures in words."""
+    found = _chart(module, cases)
+    if isinstance(found, Nothing):
+        return _lacking(found)
+    blocks: list[Block] = [Paragraph(text=found.lead), *map(_text, found.notes)]
+    blocks += list(_pictures(found, cases)) if isinstance(found, Chart) else []
+    return Section(title=found.title, blocks=tuple(blocks))
+
+
+def _pictures(chart: Chart, cases: Sequence[Measured]) -> Iterator[Picture]:
+    rows = joined(chart, cases)
+    of_choices: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        of_choices.setdefault(str(row[chart.choose]) if chart.choose else "", []).append(place)
+    for number, (choice, places) in enumerate(of_choices.items(), start=1):
+        part = replace(chart, rows=tuple(chart.rows[place] for place in places))
+        name = f"{chart.name}-{number}" if chart.choose else chart.name
+        caption = choice or chart.title
+        alt = f"{chart.title}, {choice}: {_words(part, cases)}" if choice else f"{chart.title}: {_words(part, cases)}"
+        yield replace(pictures.drawn(part, cases, name=name, alt=alt), caption=caption)
+
+
+def _words(chart: Chart, cases: Sequence[Measured]) -> str:
+    """One figure per case, as the picture's first reading."""
+    column, joined_by = STATED[chart.name]
+    is_one_cell = chart.choose == "cell"
+    found: dict[str, list[float]] = {}
+    for row in joined(chart, cases):
+        if isinstance(value := row[column], int | float):
+            found.setdefault(str(row["framework"] if is_one_cell else row["case"]), []).append(float(value))
+    return f"{chart.columns[column]} of " + "; ".join(
+        f"{case} {significant(joined_by(values))}" for case, values in found.items()
+    )

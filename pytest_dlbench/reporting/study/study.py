@@ -1,0 +1,147 @@
+"""The study as a whole: its sections from journals, and the comparison with the committed files."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from pytest_dlbench.errors import FileFormatError
+from pytest_dlbench.reporting.charts import Measured, frameworks
+from pytest_dlbench.reporting.page.gathering import Gathered, gather
+from pytest_dlbench.reporting.published import register, verdicts
+from pytest_dlbench.reporting.published.observing import observe
+from pytest_dlbench.reporting.study import conditions, document
+from pytest_dlbench.reporting.study.conditions import many
+from pytest_dlbench.reporting.study.document import Commands, Lacking, Paragraph, Section, Study
+from pytest_dlbench.reporting.study.findings import findings
+from pytest_dlbench.reporting.study.verdicts import claims, flaws
+from pytest_dlbench.storing.files import write_whole
+
+JOURNALS = "journals"
+TITLE = "Which framework, and why? Five studies, measured again"
+REPEAT = (
+    "dlbench env build pytorch jax",
+    "dlbench data fetch fashion-mnist",
+    "pytest bench -m training --dlbench-frameworks pytorch,jax --dlbench-datasets digits28,fashion-mnist",
+    "gzip -n .dlbench/*.jsonl && cp .dlbench/*.jsonl.gz docs/study/journals/",
+    "dlbench study",
+    "dlbench study --check",
+)
+# They draw the pictures and compute the intervals: others may give other bytes.
+TOOLS = ("altair", "numpy", "scipy", "vl-convert-python")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """The files of a study by their names, what it lacks, and the damage found in its journals."""
+
+    files: Mapping[str, bytes]
+    lacking: tuple[Lacking, ...]
+    damages: tuple[str, ...]
+    cases: int
+
+
+def make(folder: Path) -> Made:
+    """The study of the journals in a folder's ``journals``; raises FileFormatError if there are none."""
+    journals = folder / JOURNALS
+    if not journals.is_dir():
+        raise FileFormatError(
+            f"{journals}: there is no such folder; put journals (.jsonl, .jsonl.gz) of .dlbench there"
+        )
+    gathered = gather([journals])
+    sides = tuple(case for case in gathered.cases if not case.is_baseline)
+    found = register.verdicts(register.register(), observe([journals]).cases)
+    parts = findings(sides)
+    lacking = tuple(part for part in parts if isinstance(part, Lacking))
+    sections = (
+        _abstract(sides, found),
+        conditions.what_was_run(sides),
+        *(part for part in parts if isinstance(part, Section)),
+        claims(found),
+        flaws(),
+        conditions.threats(sides, gathered.damages),
+        *([_missing(lacking)] if lacking else []),
+        _repeat(gathered),
+    )
+    files = document.written(Study(title=TITLE, sections=sections))
+    return Made(files=files, lacking=lacking, damages=gathered.damages, cases=len(sides))
+
+
+def write(folder: Path, made: Made) -> None:
+    """Write the files, and remove pictures that the study no longer has."""
+    for name, content in made.files.items():
+        write_whole(folder / name, content)
+    for name in _superfluous(folder, made):
+        (folder / name).unlink()
+
+
+def differing(folder: Path, made: Made) -> tuple[str, ...]:
+    """The names of files that are missing, that are not the same byte for byte, or that the study does not have."""
+    changed = [name for name, content in made.files.items() if _content(folder / name) != content]
+    return (*changed, *_superfluous(folder, made))
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _superfluous(folder: Path, made: Made) -> list[str]:
+    there = sorted(f"pictures/{path.name}" for path in folder.joinpath("pictures").glob("*.svg"))
+    return [name for name in there if name not in made.files]
+
+
+def _abstract(cases: Sequence[Measured], found: Sequence[register.Verdict]) -> Section:
+    """What a reader in a hurry must know."""
+    extent = conditions.extent(cases)
+    trained = (
+        f"{many(len(extent.frameworks), 'framework')} trained {many(len(extent.models), 'network')} on"
+        f" {many(len(extent.datasets), 'data set')}, in {many(extent.runs, 'run')} with"
+        f" {many(len(extent.seeds), 'seed')}, at scale {', '.join(extent.scales)}."
+    )
+    short = (
+        f" In {extent.shortened:,} of {many(extent.cases, 'case')} the training is shorter than its recipe: these show"
+        " how long steps take here, and not how accurate the networks become."
+        if extent.shortened
+        else ""
+    )
+    disturbed = (
+        f" The machine was busy with other work in {extent.disturbed:,} of {many(extent.runs, 'run')}."
+        if extent.disturbed
+        else ""
+    )
+    lines = (*_winners(cases), verdicts.summary(found))
+    return Section(title="In short", blocks=(Paragraph(text=trained + short + disturbed, items=lines),))
+
+
+def _winners(cases: Sequence[Measured]) -> Iterator[str]:
+    """How often each framework is the fastest, and how often that is clear."""
+    fastest: Counter[str] = Counter()
+    clearly: Counter[str] = Counter()
+    for group in frameworks.groups(cases):
+        (_, first), *others = frameworks.ranked(group)
+        fastest[first.case.framework] += 1
+        clearly[first.case.framework] += all(frameworks.ratio(case, first).lower > 1 for _, case in others)
+    total = fastest.total()
+    for name, count in sorted(fastest.items(), key=lambda item: (-item[1], item[0])):
+        yield (
+            f"{name} has the shortest step in {count:,} of {many(total, 'cell')}, in {clearly[name]:,} of them by more"
+            " than its 90 % interval"
+        )
+
+
+def _missing(lacking: Sequence[Lacking]) -> Section:
+    text = "These sections have no data in the journals. The commands record it."
+    blocks = [
+        block
+        for one in lacking
+        for block in (Paragraph(text=f"{one.title}: {one.because}."), Commands(lines=(one.command,)))
+    ]
+    return Section(title="Not recorded yet", blocks=(Paragraph(text=text), *blocks))
+
+
+def _repeat(gathered: Gathered) -> Section:
+    drawn = ", ".join(f"{name} {version(name)}" for name in TOOLS)
+    text = "Everything on this page is made from the journals; the last command fails if one byte differs."
+    lines = (f"journals: {', '.join(gathered.sessions)}", f"made with {drawn}")
+    return Section(title="How to repeat it", blocks=(Paragraph(text=text, items=lines), Commands(lines=REPEAT)))
