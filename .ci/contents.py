@@ -76,7 +76,9 @@ SWEEPS: Mapping[str, Sweep] = {
             *("pytorch", "pytorch-1.0", "pytorch-compile", "tensorflow", "tensorflow-xla"),
         ),
     ),
-    "operators": Sweep(tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax")),
+    "operators": Sweep(
+        tests=("tests/worker/test_operators_agree.py",), frameworks=("pytorch", "pytorch-1.0", "jax", "tensorflow")
+    ),
     "execution": Sweep(
         tests=("tests/worker/test_execution.py",),
         frameworks=(

@@ -1,0 +1,118 @@
+"""Single operators in TensorFlow 2, each pass a tf.function, which computes only what its results need.
+
+Images are channels last, as in the networks.
+"""
+
+import tensorflow as tf
+
+from dlworker.frameworks.tensorflow import kind_of, use
+from dlworker.operators import gradients_of
+
+
+def _gemm(operator):
+    transposes = operator["transposes_weights"], operator["transposes_data"]
+    return lambda data, weights: tf.matmul(weights, data, *map(bool, transposes))
+
+
+def _convolution(operator):
+    stride, (rows, columns) = list(operator["stride"]), operator["padding"]
+    padding = [(0, 0), (rows, rows), (columns, columns), (0, 0)]
+    return lambda data, weights: tf.nn.conv2d(data, weights, stride, padding)
+
+
+def _recurrent(operator):
+    cell = CELLS[operator["cell"]]
+
+    def compute(data, weights, recurrent):
+        def step(carry, inputs):
+            return cell(inputs, tf.matmul(carry[0], recurrent, transpose_b=True), carry)
+
+        first = tf.zeros_like(data[0])
+        # The product with all inputs at once, as libraries of recurrent layers compute it.
+        return tf.scan(step, tf.einsum("sbi,oi->sbo", data, weights), (first, first))[0]
+
+    return compute
+
+
+def _rnn(inputs, recurrent, carry):
+    return tf.tanh(inputs + recurrent), carry[1]
+
+
+def _lstm(inputs, recurrent, carry):
+    taken, kept, cell, shown = tf.split(inputs + recurrent, 4, axis=1)
+    state = tf.sigmoid(kept) * carry[1] + tf.sigmoid(taken) * tf.tanh(cell)
+    return tf.sigmoid(shown) * tf.tanh(state), state
+
+
+def _gru(inputs, recurrent, carry):
+    (reset, update, new), own = tf.split(inputs, 3, axis=1), tf.split(recurrent, 3, axis=1)
+    update = tf.sigmoid(update + own[1])
+    new = tf.tanh(new + tf.sigmoid(reset + own[0]) * own[2])
+    return (1 - update) * new + update * carry[0], carry[1]
+
+
+CELLS = {"rnn": _rnn, "lstm": _lstm, "gru": _gru}
+OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
+# The gradients of a recurrent layer need its states, which the function computes, too.
+GRADIENTS = {"recurrent": ("forward_backward",)}
+# From canonical images and filters to channels last, and back.
+NATIVE = {"data": (0, 2, 3, 1), "output": (0, 2, 3, 1), "gradient": (0, 2, 3, 1), "weights": (2, 3, 1, 0)}
+CANONICAL = {"data": (0, 3, 1, 2), "output": (0, 3, 1, 2), "weights": (3, 2, 0, 1)}
+
+
+def wait(results):
+    """Wait for a GPU; on the CPU, results are computed when a call returns."""
+    if ":GPU:" in results[0].device.upper():
+        tf.test.experimental.sync_devices()
+
+
+class Operator:
+    """The arrays of an operator on a device, and its passes."""
+
+    def __init__(self, operator, arrays, device):
+        use(device)
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        self.operator, kind = operator, operator["kind"]
+        self.is_image = kind == "convolution"
+        # As variables: a constant that a function captures may be folded into it.
+        self.arrays = {
+            name: tf.Variable(array.transpose(NATIVE[name]) if self.is_image else array)
+            for name, array in arrays.items()
+        }
+        self.gradient, self.compute = self.arrays.pop("gradient"), OPERATORS[kind](operator)
+
+    def passes(self):
+        kind, found = self.operator["kind"], {"forward": self._forward()}
+        if self.operator["is_trained"]:
+            for name in GRADIENTS.get(kind, ("backward_data", "backward_weights")):
+                found[name] = self._backward(name, gradients_of(kind, name))
+        return found
+
+    def _forward(self):
+        @tf.function(autograph=False)
+        def compute():
+            return (self.compute(**self._values()),)
+
+        return compute
+
+    def _backward(self, name, wanted):
+        @tf.function(autograph=False)
+        def compute():
+            values = self._values()
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch([values[part] for part in wanted])
+                output = self.compute(**values)
+            found = tape.gradient(output, [values[part] for part in wanted], self.gradient.read_value())
+            return ((output,) if name == "forward_backward" else ()) + tuple(found)
+
+        return compute
+
+    def _values(self):
+        return {name: variable.read_value() for name, variable in self.arrays.items()}
+
+    def computes_on(self):
+        return kind_of(self.gradient)
+
+    def read(self, names, results):
+        found = zip(names, [result.numpy().copy() for result in results])
+        return [array.transpose(CANONICAL[name]) if self.is_image else array for name, array in found]
