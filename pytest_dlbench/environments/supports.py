@@ -38,6 +38,11 @@ def placements(framework: Framework) -> frozenset[str]:
     return _names("PLACEMENTS", parallel_of(framework), (*framework.folders, WORKER)) or frozenset()
 
 
+def exchanges(framework: Framework) -> frozenset[str]:
+    """How several workers can exchange gradients other than in full: EXCHANGES of the module ``parallel``."""
+    return _names("EXCHANGES", parallel_of(framework), (*framework.folders, WORKER)) or frozenset()
+
+
 def parallel_of(framework: Framework) -> str:
     """The module by which several workers train: of a folder ``parallel``, else the builder's name and _parallel."""
     file = source(framework.builder, (*framework.folders, WORKER))

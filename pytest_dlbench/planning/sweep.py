@@ -1,8 +1,9 @@
 """Settings of the recipe from the command line: text becomes changes of the recipe's fields.
 
-The type of a field determines which texts are accepted; its dataclass rejects invalid values. Four settings are not
+The type of a field determines which texts are accepted; its dataclass rejects invalid values. Five settings are not
 fields. Two select the recipe whose fields are changed: ``recipe=NAME``, and ``settings=framework`` for each framework's
-own. ``scaling=weak`` gives each of several workers a whole batch, ``placement=spread`` a host of its own.
+own. ``scaling=weak`` gives each of several workers a whole batch, ``placement=spread`` a host of its own. ``exchange``
+is how several workers exchange gradients.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ WHOLE = {
     "settings": ("equal", "framework"),
     "scaling": ("strong", "weak"),
     "placement": ("together", "spread"),
+    "exchange": ("full", "fp16"),
 }
 # Two ways to give the length: setting one replaces the other.
 _INSTEAD = {"epochs": "steps", "steps": "epochs"}

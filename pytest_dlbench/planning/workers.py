@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pytest_dlbench.environments import Framework
-from pytest_dlbench.environments.supports import has_workers, of_each_worker, placements
+from pytest_dlbench.environments.supports import exchanges, has_workers, of_each_worker, placements
 from pytest_dlbench.model import Network, Purpose, Recipe
 from pytest_dlbench.records import Case
 from pytest_dlbench.records.reasons import OfEachWorker
@@ -25,6 +25,9 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
         yield "several workers train; they do not infer"
     if not has_workers(framework):
         yield f"the builder of {framework.name} has no module parallel: its workers cannot exchange gradients"
+    elif (exchange := _exchange(case)) != "full" and exchange not in exchanges(framework):
+        known = ", ".join(sorted({"full", *exchanges(framework)}))
+        yield f"exchange={exchange}: the workers of {framework.name} exchange gradients otherwise: {known}"
     if case.device != "cpu":
         yield f"several workers train on the CPU only, not on {case.device}"
     if recipe.batch_size % workers:
@@ -49,9 +52,16 @@ def not_spread(framework: Framework, *, is_elsewhere: bool) -> str:
 
 def uncertifiable(case: Case, network: Network, framework: Framework) -> str:
     """Why the losses of several workers cannot be those of one; empty if they must be, or for one worker."""
+    if case.workers > 1 and (exchange := _exchange(case)) != "full":
+        return f"the exchange is lossy: exchange={exchange} changes the gradients"
     unlike = unlike_one(case, network, framework)
     kinds = " and ".join(unlike.kinds) if unlike else ""
     return f"{kinds}: each of {case.workers} workers computes it of its part of the batch" if kinds else ""
+
+
+def _exchange(case: Case) -> str:
+    """How the workers exchange gradients."""
+    return str(case.settings.get("exchange", "full"))
 
 
 def unlike_one(case: Case, network: Network, framework: Framework) -> OfEachWorker | None:

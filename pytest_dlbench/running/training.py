@@ -267,7 +267,11 @@ def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[st
     files = [str(folder / f"order{rank + 1}.npy") for rank in range(workers)]
     for file, part in zip(files, np.split(order, workers, axis=1), strict=True):
         np.save(file, part, allow_pickle=False)
-    group: dict[str, Any] = {"workers": workers, "threads": spec.case.threads}
+    group: dict[str, Any] = {
+        "workers": workers,
+        "threads": spec.case.threads,
+        "exchange": spec.case.settings.get("exchange", "full"),
+    }
     if meeting := spec.meeting:
         group |= {"address": meeting.address, "ports": [meeting.port], "rank": meeting.rank}
         group["interface"] = addresses.interface_towards(meeting.address)

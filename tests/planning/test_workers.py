@@ -68,6 +68,15 @@ def test_what_workers_cannot_train_is_refused_with_the_reason(changed, because):
 SPREAD = replace(SETTINGS, workers=4, changes=(Change(name="placement", value="spread"),), places=PlacesElsewhere())
 
 
+def test_a_lossy_exchange_is_not_certified_and_refused_where_a_framework_has_none():
+    lossy = replace(SETTINGS, changes=(Change(name="exchange", value="fp16"),))
+    found = outline(lossy, FRAMEWORKS["pytorch"])
+    assert found.refusal == ""
+    assert "the exchange is lossy" in uncertifiable(found.case, found.network, FRAMEWORKS["pytorch"])
+    assert "exchange=fp16: the workers of paddle" in outline(lossy, FRAMEWORKS["paddle"]).refusal
+    assert outline(replace(lossy, workers=1), FRAMEWORKS["paddle"]).refusal == ""
+
+
 def test_spread_workers_have_the_processors_of_a_host_each_and_are_part_of_the_name():
     found = outline(SPREAD, FRAMEWORKS["pytorch"])
     assert (found.refusal, found.case.id) == (

@@ -31,6 +31,7 @@ from pytest_dlbench.model import (
     SoftmaxCrossEntropy,
 )
 from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Machine, Run, RunOutcome
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
@@ -71,8 +72,10 @@ def train(
     precision: str = "float32",
     layers: Sequence[Layer] = MODEL.layers,
     recipe: Recipe = RECIPE,
+    *,
+    changes: tuple[Change, ...] = (),
 ) -> Run:
-    settings = replace(SETTINGS, workers=workers)
+    settings = replace(SETTINGS, workers=workers, changes=changes)
     data = synthetic(MODEL.input_shape, 10)
     prepare(data)
     recipe = replace(recipe, precision=precision)
@@ -107,6 +110,17 @@ def test_the_exchange_is_seen_on_the_loopback_interface_and_steps_without_it_wer
     assert run.usage["train"].readings["loopback_bytes"] >= 4 * values * STEPS
     assert all(share.cpu_seconds > 0 for share in run.workers)
     assert len(run.exchange.alone_seconds) > 0
+
+
+def test_an_exchange_in_16_bits_sends_fewer_bytes_and_changes_the_losses():
+    place_of("pytorch", "workers")
+    wide = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
+    changes = ((), (Change(name="exchange", value="fp16"),))
+    full, lossy = (train(FRAMEWORKS["pytorch"], 2, layers=wide, changes=change) for change in changes)
+    assert full.outcome is lossy.outcome is RunOutcome.FINISHED, full.message + lossy.message
+    sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
+    assert sent_lossy < 0.6 * sent
+    assert 0 < deviation(lossy, full) < 0.1
 
 
 def faulty(name: str, fault: str) -> Run:

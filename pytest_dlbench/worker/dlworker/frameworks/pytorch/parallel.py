@@ -11,6 +11,7 @@ from dlworker.meeting import address
 from dlworker.protocol import RequestError
 
 PLACEMENTS = ("spread",)
+EXCHANGES = ("fp16",)
 
 
 def join(group):
@@ -37,12 +38,25 @@ def leave():
     distributed.destroy_process_group()
 
 
+def _compress(exchanging, exchange):
+    """Exchange gradients rounded to 16 bits."""
+    if exchange == "full":
+        return
+    try:
+        from torch.distributed.algorithms.ddp_comm_hooks import default_hooks  # noqa: PLC0415
+    except ImportError:
+        message = "exchange=%s: PyTorch %s has no communication hooks for it"
+        raise RequestError("unsupported", message % (exchange, torch.__version__))
+    exchanging.register_comm_hook(None, default_hooks.fp16_compress_hook)
+
+
 class Trainer(pytorch.Trainer):
     """The network in one of several workers. Batch normalisation uses its part of the batch, as DDP does by default."""
 
     def __init__(self, network, recipe, weights, device, seed, group):
         super().__init__(network, recipe, weights, device, seed)
         self.exchanging = DistributedDataParallel(self.model)
+        _compress(self.exchanging, group["exchange"])
         self.alone, self.forward = self.forward, self._called(self.exchanging)
         # The weights are the same, and the dropout masks must not be.
         torch.manual_seed(seed + group["rank"])
