@@ -9,11 +9,21 @@ from pytest_dlbench.model import Purpose
 from pytest_dlbench.records import Run
 
 View = Literal[
-    "table", "page", "statement", "summary", "side_by_side", "history", "baseline", "progress", "sweeps", "scaling"
+    "table",
+    "page",
+    "statement",
+    "summary",
+    "side_by_side",
+    "history",
+    "baseline",
+    "progress",
+    "sweeps",
+    "scaling",
+    "study",
 ]
 """Where metrics are shown by default: the tables of a session, its page, the statement that the page makes on a case
 that nothing was compared with, GitHub's summary, the comparison of frameworks, ``dlbench history``, ``dlbench baseline
-list``, the lines of finished runs, the chart of sweeps, and the tables of several workers."""
+list``, the lines of finished runs, the chart of sweeps, tables of several workers, ``dlbench study``."""
 
 LARGEST = {"s": 1e8, "bytes": 1e18}
 

@@ -271,6 +271,7 @@ BUILT_IN = (
             "baseline",
             "progress",
             "sweeps",
+            "study",
         ),
     ),
     Metric(
@@ -412,7 +413,7 @@ BUILT_IN = (
         smallest_spread=0.002,
         is_robust=False,
         is_exact=True,
-        default_views=("table", "page", "summary", "side_by_side", "history", "baseline", "scaling"),
+        default_views=("table", "page", "summary", "side_by_side", "history", "baseline", "scaling", "study"),
     ),
     Metric(
         # Growth of the resident set over all steps after the warm-up.
@@ -475,6 +476,7 @@ BUILT_IN = (
         value=readings.training_time,
         purpose="training",
         needs_whole_recipe=True,
+        default_views=("study",),
     ),
     Metric(
         name="load_time",

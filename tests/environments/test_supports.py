@@ -30,7 +30,7 @@ KINDS = {layer.kind for layer in LAYERS if isinstance(getattr(layer, "kind", Non
 KINDS |= {Conv2D(1, 1).kind, Conv2D(2, 1, groups=2).kind, GELU().kind, GELU(tanh=True).kind}
 LOSSES = {head.loss for head in (DetectionLoss, SoftmaxCrossEntropy, SequenceCrossEntropy, SigmoidCrossEntropy)}
 OPTIMIZERS = {optimizer.kind for optimizer in (SGD, Adam, AdamW, Adadelta, RMSprop)}
-FEATURES = {"clip_norm", "lengths", "pipeline", "schedule", "start"}
+FEATURES = {"accumulation", "clip_norm", "lengths", "pipeline", "schedule", "start"}
 VOCABULARY = KINDS | LOSSES | OPTIMIZERS | FEATURES | MIXED | set(EXECUTION)
 # What a framework of that folder has not, and why (environments/execution.py says it for settings of execution). All
 # others have the whole vocabulary.
@@ -39,6 +39,8 @@ SEQUENCES = {"cut", "embedding", "gru", "lengths", "lstm", "sequence_cross_entro
 TRANSFORMER = {"adamw", "attention", "first_step", "gelu", "gelu_tanh", "layer_norm", "positions", "tied_dense"}
 # Detectors are written for PyTorch, JAX, TensorFlow, Keras and Paddle.
 DETECTOR = {"detection", "detections", "region_proposals", "roi_align"}
+# Gradients are accumulated in the folders of these only.
+ACCUMULATES = {"jax", "paddle", "pytorch", "tensorflow"}
 OFF = set(EXECUTION)
 LACKS = {
     # A recurrent layer of rnn_cell is a step net inside an operator.
@@ -68,7 +70,8 @@ def double(builder, folder=DOUBLES):
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_framework_has_the_whole_vocabulary_but_for_what_it_is_known_to_lack(name):
     folder = FRAMEWORKS[name].builder.split(".")[2]
-    assert supports(FRAMEWORKS[name]) == VOCABULARY - LACKS.get(folder, set()) | MORE.get(name, set())
+    lacks = LACKS.get(folder, set()) | (set() if folder in ACCUMULATES else {"accumulation"})
+    assert supports(FRAMEWORKS[name]) == VOCABULARY - lacks | MORE.get(name, set())
 
 
 def test_a_variant_may_lie_in_another_folder_than_its_builder():

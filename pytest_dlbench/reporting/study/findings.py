@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from pytest_dlbench.judging import METRICS
+from pytest_dlbench.judging import METRICS, shown_in
 from pytest_dlbench.reporting import figures
 from pytest_dlbench.reporting.charts import (
     Chart,
@@ -46,8 +46,6 @@ STATED: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
     phases.NAME: ("seconds", sum),
     memory.NAME: ("peak", max),
 }
-# By the metrics of a table, where their intervals are the smallest and largest run.
-SPANS = ("accuracy", "training_time", "peak_rss")
 
 Found = list[Section | Lacking]
 
@@ -114,7 +112,8 @@ def _networks(cases: Sequence[Measured]) -> Section | Lacking:
 
 def _table(cell: str, group: Sequence[tuple[int, Measured]]) -> document.Table:
     fastest = group[0][1]
-    known = [name for name in SPANS if all(name in case.result.figures for _, case in group)]
+    shown = (metric.name for metric in shown_in("study", METRICS))
+    known = [name for name in shown if all(name in case.result.figures for _, case in group)]
     headings = (
         "framework",
         "runs",
