@@ -34,6 +34,8 @@ class Network:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # The hosts whose links were cut since they were whole.
+        self.cut: set[str] = set()
         self.addresses = {name: f"10.79.{os.getpid() % 250}.{place}" for place, name in enumerate((HEAD, *HOSTS), 1)}
 
     def namespace(self, host: str) -> str:

@@ -33,6 +33,7 @@ def where_it_runs(network: Network) -> str:
 
 def cut(network: Network, host: str) -> None:
     """Cut the link of a host."""
+    network.cut.add(host)
     network.ip(HEAD, "link", "set", host, "down")
 
 
