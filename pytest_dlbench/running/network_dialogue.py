@@ -67,7 +67,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         self._hello(spec, environment, builder=builder, device=device, **execution, **inputs["group"])
         self._build(spec, seed, inputs["weights"])
         if spec.purpose == "inference":
-            self._infer(spec, inputs["order"])
+            self._infer(spec, inputs["course"]["order"])
         else:
             yield from self._train(spec, inputs["course"])
             if spec.case.workers > 1:

@@ -8,11 +8,7 @@ from pytest_dlbench.records import CallCheck, StepCheck
 from pytest_dlbench.sampling.sampler import MakeSampler
 
 
-def _ignore(phase: str) -> None:
-    """Do nothing."""
-
-
-def _forget(_: int) -> None:
+def _ignore(_: object) -> None:
     """Do nothing."""
 
 
@@ -32,7 +28,7 @@ class RunHooks:
     """Called with each phase before its request is sent, while the worker still waits."""
     packages_reported: Callable[[Packages], str] = _accept
     """Called before anything is built; why these versions must not be measured, empty if they may be."""
-    weights_known: Callable[[int], None] = _forget
+    weights_known: Callable[[int], None] = _ignore
     """Called after the training of several workers with the fingerprint of the weights."""
 
 

@@ -61,6 +61,11 @@ class RunSpec(ABC):
     """Whether its steps alternate with those of another run, whose worker waits meanwhile."""
 
     @property
+    def workers_here(self) -> int:
+        """How many of its workers are on each host."""
+        return self.case.workers // self.hosts
+
+    @property
     @abstractmethod
     def work(self) -> Mapping[str, Any]:
         """The settings that the code does not have, as JSON: those of the recipe, or a program's parameters."""
@@ -95,11 +100,6 @@ class NetworkSpec(RunSpec):
     """Steps after which the test split is evaluated, in addition to the last one."""
     meeting: Meeting | None = None
     """Where one of its workers meets those of other hosts; None if all are on one host."""
-
-    @property
-    def workers_here(self) -> int:
-        """How many of its workers are on each host."""
-        return self.case.workers // self.hosts
 
     @property
     def work(self) -> Mapping[str, Any]:

@@ -167,8 +167,8 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
     """The workers of a run, each on cores of its own; all have ended after the block."""
     case = spec.case
     alone = [spec.cores or pinning.cores(case.threads)]
-    workers_here = case.workers // spec.hosts
-    of_each = alone if workers_here == 1 else pinning.shares(case.threads, workers_here, spec.cores)
+    here = spec.workers_here
+    of_each = alone if here == 1 else pinning.shares(case.threads, here, spec.cores)
     with ExitStack() as blocks:
         workers = []
         for rank, cores in enumerate(of_each):
@@ -213,15 +213,13 @@ def _prepared(spec: RunSpec, seed: int, folder: Path) -> tuple[type[Dialogue[Any
 def _write_inputs(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
     recipe, dataset = spec.recipe, spec.data.dataset
     order = batches(examples=dataset.train_examples, batch_size=recipe.batch_size, steps=spec.steps, seed=seed)
-    np.save(folder / "order.npy", order, allow_pickle=False)
     rates = None
     if recipe.schedule is not None:
         rates = str(folder / "rates.npy")
         np.save(rates, spec.learning_rates(), allow_pickle=False)
     weights = write_weights(spec.network, recipe, seed=seed, folder=folder)
-    course = {"rates": rates, **_augmented(spec, seed, folder)}
-    parts = _parts(spec, order, folder)
-    return {"weights": weights, "course": {**course, "order": parts["order"]}, **parts}
+    course = {"rates": rates, "order": _by_worker(spec, "order", order, folder), **_augmented(spec, seed, folder)}
+    return {"weights": weights, "course": course, "group": _group(spec, folder)}
 
 
 def _augmented(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
@@ -236,13 +234,17 @@ def _augmented(spec: NetworkSpec, seed: int, folder: Path) -> dict[str, Any]:
         flips=recipe.flips,
         seed=seed,
     )
-    if spec.case.workers == 1:
-        np.save(folder / "draws.npy", draws, allow_pickle=False)
-        return {"draws": str(folder / "draws.npy")}
-    files = [str(folder / f"draws{rank + 1}.npy") for rank in range(spec.case.workers)]
-    for file, part in zip(files, np.split(draws, spec.case.workers, axis=1), strict=True):
-        np.save(file, part, allow_pickle=False)
-    return {"draws": PerWorker(files)}
+    return {"draws": _by_worker(spec, "draws", draws, folder)}
+
+
+def _by_worker(spec: NetworkSpec, name: str, batches: NDArray[Any], folder: Path) -> str | PerWorker:
+    """The file of an array (steps×batch×…); for several workers one each, with the worker's part of every batch."""
+    parts = np.split(batches, spec.case.workers, axis=1)
+    ranks = [spec.meeting.rank] if spec.meeting else range(len(parts))
+    files = [str(folder / f"{name}{rank + 1}.npy") for rank in ranks]
+    for file, rank in zip(files, ranks, strict=True):
+        np.save(file, parts[rank], allow_pickle=False)
+    return files[0] if len(files) == 1 else PerWorker(files)
 
 
 def _write_arrays(spec: OperatorSpec, seed: int, folder: Path) -> dict[str, Any]:
@@ -259,14 +261,11 @@ def _write_arrays(spec: OperatorSpec, seed: int, folder: Path) -> dict[str, Any]
     }
 
 
-def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[str, Any]:
-    """The order of the examples, each batch cut into a part for each worker, and the group of several workers."""
+def _group(spec: NetworkSpec, folder: Path) -> dict[str, Any]:
+    """What several workers need to meet; nothing for one."""
     workers = spec.case.workers
     if workers == 1:
-        return {"order": str(folder / "order.npy"), "group": {}}
-    files = [str(folder / f"order{rank + 1}.npy") for rank in range(workers)]
-    for file, part in zip(files, np.split(order, workers, axis=1), strict=True):
-        np.save(file, part, allow_pickle=False)
+        return {}
     group: dict[str, Any] = {
         "workers": workers,
         "threads": spec.case.threads,
@@ -274,13 +273,8 @@ def _parts(spec: NetworkSpec, order: NDArray[np.int64], folder: Path) -> dict[st
     }
     if meeting := spec.meeting:
         group |= {"address": meeting.address, "ports": [meeting.port], "rank": meeting.rank}
-        group["interface"] = addresses.interface_towards(meeting.address)
-        return {"order": files[meeting.rank], "group": {"group": group}}
+        return {"group": {**group, "interface": addresses.interface_towards(meeting.address)}}
     # Only workers of one host have a folder in common.
-    group |= {"folder": str(folder), "interface": "lo", "address": ADDRESS, "ports": _free_ports(workers)}
-    ranked = PerWorker([{**group, "rank": rank} for rank in range(workers)])
-    return {"order": PerWorker(files), "group": {"group": ranked}}
-
-
-def _free_ports(count: int) -> list[int]:
-    return addresses.free_ports(count, ADDRESS)
+    ports = addresses.free_ports(workers, ADDRESS)
+    group |= {"folder": str(folder), "interface": "lo", "address": ADDRESS, "ports": ports}
+    return {"group": PerWorker([{**group, "rank": rank} for rank in range(workers)])}

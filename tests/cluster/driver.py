@@ -1,7 +1,7 @@
 """A driver whose runs are made on a cluster: ``python -m tests.cluster.driver ON BUILDER SETTINGS FOLDER``.
 
-ON is a value of --dlbench-on, SETTINGS are JSON: of the case, the number of steps, the hosts of a run, and the Python
-of a framework, which BUILDER then names. It prints every run that it keeps as a line of JSON.
+ON is a value of --dlbench-on, SETTINGS are JSON: of the case, the number of steps, the hosts of a run, fields of the
+recipe, and the Python of a framework, which BUILDER then names. It prints every run that it keeps as a line of JSON.
 """
 
 import json
@@ -32,14 +32,15 @@ def main(on: str, builder: str, settings: str, folder: str) -> None:
     """Train."""
     case = json.loads(settings)
     steps, device = case.pop("steps"), case.get("device", "cpu")
-    hosts, python = case.pop("hosts", 1), case.pop("python", "")
+    hosts, python, changes = case.pop("hosts", 1), case.pop("python", ""), case.pop("recipe", {})
     given = {"dlbench_on": on, "dlbench_devices": device, "dlbench_wait": f"{WAIT_SECONDS:g}s"}
     cluster = hosts_of(read(given.get, lambda _: None, Path()))
     asked = spec(builder, Path(folder), steps=steps, place=Elsewhere(), wait_seconds=WAIT_SECONDS)
     # As a framework may that computes on an OpenCL driver of the processor: there is no real GPU here.
     as_gpu = replace(asked.framework, variables={PROCESSOR_AS_GPU: "1"})
     framework = replace(FRAMEWORKS[builder], python=Path(python)) if python else as_gpu
-    asked = replace(asked, case=replace(asked.case, **case), framework=framework, hosts=hosts)
+    recipe = replace(asked.recipe, **changes)
+    asked = replace(asked, case=replace(asked.case, **case), recipe=recipe, framework=framework, hosts=hosts)
     train_series(asked, 1, keep=keep, progress=Silent(), hosts=cluster)
 
 

@@ -120,10 +120,11 @@ def check_that_nothing_is_left(network: Network, started: "subprocess.Popen[str]
 def check_that_each_host_has_a_worker(
     network: Network, driver: Callable[..., "subprocess.Popen[str]"], on: str, names: set[str]
 ) -> None:
-    """Two workers, one on each host, have the losses of one."""
+    """Two workers, one on each host, have the losses of one, also where images are cropped and flipped."""
     python = str(place_of("pytorch", "workers").python)
-    (one,) = printed_runs(driver(on, "pytorch", python=python))
-    started = driver(on, "pytorch", python=python, workers=2, hosts=2)
+    augmented = {"input": "pipeline", "crop_padding": 1, "flips": True}
+    (one,) = printed_runs(driver(on, "pytorch", python=python, recipe=augmented))
+    started = driver(on, "pytorch", python=python, workers=2, hosts=2, recipe=augmented)
     wait_for(lambda: all(network.running(host, "dlworker") for host in HOSTS))
     (two,) = printed_runs(started)
     assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message

@@ -123,6 +123,16 @@ def test_an_exchange_in_16_bits_sends_fewer_bytes_and_changes_the_losses():
     assert 0 < deviation(lossy, full) < 0.1
 
 
+def test_two_workers_crop_and_flip_images_as_one_does():
+    place_of("pytorch", "workers")
+    plain = replace(RECIPE, input="pipeline")
+    augmented = replace(plain, crop_padding=1, flips=True)
+    one, two = (train(FRAMEWORKS["pytorch"], workers, recipe=augmented) for workers in (1, 2))
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert deviation(two, one) <= BOUNDS["float32"]
+    assert deviation(one, train(FRAMEWORKS["pytorch"], 1, recipe=plain)) > 100 * BOUNDS["float32"]
+
+
 def faulty(name: str, fault: str) -> Run:
     """A run of two workers of a framework whose exchange has a fault."""
     variables = (*FRAMEWORKS[name].more_variables, ("FAULT", fault), ("OF", FRAMEWORKS[name].builder))
@@ -166,7 +176,7 @@ def test_a_port_that_is_taken_is_named(name, monkeypatch):
     place_of(name, "workers")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ports = [taken.getsockname()[1]] * 2
-        monkeypatch.setattr("pytest_dlbench.running.training._free_ports", lambda _: ports)
+        monkeypatch.setattr("pytest_dlbench.running.addresses.free_ports", lambda *_: ports)
         run = train(FRAMEWORKS[name], 2)
     assert run.outcome is RunOutcome.FAILED
     assert f"the workers cannot meet at port {ports[0]} of 127.0.0.1: Address already in use" in run.message

@@ -64,7 +64,7 @@ class ThisMachine:
             with devices.held(case.device, patience, partial(devices.gpus, spec.gpu_numbers)) as gpu:
                 yield LocalHost(specs=tuple(replace(one, gpu=gpu) for one in specs))
         else:
-            with devices.shared(case.threads * case.workers // spec.hosts, patience) as cores:
+            with devices.shared(case.threads * spec.workers_here, patience) as cores:
                 yield LocalHost(specs=tuple(replace(one, cores=cores) for one in specs))
 
     def speed(self, threads: int, precision: str) -> MachineSpeed | None:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
-from random import Random
 from time import monotonic
 from typing import Any
 
@@ -56,11 +55,9 @@ class SpreadHost:
         assert isinstance(spec, NetworkSpec)
         return replace(_Parts(self._members, hooks).run(spec, index), host=self.name)
 
-    def train_pair(
-        self, first: RunSpec, second: RunSpec, index: int, order: Random, hooks: Sequence[RunHooks]
-    ) -> tuple[Run, ...]:
-        """Never: ``alternating.obstacle`` refuses several workers."""
-        raise NotImplementedError
+    def train_pair(self, *_: object, **__: object) -> tuple[Run, ...]:
+        """Never called: ``alternating.obstacle`` refuses several workers, whose pairs are sequential."""
+        raise AssertionError("the steps of several workers do not alternate")
 
 
 class _Parts:
