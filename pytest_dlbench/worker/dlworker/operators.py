@@ -16,6 +16,9 @@ RESULTS = {
     "forward_backward": ("output", "data", "weights"),
 }
 WEIGHTS = {"recurrent": ("weights", "recurrent")}
+# The axes of canonical images and filters for frameworks whose channels are last, and the way back.
+CHANNELS_LAST = {"data": (0, 2, 3, 1), "output": (0, 2, 3, 1), "gradient": (0, 2, 3, 1), "weights": (2, 3, 1, 0)}
+CANONICAL = {"data": (0, 3, 1, 2), "output": (0, 3, 1, 2), "weights": (3, 2, 0, 1)}
 
 
 def results_of(kind, name):
@@ -27,6 +30,33 @@ def results_of(kind, name):
 def gradients_of(kind, name):
     """The same without the output."""
     return [part for part in results_of(kind, name) if part != "output"]
+
+
+class Passes(object):
+    """The passes of an operator, for the class ``Operator`` of a framework.
+
+    ``OF_RECURRENT`` are the passes with the gradients of recurrent layers, which are computed all at once.
+    """
+
+    OF_RECURRENT = ("forward_backward",)
+
+    def __init__(self, operator):
+        self.operator, self.is_image = operator, operator["kind"] == "convolution"
+
+    def passes(self):
+        """{name: a function that makes the pass}."""
+        kind, found = self.operator["kind"], {"forward": self._forward()}
+        if self.operator["is_trained"]:
+            one_by_one = ("backward_data", "backward_weights")
+            for name in self.OF_RECURRENT if kind == "recurrent" else one_by_one:
+                found[name] = self._backward(name, gradients_of(kind, name))
+        return found
+
+    def _channels_last(self, name, array):
+        return array.transpose(CHANNELS_LAST[name]) if self.is_image else array
+
+    def _canonical(self, name, array):
+        return array.transpose(CANONICAL[name]) if self.is_image else array
 
 
 class Operation(object):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dlworker.operators import gradients_of
+from dlworker.operators import Passes
 from dlworker.xla_flags import round_products
 
 
@@ -64,11 +64,6 @@ def _gru(inputs, recurrent, carry):
 
 CELLS = {"rnn": _rnn, "lstm": _lstm, "gru": _gru}
 OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
-# The gradients of a recurrent layer need its states, which the compiled function computes, too.
-GRADIENTS = {"recurrent": ("forward_backward",)}
-# From canonical images and filters to channels last, and back.
-NATIVE = {"data": (0, 2, 3, 1), "output": (0, 2, 3, 1), "gradient": (0, 2, 3, 1), "weights": (2, 3, 1, 0)}
-CANONICAL = {"data": (0, 3, 1, 2), "output": (0, 3, 1, 2), "weights": (3, 2, 0, 1)}
 
 
 def wait(results):
@@ -76,29 +71,18 @@ def wait(results):
     jax.block_until_ready(results)
 
 
-class Operator:
+class Operator(Passes):
     """The arrays of an operator on a device, and its passes."""
 
     def __init__(self, operator, arrays, device):
-        self.operator, kind = operator, operator["kind"]
-        self.is_image = kind == "convolution"
+        super().__init__(operator)
         platform, _, number = device.partition(":")
         self.device = jax.devices(platform)[int(number or 0)]
         if device != "cpu":
             round_products(jax, {"precision": "float32"})
-        native = {
-            name: np.ascontiguousarray(array.transpose(NATIVE[name])) if self.is_image else array
-            for name, array in arrays.items()
-        }
+        native = {name: np.ascontiguousarray(self._channels_last(name, array)) for name, array in arrays.items()}
         self.arrays = jax.device_put(native, self.device)
-        self.gradient, self.compute = self.arrays.pop("gradient"), OPERATORS[kind](operator)
-
-    def passes(self):
-        kind, found = self.operator["kind"], {"forward": self._forward()}
-        if self.operator["is_trained"]:
-            for name in GRADIENTS.get(kind, ("backward_data", "backward_weights")):
-                found[name] = self._backward(name, gradients_of(kind, name))
-        return found
+        self.gradient, self.compute = self.arrays.pop("gradient"), OPERATORS[operator["kind"]](operator)
 
     def _forward(self):
         compiled = jax.jit(lambda arrays: (self.compute(**arrays),))
@@ -121,5 +105,4 @@ class Operator:
         return "cpu" if self.device.platform == "cpu" else "gpu", self.device.device_kind
 
     def read(self, names, results):
-        found = zip(names, map(np.array, results))
-        return [array.transpose(CANONICAL[name]) if self.is_image else array for name, array in found]
+        return [self._canonical(name, np.array(result)) for name, result in zip(names, results)]

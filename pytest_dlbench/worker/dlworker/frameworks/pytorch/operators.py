@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from dlworker.operators import gradients_of
+from dlworker.operators import Passes
 
 
 def _gemm(operator):
@@ -34,8 +34,6 @@ def _recurrent(operator):
 
 
 OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
-# The layers of recurrent networks compute all gradients at once.
-GRADIENTS = {"recurrent": ("backward",)}
 
 
 def wait(results):
@@ -44,28 +42,27 @@ def wait(results):
         torch.cuda.synchronize(results[0].device)
 
 
-class Operator:
+class Operator(Passes):
     """The arrays of an operator on a device, and its passes."""
 
+    # They need no output again: the graph has it.
+    OF_RECURRENT = ("backward",)
+
     def __init__(self, operator, arrays, device):
-        self.operator, kind = operator, operator["kind"]
+        super().__init__(operator)
         self.device = torch.device(device.replace("gpu", "cuda"))
         tensors = {name: torch.from_numpy(np.array(array)).to(self.device) for name, array in arrays.items()}
         self.gradient = tensors.pop("gradient")
-        self.tensors, self.compute = tensors, OPERATORS[kind](operator)
-
-    def passes(self):
-        kind, found = self.operator["kind"], {"forward": self._forward}
-        if self.operator["is_trained"]:
-            for name in GRADIENTS.get(kind, ("backward_data", "backward_weights")):
-                found[name] = self._backward(gradients_of(kind, name))
-        return found
+        self.tensors, self.compute = tensors, OPERATORS[operator["kind"]](operator)
 
     def _forward(self):
-        with torch.no_grad():
-            return (self.compute(**self.tensors),)
+        def compute():
+            with torch.no_grad():
+                return (self.compute(**self.tensors),)
 
-    def _backward(self, names):
+        return compute
+
+    def _backward(self, _, names):
         leaves = {name: tensor.detach() for name, tensor in self.tensors.items()}
         for name in names:
             leaves[name].requires_grad_()

@@ -6,7 +6,7 @@ Images are channels last, as in the networks.
 import tensorflow as tf
 
 from dlworker.frameworks.tensorflow import kind_of, use
-from dlworker.operators import gradients_of
+from dlworker.operators import Passes
 
 
 def _gemm(operator):
@@ -53,11 +53,6 @@ def _gru(inputs, recurrent, carry):
 
 CELLS = {"rnn": _rnn, "lstm": _lstm, "gru": _gru}
 OPERATORS = {"gemm": _gemm, "convolution": _convolution, "recurrent": _recurrent}
-# The gradients of a recurrent layer need its states, which the function computes, too.
-GRADIENTS = {"recurrent": ("forward_backward",)}
-# From canonical images and filters to channels last, and back.
-NATIVE = {"data": (0, 2, 3, 1), "output": (0, 2, 3, 1), "gradient": (0, 2, 3, 1), "weights": (2, 3, 1, 0)}
-CANONICAL = {"data": (0, 3, 1, 2), "output": (0, 3, 1, 2), "weights": (3, 2, 0, 1)}
 
 
 def wait(results):
@@ -66,27 +61,16 @@ def wait(results):
         tf.test.experimental.sync_devices()
 
 
-class Operator:
+class Operator(Passes):
     """The arrays of an operator on a device, and its passes."""
 
     def __init__(self, operator, arrays, device):
+        super().__init__(operator)
         use(device)
         tf.config.experimental.enable_tensor_float_32_execution(False)
-        self.operator, kind = operator, operator["kind"]
-        self.is_image = kind == "convolution"
         # As variables: a constant that a function captures may be folded into it.
-        self.arrays = {
-            name: tf.Variable(array.transpose(NATIVE[name]) if self.is_image else array)
-            for name, array in arrays.items()
-        }
-        self.gradient, self.compute = self.arrays.pop("gradient"), OPERATORS[kind](operator)
-
-    def passes(self):
-        kind, found = self.operator["kind"], {"forward": self._forward()}
-        if self.operator["is_trained"]:
-            for name in GRADIENTS.get(kind, ("backward_data", "backward_weights")):
-                found[name] = self._backward(name, gradients_of(kind, name))
-        return found
+        self.arrays = {name: tf.Variable(self._channels_last(name, array)) for name, array in arrays.items()}
+        self.gradient, self.compute = self.arrays.pop("gradient"), OPERATORS[operator["kind"]](operator)
 
     def _forward(self):
         @tf.function(autograph=False)
@@ -114,5 +98,4 @@ class Operator:
         return kind_of(self.gradient)
 
     def read(self, names, results):
-        found = zip(names, [result.numpy().copy() for result in results])
-        return [array.transpose(CANONICAL[name]) if self.is_image else array for name, array in found]
+        return [self._canonical(name, result.numpy().copy()) for name, result in zip(names, results)]
