@@ -164,11 +164,6 @@ def read_journal(path: Path) -> Iterator[Entry | Damage]:
     yield from read_lines(_expanded(content, path) if path.suffix == COMPRESSED else content, str(path))
 
 
-def compressed(content: bytes) -> bytes:
-    """A journal as it is committed: the same content always gives the same bytes."""
-    return gzip.compress(content, mtime=0)
-
-
 def _expanded(content: bytes, path: Path) -> bytes:
     try:
         return gzip.decompress(content)

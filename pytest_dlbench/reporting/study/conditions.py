@@ -146,7 +146,7 @@ def _of_equality(cases: Sequence[Measured]) -> Iterator[str]:
     if bare:
         yield (
             f"equality: {bare:,} of {many(len(cases), 'case')} without a certificate that the framework trains the same"
-            ' network as the oracle (pytest bench -m "not training")'
+            " network as the oracle (pytest bench -m equivalence)"
         )
 
 

@@ -55,13 +55,8 @@ def findings(cases: Sequence[Measured]) -> Found:
     return [
         _ranks(cases),
         _networks(cases),
-        *(_drawn(module, cases) for module in (accuracy_epochs, pareto, threads, workers, phases, memory)),
+        *(_drawn(module.chart(cases), cases) for module in (accuracy_epochs, pareto, threads, workers, phases, memory)),
     ]
-
-
-def _chart(module: object, cases: Sequence[Measured]) -> Chart | Table | Nothing:
-    found: Chart | Table | Nothing = module.chart(cases)  # type: ignore[attr-defined]
-    return found
 
 
 def _lacking(nothing: Nothing) -> Lacking:
@@ -73,8 +68,8 @@ def _ranks(cases: Sequence[Measured]) -> Section | Lacking:
     if isinstance(found, Nothing):
         return _lacking(found)
     rows = tuple(
-        (str(row[0]), str(row[1]), *(significant(_number(value)) for value in row[2:3]), *_limits(row[3:5]))
-        for row in found.rows
+        (str(device), str(framework), _shown(mean), f"{_shown(lower)} to {_shown(upper)}")
+        for device, framework, mean, lower, upper, *_ in found.rows
     )
     headings = ("device", "framework", "mean rank", "half a critical difference to either side")
     table = document.Table(caption=found.title, headings=headings, rows=rows, texts=2)
@@ -87,13 +82,8 @@ def _text(note: str) -> Paragraph:
     return Paragraph(text=note)
 
 
-def _limits(values: Sequence[object]) -> tuple[str]:
-    lower, upper = (significant(_number(value)) for value in values)
-    return (f"{lower} to {upper}",)
-
-
-def _number(value: object) -> float:
-    return float(str(value))
+def _shown(value: object) -> str:
+    return significant(float(str(value)))
 
 
 def _networks(cases: Sequence[Measured]) -> Section | Lacking:
@@ -149,9 +139,8 @@ def _span(name: str, case: Measured) -> str:
     return f"{middle} [{low}, {high}]" if low != high else middle
 
 
-def _drawn(module: object, cases: Sequence[Measured]) -> Section | Lacking:
+def _drawn(found: Chart | Table | Nothing, cases: Sequence[Measured]) -> Section | Lacking:
     """A chart with a picture for each of its choices, such as each cell, and the figures in words."""
-    found = _chart(module, cases)
     if isinstance(found, Nothing):
         return _lacking(found)
     blocks: list[Block] = [Paragraph(text=found.lead), *map(_text, found.notes)]

@@ -1,5 +1,6 @@
 """The study: made from journals, byte for byte, and nothing of it is typed by hand."""
 
+import gzip
 import re
 import shutil
 from dataclasses import replace
@@ -12,7 +13,6 @@ from pytest_dlbench.records import Contention, codec
 from pytest_dlbench.reporting.charts import ranks
 from pytest_dlbench.reporting.study import pictures, study
 from pytest_dlbench.storing import Entry, Journal, read_journal
-from pytest_dlbench.storing.journal import compressed
 from tests.doubles.judged import judged, measured, workloads, write
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "study"
@@ -24,7 +24,7 @@ def recorded(folder, cases):
     write(journal, cases)
     journals = folder / "journals"
     journals.mkdir()
-    (journals / "20261121T114113-7501.jsonl.gz").write_bytes(compressed(journal.path.read_bytes()))
+    (journals / "20261121T114113-7501.jsonl.gz").write_bytes(gzip.compress(journal.path.read_bytes()))
     journal.path.unlink()
     return folder
 
@@ -69,7 +69,7 @@ def _change_steps(path):
     training = first.run.training
     longer = replace(training, step_seconds=tuple(10 * seconds for seconds in training.step_seconds))
     changed = replace(first, run=replace(first.run, training=longer))
-    path.write_bytes(compressed(b"".join(map(codec.checked_line, (changed, *others)))))
+    path.write_bytes(gzip.compress(b"".join(map(codec.checked_line, (changed, *others)))))
 
 
 def test_a_number_typed_into_the_page_fails_the_check(committed, capsys):
