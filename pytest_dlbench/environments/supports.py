@@ -30,17 +30,21 @@ def has_workers(framework: Framework) -> bool:
 
 def of_each_worker(framework: Framework) -> frozenset[str] | None:
     """The layers that each of several workers computes by itself: OF_EACH of the module ``parallel``, or None."""
-    return _names("OF_EACH", parallel_of(framework), (*framework.folders, WORKER))
+    return _of_parallel("OF_EACH", framework)
 
 
 def placements(framework: Framework) -> frozenset[str]:
     """How several workers can be placed other than on one host: PLACEMENTS of the module ``parallel``."""
-    return _names("PLACEMENTS", parallel_of(framework), (*framework.folders, WORKER)) or frozenset()
+    return _of_parallel("PLACEMENTS", framework) or frozenset()
 
 
 def exchanges(framework: Framework) -> frozenset[str]:
     """How several workers can exchange gradients other than in full: EXCHANGES of the module ``parallel``."""
-    return _names("EXCHANGES", parallel_of(framework), (*framework.folders, WORKER)) or frozenset()
+    return _of_parallel("EXCHANGES", framework) or frozenset()
+
+
+def _of_parallel(collection: str, framework: Framework) -> frozenset[str] | None:
+    return _names(collection, parallel_of(framework), (*framework.folders, WORKER))
 
 
 def parallel_of(framework: Framework) -> str:

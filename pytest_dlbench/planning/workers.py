@@ -27,7 +27,7 @@ def _refusals(case: Case, cores: int, framework: Framework, recipe: Recipe, purp
         yield f"the builder of {framework.name} has no module parallel: its workers cannot exchange gradients"
     elif (exchange := _exchange(case)) != "full" and exchange not in exchanges(framework):
         known = ", ".join(sorted({"full", *exchanges(framework)}))
-        yield f"exchange={exchange}: the workers of {framework.name} exchange gradients otherwise: {known}"
+        yield f"exchange={exchange}: the workers of {framework.name} have no such exchange, only {known}"
     if case.device != "cpu":
         yield f"several workers train on the CPU only, not on {case.device}"
     if recipe.batch_size % workers:

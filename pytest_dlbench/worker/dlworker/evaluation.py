@@ -17,16 +17,17 @@ class Answers(object):
         self.count, self.correct, self.near, self.loss = 0, 0, 0, 0.0
         self.has_flags = network["loss"] == "sigmoid_cross_entropy"
         self.has_classes = network["loss"] == "softmax_cross_entropy" and network["classes"] <= MOST_CLASSES
-        self.logits, self.labels = [], []
+        # Of all examples: the logits of flags, or the likeliest class.
+        self.given, self.labels = [], []
 
     def add(self, outputs, labels):
         """Judge the outputs of some examples; labels are those of the data set."""
         correct, near, loss = judge(self.network, outputs, labels)
         if self.has_flags:
-            self.logits.append(np.array(outputs, dtype=np.float64))
+            self.given.append(np.array(outputs, dtype=np.float64))
             self.labels.append(np.array(labels).reshape(outputs.shape) > 0)
         elif self.has_classes:
-            self.logits.append(np.argmax(outputs, axis=1))
+            self.given.append(np.argmax(outputs, axis=1))
             self.labels.append(np.array(labels))
         ignored = self.network.get("ignored")
         self.count += labels.size if ignored is None else int(np.count_nonzero(labels != ignored))
@@ -48,7 +49,7 @@ class Answers(object):
         return found
 
     def _whole(self):
-        return np.concatenate(self.logits), np.concatenate(self.labels)
+        return np.concatenate(self.given), np.concatenate(self.labels)
 
     def _flags(self):
         """Logits and labels, one row for each flag."""

@@ -67,7 +67,9 @@ A builder is a module with
     ``leave()``: end the connections;
     ``OF_EACH``, optional: those of "batch_norm", "dropout", "detections" and "ignored_labels" that each worker computes
     of its part of the batch, or with random numbers of its own; without it, all;
-    ``PLACEMENTS``, optional: ("spread",) if the workers can also meet on several hosts.
+    ``PLACEMENTS``, optional: ("spread",) if the workers can also meet on several hosts;
+    ``EXCHANGES``, optional: ("fp16",) if the Trainer can round gradients to 16 bits for the exchange, as
+    ``group["exchange"]`` asks for; otherwise that is "full".
 
 ``operators``, optional
     A module of the folder by which single operators are measured, in float32.
