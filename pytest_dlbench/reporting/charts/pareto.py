@@ -22,7 +22,7 @@ COLUMNS = {
     "peak": "peak memory (MiB)",
     "front": "Pareto front",
 }
-ON, OFF = "on the front", "another is as good in all, and better in one"
+ON, OFF = "on the front", "another is no worse in any, and better in one"
 MIB = 2**20
 
 
