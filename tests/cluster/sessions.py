@@ -110,11 +110,11 @@ def check_that_a_lost_run_moves(
 def check_that_nothing_is_left(network: Network, started: "subprocess.Popen[str]", end: int) -> None:
     """A driver that is ended by a signal leaves no process on its host."""
     host = where_it_runs(network)
+    before = network.of_runs(host)
     (python,) = network.running(HEAD, "tests.cluster.driver")
     python.send_signal(end)
     started.wait(LOST_SECONDS)
-    _, left = psutil.wait_procs(network.of_runs(host), timeout=LOST_SECONDS)
-    assert not left
+    assert not _left_after(LOST_SECONDS, [*before, *network.of_runs(host)])
 
 
 def check_that_each_host_has_a_worker(
@@ -194,7 +194,7 @@ def check_that_a_dead_worker_is_named(
     assert re.match(
         r"worker [12] of 2: the worker (died during|had ended before) '\w+' \(killed by SIGKILL\)", run.message
     ), run.message
-    assert not any(map(is_running, workers.processes))
+    assert not _left_after(LOST_SECONDS, workers.processes)
 
 
 def check_that_nothing_is_left_on_any_host(
@@ -205,9 +205,9 @@ def check_that_nothing_is_left_on_any_host(
     (python,) = network.running(HEAD, "tests.cluster.driver")
     python.send_signal(end)
     workers.driver.wait(LOST_SECONDS)
-    _, left = psutil.wait_procs([one for host in HOSTS for one in network.of_runs(host)], timeout=LOST_SECONDS)
-    assert not left
-    assert not any(map(is_running, workers.processes))
+    # The workers too: a process that is about to end has no command line any more, by which of_runs finds it.
+    of_runs = [one for host in HOSTS for one in network.of_runs(host)]
+    assert not _left_after(LOST_SECONDS, [*workers.processes, *of_runs])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +216,12 @@ class _Training:
 
     driver: "subprocess.Popen[str]"
     processes: list[psutil.Process]
+
+
+def _left_after(seconds: float, processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended within so many seconds."""
+    psutil.wait_procs(processes, timeout=seconds)
+    return [process for process in processes if is_running(process)]
 
 
 def _workers_on_both_hosts(network: Network, driver: Callable[..., "subprocess.Popen[str]"], on: str) -> _Training:
