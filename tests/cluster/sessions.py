@@ -219,7 +219,7 @@ class _Training:
 
 
 def _left_after(seconds: float, processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that have not ended within so many seconds."""
+    """Those that have not ended within ``seconds``."""
     psutil.wait_procs(processes, timeout=seconds)
     return [process for process in processes if is_running(process)]
 
