@@ -6,6 +6,7 @@ Certificates of those that do are stored in .dlbench/certificates/; the records 
 import pytest
 
 import pytest_dlbench as dlb
+from pytest_dlbench.reporting import problems
 
 from .fixtures import golden_losses
 
@@ -52,4 +53,4 @@ def test_trains_the_same_network(dlbench, framework, model, dataset, device):
     if model.without_dropout() != model:
         # Certificates are for networks without dropout; a repeated evaluation shows that dropout is off in evaluation.
         run = dlbench.run(framework, model, dataset, device, steps=2, evaluations=2, label="evaluation", is_timed=False)
-        assert run.evaluation is not None, run.message
+        assert run.evaluation is not None, problems.of_run(run)

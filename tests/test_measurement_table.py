@@ -38,7 +38,7 @@ RECORDS = (
 )
 # What a run is, and what holds the figures of other rows.
 NO_FIGURES = {
-    *("case", "index", "seed", "outcome", "began", "message", "log", "versions", "parameters"),
+    *("case", "index", "seed", "outcome", "began", "message", "problem", "log", "versions", "parameters"),
     *("training", "evaluation", "reported", "usage", "timeline", "step_checks", "update_check"),
     *("speed", "work", "warm_up", "contention"),
 }

@@ -13,7 +13,9 @@ from pytest_dlbench.records.codec import builtins
 if TYPE_CHECKING:
     from pytest_dlbench.environments import Framework
     from pytest_dlbench.sampling.noise import Finding
+    from pytest_dlbench.workflows.waiting import Waiting
 
+OBSTACLES = {"place": "it has no place to run", "memory": "there is no memory for two of its workers"}
 MORE = """
 examples:
   dlbench doctor          each cause of noise, each missing program, and what to do about it
@@ -75,9 +77,18 @@ def _waiting(asked: argparse.Namespace) -> Iterator["Finding"]:
     names = options.frameworks or tuple(FRAMEWORKS)
     frameworks = {name: cast("Framework", registry.find("framework", name, "dlbench doctor")) for name in names}
     for one in waiting(session.settings, frameworks, progress):
-        state = one.problem or f"{one.idle_cpus:.3f} CPUs of at most {MOST_IDLE_CPUS}"
+        state = _not_run(one) or f"{one.idle_cpus:.3f} CPUs of at most {MOST_IDLE_CPUS}"
         advice = "" if one.may_alternate else "its pairs are back to back, and so less precise; nothing to be done"
         yield Finding(topic=f"{one.framework}, while its worker waits", state=state, advice=advice)
+
+
+def _not_run(one: "Waiting") -> str:
+    """Why a framework's worker was not measured while it waited; empty if it was."""
+    from pytest_dlbench.reporting import problems  # noqa: PLC0415
+
+    if one.run:
+        return f"{one.run.outcome}: {problems.first_line(one.run)}"
+    return problems.text(one.busy) if one.busy else OBSTACLES.get(one.obstacle, "")
 
 
 def _missing() -> Iterator[tuple[str, Program]]:

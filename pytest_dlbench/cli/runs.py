@@ -3,7 +3,6 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ def _show(asked: argparse.Namespace) -> int:
     if not cases:
         known = {case.record.case.id for case in found.cases}
         raise OptionError(unknown_name("case", asked.case, "dlbench runs show", known))
-    whole = [replace(case, result=explain.rendered(case.result, judging.stored([case.record]))) for case in cases]
+    whole = list(map(explain.with_texts, cases))
     answer(asked, codec.builtins(whole), [line for case in cases for line in _lines(case)])
     return complain(found.damages)
 

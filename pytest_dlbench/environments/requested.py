@@ -15,6 +15,8 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
+from pytest_dlbench.records.problems import SameVersion, SameVersions, WrongVersion
+
 # Between the alternatives of a framework's need: "tensorflow>=2 | tensorflow-cpu>=2".
 OR = " | "
 
@@ -29,36 +31,35 @@ class Packages:
     installed: Mapping[str, str]
 
 
-def wrong(found: Packages) -> Iterator[str]:
-    """A clause for each requirement that is not met: ``numpy==1.26.4 was requested, 2.1.3 is installed``."""
+def wrong(found: Packages) -> Iterator[WrongVersion]:
+    """Each requirement that is not met, with what is installed instead."""
     for text in found.requested:
         needs = list(versioned(text, found.python))
         if needs and not any(_fits(need, found.installed) for need in needs):
             has = [found.installed[name] for need in needs if (name := canonicalize_name(need.name)) in found.installed]
-            state = f"{' and '.join(has)} is installed" if has else "it is not installed"
-            yield f"{' or '.join(map(_shown, needs))} was requested, {state}"
+            yield WrongVersion(requested=tuple(map(_shown, needs)), installed=tuple(has))
 
 
-def contradicted(reported: Mapping[str, str], sources: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """A clause for each version that a builder reports, but that none of the distributions it comes from has."""
+def contradicted(reported: Mapping[str, str], sources: Mapping[str, Mapping[str, str]]) -> Iterator[WrongVersion]:
+    """Each version that a builder reports, but that none of the distributions it comes from has."""
     for name, distributions in sources.items():
         if not any(is_same_release(reported[name], version) for version in distributions.values()):
-            has = " and ".join(f"{distribution} {version}" for distribution, version in distributions.items())
-            yield f"the builder reports {name} {reported[name]}, but {has} is installed"
+            has = tuple(f"{distribution} {version}" for distribution, version in distributions.items())
+            yield WrongVersion(reported=f"{name} {reported[name]}", installed=has)
 
 
-def same_despite_request(baseline: Packages, candidate: Packages) -> str:
-    """How two sides that were asked for different versions have the same; empty if they have not, or were not."""
+def same_despite_request(baseline: Packages, candidate: Packages) -> SameVersions | None:
+    """How two sides that were asked for different versions have the same; None if they have not, or were not."""
     asked = [_asked(side) for side in (baseline, candidate)]
     different = [name for name in asked[0] if name in asked[1] and asked[0][name] != asked[1][name]]
     if any(baseline.installed.get(name) != candidate.installed.get(name) for name in different):
-        return ""
-    clauses = [
-        f"{asked[0][name]} for {baseline.name}, {asked[1][name]} for {candidate.name}, and both have {version}"
+        return None
+    same = tuple(
+        SameVersion(baseline=asked[0][name], candidate=asked[1][name], installed=version)
         for name in different
         if (version := baseline.installed.get(name))
-    ]
-    return "; ".join(clauses)
+    )
+    return SameVersions(baseline=baseline.name, candidate=candidate.name, versions=same) if same else None
 
 
 def are_alike(baseline: Packages, candidate: Packages) -> bool:

@@ -37,6 +37,7 @@ def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
     # As many frameworks compute both gradients at once as compute them apart.
     is_optional = name != "forward"
     of_pass = partial(Metric, kind="ratio", purpose="operator", is_optional=is_optional)
+    rate = partial(of_pass, better="higher")
     return (
         of_pass(
             name=f"{name}_time",
@@ -48,27 +49,24 @@ def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
             tolerance=0.05,
             default_views=("table", "page", "statement", "baseline"),
         ),
-        of_pass(
+        rate(
             name=f"{name}_arithmetic",
             label=f"{label} arithmetic",
             unit="GFLOP/s",
-            better="higher",
             value=readings.call_rate(name, "flops"),
             default_views=("page",) if is_optional else ("table", "page", "progress"),
         ),
-        of_pass(
+        rate(
             name=f"{name}_traffic",
             label=f"{label} traffic",
             unit="GB/s",
-            better="higher",
             value=readings.call_rate(name, "least_bytes"),
             default_views=("page",),
         ),
-        of_pass(
+        rate(
             name=f"{name}_share",
             label=f"{label} of probes",
             unit="share",
-            better="higher",
             value=readings.probe_share(name),
             default_views=("page",) if is_optional else ("table", "page"),
         ),
@@ -78,54 +76,38 @@ def _of_pass(name: Pass, label: str) -> tuple[Metric, ...]:
 def _of_searches() -> tuple[Metric, ...]:
     """The figures of searches for a network; they are reported, and not judged."""
     of_search = partial(Metric, purpose="search", default_views=("table", "page"))
+    accuracy = partial(of_search, unit="share", better="higher", kind="points")
+    duration = partial(of_search, unit="s", better="lower")
+    count = partial(of_search, cell="g")
+    trials = readings.of_search(lambda search: len(search.trials))
     return (
         # Of the best trial's network, trained again on all of the training part.
-        of_search(
+        accuracy(
             name="winner_accuracy",
             label="test accuracy",
-            unit="share",
-            better="higher",
-            kind="points",
             value=readings.winner_accuracy,
             default_views=("table", "page", "progress"),
         ),
-        of_search(
+        accuracy(
             name="validation_accuracy",
             label="best validation",
-            unit="share",
-            better="higher",
-            kind="points",
             value=readings.of_search(lambda search: search.curve[-1].accuracy),
         ),
-        of_search(
-            name="trials",
-            label="trials",
-            unit="trials",
-            cell="g",
-            better="higher",
-            value=readings.of_search(lambda search: len(search.trials)),
-        ),
-        of_search(
+        count(name="trials", label="trials", unit="trials", better="higher", value=trials),
+        count(
             name="failed_trials",
             label="failed trials",
             unit="failed trials",
-            cell="g",
             better="lower",
             value=readings.failed_trials,
         ),
-        of_search(
+        duration(
             name="search_cpu_time",
             label="search CPU",
-            unit="s",
-            better="lower",
             value=readings.of_search(lambda search: search.trials[-1].cpu_total),
         ),
-        of_search(
-            name="search_time",
-            label="search",
-            unit="s",
-            better="lower",
-            value=readings.of_search(lambda search: search.trials[-1].wall_total),
+        duration(
+            name="search_time", label="search", value=readings.of_search(lambda search: search.trials[-1].wall_total)
         ),
     )
 

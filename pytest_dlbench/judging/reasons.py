@@ -15,6 +15,7 @@ def unfinished(run: Run, side: Side = "", framework: str = "") -> Unfinished:
         seed=run.seed,
         outcome=run.outcome,
         message=run.message,
+        problem=run.problem,
         log=run.log,
         side=side,
         framework=framework,

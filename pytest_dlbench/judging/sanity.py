@@ -8,7 +8,20 @@ from math import isclose, isfinite
 from pytest_dlbench.judging.metric import Metric
 from pytest_dlbench.model import Recipe
 from pytest_dlbench.records import CallCheck, Run, StepCheck, Training, UpdateCheck, Verdict, VerdictOutcome
+from pytest_dlbench.records.problems import (
+    EvaluationVaries,
+    LossBelowBound,
+    LossesRepeat,
+    NotAwaited,
+    NotDouble,
+    StepsChangeNothing,
+    TooFast,
+)
 from pytest_dlbench.records.reasons import Gain, StepsUnclear
+
+# What checks of single steps or calls find, and losses and updates.
+OfSteps = StepsChangeNothing | EvaluationVaries | NotAwaited | NotDouble
+Untrained = LossBelowBound | LossesRepeat | StepsChangeNothing
 
 # Times the peak of a matrix product in NumPy: its libraries differ by less.
 MOST_OF_PEAK = 1.05
@@ -38,91 +51,82 @@ LEAST_LOSSES = 3
 LEARNT = 1e-3
 
 
-def impossible(run: Run, *, has_convolutions: bool, device: str) -> str:
-    """The failed sanity check of a run; empty if all pass."""
+def impossible(run: Run, *, has_convolutions: bool, device: str) -> TooFast | OfSteps | None:
+    """The failed sanity check of a run; None if all pass."""
     most = MOST_OF_PEAK * (CONVOLUTION_SAVES if has_convolutions else 1.0)
     if run.flop_utilisation is not None and run.flop_utilisation > most:
-        return (
-            f"impossible: {run.flop_utilisation:.0%} of the arithmetic that this machine is capable of"
-            f" (limit {most:.0%}); steps do less than the network has, or their clock stops too early"
-        )
-    reason = _found(run, device)
-    return "" if reason and _is_unclear(run, device) else reason
+        return TooFast(share=run.flop_utilisation, limit=most)
+    problem = _found(run, device)
+    return None if problem and _is_unclear(run, device) else problem
 
 
-def unawaited(run: Run, device: str) -> str:
-    """What shows that calls of a single operator do not wait for their work; empty if nothing does."""
+def unawaited(run: Run, device: str) -> NotAwaited | None:
+    """What shows that calls of a single operator do not wait for their work; None if nothing does."""
     for name, one in run.operation.passes.items() if run.operation else ():
-        found = [_of_calls(check, device) for check in one.checks]
+        found = [_of_calls(check, device, name) for check in one.checks]
         # A disturbance of a repetition only adds time.
         if found and all(found):
-            return f"impossible: of its pass {name}, {found[0]}"
-    return ""
+            return found[0]
+    return None
 
 
-def _of_calls(check: CallCheck, device: str) -> str:
+def _of_calls(check: CallCheck, device: str, operator_pass: str = "") -> NotAwaited | None:
     clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
     if not all(_is_left(check, clock, LEFT_COPY_SECONDS) for clock in clocks):
-        return ""
-    return (
-        f"{2 * check.calls} calls ended after {check.double[CLOCK]:.4f} s, but a copy of the last result took"
-        f" {check.behind_double[CLOCK]:.4f} s, and again takes {check.alone[CLOCK]:.4f} s;"
-        " a call does not wait for its own work (a missing synchronisation)"
+        return None
+    return NotAwaited(
+        unit="calls",
+        operator_pass=operator_pass,
+        count=2 * check.calls,
+        seconds=check.double[CLOCK],
+        after_seconds=check.behind_double[CLOCK],
+        alone_seconds=check.alone[CLOCK],
     )
 
 
-def untrained(run: Run, recipe: Recipe, *, lowest_loss: float, rates: Sequence[float]) -> str:
-    """What shows that not every step of a run trained the network; empty if nothing does.
+def untrained(run: Run, recipe: Recipe, *, lowest_loss: float, rates: Sequence[float]) -> Untrained | None:
+    """What shows that not every step of a run trained the network; None if nothing does.
 
     ``rates`` are the learning rates of its steps.
     """
     if run.training is None:
-        return ""
+        return None
     found = _below(run.training, lowest_loss) or _repeated(run.training, recipe, rates)
-    return found or (_unchanged(run.update_check, recipe) if run.update_check else "")
+    return found or (_unchanged(run.update_check, recipe) if run.update_check else None)
 
 
-def constant(run: Run) -> str:
-    """What shows that the steps of a program do not train; empty if nothing does.
+def constant(run: Run) -> LossesRepeat | None:
+    """What shows that the steps of a program do not train; None if nothing does.
 
     A loss of 0 in all steps is none: functions without a loss are measured, too.
     """
     losses = run.training.losses if run.training else ()
     if len(losses) < LEAST_LOSSES or len(set(losses)) > 1 or not losses[0]:
-        return ""
-    return (
-        f"impossible: the loss is {losses[0]:g} in each of {len(losses)} steps, to the last digit;"
-        " steps do not train, or do not report their own loss (return 0.0 if there is none)"
-    )
+        return None
+    return LossesRepeat(repeated=len(losses) - 1, steps=len(losses), loss=losses[0], is_of_program=True)
 
 
-def _below(training: Training, lowest: float) -> str:
+def _below(training: Training, lowest: float) -> LossBelowBound | None:
     step, loss = min(enumerate(training.losses, start=1), key=lambda pair: pair[1], default=(0, lowest))
     if loss >= lowest - BELOW_BOUND:
-        return ""
-    return f"impossible: the loss is {loss:g} at step {step}, but this loss cannot be below {lowest:g}"
+        return None
+    return LossBelowBound(loss=loss, step=step, bound=lowest)
 
 
-def _repeated(training: Training, recipe: Recipe, rates: Sequence[float]) -> str:
+def _repeated(training: Training, recipe: Recipe, rates: Sequence[float]) -> LossesRepeat | None:
     """Consecutive steps with one and the same loss, although the first of them changed the weights."""
     pairs = [pair for pair, rate in zip(pairwise(training.losses), rates, strict=False) if rate > 0]
     equal = [before for before, after in pairs if before == after]
     if pairs and len(equal) == len(pairs):
-        return (
-            f"impossible: the loss is {equal[0]:g} in each of {len(pairs) + 1} steps, to the last digit;"
-            " steps do not train, or do not report their own loss"
-        )
+        return LossesRepeat(repeated=len(pairs), steps=len(pairs) + 1, loss=equal[0])
     counted = [loss for loss in equal if loss > LEARNT]
     # In 16 bits, losses have only three digits.
     if recipe.precision == recipe.stored_precision and len(counted) > REPEATED_SHARE * len(pairs):
-        return (
-            f"impossible: {len(counted)} of {len(pairs)} steps report the loss of the step before, to the last digit;"
-            " some steps do not train, or do not report their own loss"
-        )
-    return ""
+        return LossesRepeat(repeated=len(counted), steps=len(pairs) + 1)
+    return None
 
 
-def _unchanged(check: UpdateCheck, recipe: Recipe) -> str:
+def _unchanged(check: UpdateCheck, recipe: Recipe) -> StepsChangeNothing | None:
     """Single steps after which the parameters were what they were before."""
     judged = [
         is_changed
@@ -134,11 +138,8 @@ def _unchanged(check: UpdateCheck, recipe: Recipe) -> str:
     begun = sum(before and not after for before, after in pairwise(judged))
     is_scaled = recipe.precision == "float16" and begun <= 1 and skipped < len(judged)
     if not skipped or is_scaled:
-        return ""
-    return (
-        f"impossible: {skipped} of {len(judged)} more steps, taken one by one, changed no parameter;"
-        " steps are asked for, and not all of them train"
-    )
+        return None
+    return StepsChangeNothing(unchanged=skipped, steps=len(judged))
 
 
 def believed(metric: Metric, verdict: Verdict) -> Verdict:
@@ -169,10 +170,10 @@ def unchecked(run: Run, device: str) -> StepsUnclear | None:
     return StepsUnclear(checks=len(run.step_checks), foreign_cpus=run.usage[CHECK].foreign_cpus)
 
 
-def _found(run: Run, device: str) -> str:
+def _found(run: Run, device: str) -> OfSteps | None:
     found = [suspicion(check, device) for check in run.step_checks]
     # A disturbance of a repetition only adds time: the combined fastest parts must fail, too.
-    return suspicion(_quickest(run.step_checks), device) if found and all(found) else ""
+    return suspicion(_quickest(run.step_checks), device) if found and all(found) else None
 
 
 def _is_unclear(run: Run, device: str) -> bool:
@@ -199,43 +200,36 @@ def _least(seconds: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return min(clock), min(processor)
 
 
-def suspicion(check: StepCheck | CallCheck, device: str) -> str:
+def suspicion(check: StepCheck | CallCheck, device: str) -> OfSteps | None:
     """What one check of steps or calls found; it counts if every repetition found something."""
     if isinstance(check, CallCheck):
         return _of_calls(check, device)
     # Training continued beyond the recipe's length, and may diverge there.
-    return (_of_losses(check) or _of_times(check, device)) if isfinite(float(check.loss_after)) else ""
+    return (_of_losses(check) or _of_times(check, device)) if isfinite(float(check.loss_after)) else None
 
 
-def _of_losses(check: StepCheck) -> str:
+def _of_losses(check: StepCheck) -> StepsChangeNothing | EvaluationVaries | None:
     if check.loss_before == check.loss_after and float(check.loss_before) != 0:
-        return (
-            f"impossible: {3 * check.steps} more steps leave the test loss at {check.loss_before} to the last digit;"
-            " steps do not touch the weights (or the learning rate is 0)"
-        )
+        return StepsChangeNothing(unchanged=3 * check.steps, steps=3 * check.steps, test_loss=check.loss_before)
     if check.loss_again and _changes(float(check.loss_after), float(check.loss_again)):
-        return (
-            f"impossible: the same weights give a test loss of {check.loss_after}, and then of {check.loss_again};"
-            " evaluation changes with repetition (dropout left on?)"
-        )
-    return ""
+        return EvaluationVaries(losses=(check.loss_after, check.loss_again), is_checked=True)
+    return None
 
 
-def _of_times(check: StepCheck, device: str) -> str:
+def _of_times(check: StepCheck, device: str) -> NotAwaited | NotDouble | None:
     # Other processes stretch wall-clock time but not processor time, which does not include a GPU's work.
     clocks = (CLOCK, PROCESSOR) if device == "cpu" else (CLOCK,)
     if all(_is_left(check, clock) for clock in clocks):
-        return (
-            f"impossible: {2 * check.steps} steps ended after {check.double[CLOCK]:.3f} s, but the evaluation after"
-            f" them took {check.behind_double[CLOCK]:.3f} s and alone takes {check.alone[CLOCK]:.3f} s;"
-            " a step does not wait for its own work (a missing synchronisation)"
+        return NotAwaited(
+            unit="steps",
+            count=2 * check.steps,
+            seconds=check.double[CLOCK],
+            after_seconds=check.behind_double[CLOCK],
+            alone_seconds=check.alone[CLOCK],
         )
     if all(_is_no_double(check, clock) for clock in clocks):
-        return (
-            f"impossible: {check.steps} steps took {check.single[CLOCK]:.3f} s and {2 * check.steps} took"
-            f" {check.double[CLOCK]:.3f} s, which is far from 1:2; steps are not all done, or not alike"
-        )
-    return ""
+        return NotDouble(steps=check.steps, seconds=check.single[CLOCK], double_seconds=check.double[CLOCK])
+    return None
 
 
 def _changes(loss: float, again: float) -> bool:

@@ -92,14 +92,13 @@ class RunSettings:
 
         ``changes`` of the recipe are those of a side, whose framework's name has them. Raises ModelError.
         """
-        framework = framework.on(device.name)
         outline = self.outline(
-            framework, model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
+            framework.on(device.name), model, data, device, recipe=recipe, label=label, purpose=purpose, changes=changes
         )
-        prepared, place = _prepared(outline.dataset, self.place(framework, device, outline.refusal))
+        prepared, place = _prepared(outline.dataset, self.place(outline.framework, device, outline.refusal))
         return NetworkSpec(
             case=outline.case,
-            framework=framework,
+            framework=outline.framework,
             place=place,
             network=outline.network,
             recipe=outline.recipe,

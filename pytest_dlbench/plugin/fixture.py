@@ -275,8 +275,7 @@ class Dlbench:
         """
         root = self._root
         found = program_of(program, parameters, root)
-        names = (data,) if isinstance(data, str) else tuple(data)
-        datasets = [cast("Dataset", self._registry.find("dataset", name, self._node)) for name in names]
+        datasets = self._datasets(data)
 
         def spec_of(side: Side) -> RunSpec:
             return program_spec(
@@ -292,6 +291,11 @@ class Dlbench:
             )
 
         return self._result(self._where(framework, environment), spec_of)
+
+    def _datasets(self, names: str | Sequence[str]) -> Sequence[Dataset]:
+        """Registered data sets, one or several."""
+        several = (names,) if isinstance(names, str) else names
+        return [cast("Dataset", self._registry.find("dataset", name, self._node)) for name in several]
 
     def _where(self, framework: Framework | str | None, environment: str | Sequence[str] | None) -> Framework | str:
         """Where a program runs."""

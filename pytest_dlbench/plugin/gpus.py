@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 import pytest
+
+# Private, because pytest has no public way to ask what -m would select if an item had other marks, and a grammar of our
+# own would differ from pytest's in signs of names and in arguments of marks.
 from _pytest.mark.expression import Expression
 
 from pytest_dlbench.environments import DEVICES, Framework

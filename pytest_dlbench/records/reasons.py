@@ -1,31 +1,17 @@
 """The reasons of an outcome, and why its figures may mislead: data, which ``reporting.explain`` turns into text.
 
-Data that a result already has (verdicts, pairing, figures) is not repeated here. Structs rather than dataclasses,
-because msgspec supports the ``kind`` that distinguishes the members of a union in Structs only.
+Data that a result already has (verdicts, pairing, figures) is not repeated here.
 """
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import msgspec
-
 from pytest_dlbench.errors import DlbenchError, OptionError
 from pytest_dlbench.records.outcomes import RunOutcome
+from pytest_dlbench.records.problems import Problem
+from pytest_dlbench.records.structs import Part, Tagged
 
 Side = Literal["", "baseline", "candidate"]
-
-
-def _kind(name: str) -> str:
-    """``TooFew`` is ``too_few`` in JSON."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
-
-
-class Part(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A record within a reason, which is of one type only."""
-
-
-class Tagged(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=_kind):
-    """A member of a union."""
 
 
 class Difference(Part, frozen=True, kw_only=True):
@@ -241,12 +227,17 @@ class Paired(Tagged, frozen=True, kw_only=True):
 
 
 class Unfinished(Tagged, frozen=True, kw_only=True):
-    """A run did not finish. ``log`` is the worker's last output; ``side`` and ``framework`` are empty outside pairs."""
+    """A run did not finish: because of the ``problem``, or in the words of the ``message``, as in its Run.
+
+    ``log`` is the worker's last output; ``side`` and ``framework`` are empty outside pairs.
+    """
 
     index: int
     seed: int
     outcome: RunOutcome
+    # Always written: the readers of formats 1 to 3 that know no problems require it.
     message: str
+    problem: Problem | None = None
     log: tuple[str, ...] = ()
     side: Side = ""
     framework: str = ""
@@ -359,9 +350,10 @@ class Profiled(Tagged, frozen=True, kw_only=True):
 
 
 class NotProfiled(Tagged, frozen=True, kw_only=True):
-    """Why the operators that changed are not known."""
+    """Why the operators that changed are not known: the problem of a run, or else a sentence, ``problem``."""
 
     problem: str
+    run_problem: Problem | None = None
 
 
 class CountChange(Part, frozen=True, kw_only=True):
@@ -607,5 +599,13 @@ class NotFinishedError(DlbenchError):
     """What had to be run to its end was not; ``reporting.explain`` has the text."""
 
     def __init__(self, reason: Unfinished) -> None:
-        super().__init__(reason.message)
+        super().__init__(reason)
         self.reason = reason
+
+
+class WorkerFailedError(DlbenchError):
+    """A worker that makes no run stopped answering; ``log`` is its last output. ``reporting.explain`` has the text."""
+
+    def __init__(self, problem: Problem, log: tuple[str, ...]) -> None:
+        super().__init__(problem, log)
+        self.problem, self.log = problem, log

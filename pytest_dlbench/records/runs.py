@@ -9,6 +9,7 @@ from pytest_dlbench.records.equivalence import Certificate
 from pytest_dlbench.records.metrics import MetricFacts
 from pytest_dlbench.records.operations import Operation
 from pytest_dlbench.records.outcomes import RunOutcome
+from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.records.programs import Program, Reported
 from pytest_dlbench.records.reasons import Trouble
 from pytest_dlbench.records.searches import Search
@@ -88,6 +89,8 @@ class Exchange:
 class Run:
     """One training, inference or single operator in a fresh process: the unit of every statistic.
 
+    ``problem`` is what went wrong; ``message`` is what others said instead (a framework, a program, an operating
+    system), in documents the sentence about the problem, and in files older than ``problem`` any sentence.
     ``device`` is what the framework computed on, None if it cannot use GPUs, or in files older than this field.
     ``threads`` is the number of CPU threads that the framework reports, None if it reports none; ``cores`` are the
     processors that the kernel lets its process use, read after the framework is imported. ``compiled`` is "cold" for a
@@ -112,6 +115,7 @@ class Run:
     began: str
     wall_seconds: float
     message: str = ""
+    problem: Problem | None = None
     log: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_dlbench.records.outcomes import RunOutcome
+from pytest_dlbench.records.problems import Problem
 
 TrialOutcome = Literal["finished", "failed", "over_budget"]
 SearchEnd = Literal["budget", "trials", "failures"]
@@ -15,9 +16,9 @@ class Trial:
     """One network that was trained and validated in a fresh process; its run, named ``case``, is in the journal.
 
     ``outcome`` is "over_budget" for a trial that was cut at the end of the budget, or ended after it: then it cannot
-    win, even if it has an ``accuracy``. ``accuracy`` is that on the validation split; ``run_outcome`` and ``message``
-    say how its run ended. ``cpu_seconds`` and ``wall_seconds`` are its own; ``cpu_total`` and ``wall_total`` those of
-    the search until its end.
+    win, even if it has an ``accuracy``. ``accuracy`` is that on the validation split; ``run_outcome``, ``message`` and
+    ``problem`` say how its run ended. ``cpu_seconds`` and ``wall_seconds`` are its own; ``cpu_total`` and
+    ``wall_total`` those of the search until its end.
     """
 
     case: str
@@ -30,6 +31,7 @@ class Trial:
     wall_total: float
     accuracy: float | None = None
     message: str = ""
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from functools import singledispatch
 from math import expm1
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.judging import METRICS, Metrics
+from pytest_dlbench.judging import METRICS, Metrics, stored
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
 from pytest_dlbench.judging.sanity import too_good
@@ -20,13 +20,16 @@ from pytest_dlbench.records import (
     CaseResult,
     OperatorTime,
     Pairing,
+    Record,
     Revision,
+    Run,
     RunOutcome,
     Verdict,
     VerdictOutcome,
 )
 from pytest_dlbench.records import reasons as of
-from pytest_dlbench.reporting import cautions, commands, figures, foreign
+from pytest_dlbench.reporting import cautions, commands, figures, foreign, problems
+from pytest_dlbench.storing.recorded import Recorded
 
 REMEDY = (
     "five or more sessions in the baseline (--dlbench-save) show how much sessions vary, --dlbench-runs N averages out"
@@ -127,6 +130,27 @@ def rendered(result: CaseResult, metrics: Metrics = METRICS) -> CaseResult:
     )
 
 
+def with_texts(case: Recorded) -> Recorded:
+    """A recorded case whose result and runs have their texts alongside the data."""
+    return replace(
+        case,
+        record=_with_messages(case.record),
+        result=rendered(case.result, stored([case.record])),
+        old=case.old and _with_messages(case.old),
+    )
+
+
+def _with_messages(record: Record) -> Record:
+    return replace(record, runs=tuple(map(_with_message, record.runs)))
+
+
+def _with_message(run: Run) -> Run:
+    search = run.search and replace(
+        run.search, trials=tuple(replace(trial, message=problems.of_run(trial)) for trial in run.search.trials)
+    )
+    return replace(run, message=problems.of_run(run), search=search)
+
+
 def text(reason: of.Reason | of.NotPlanted) -> str:
     """A reason on its own, as plain text; it must not refer to the verdicts of a case."""
     return _text(_explained(reason, Subject()))
@@ -150,6 +174,8 @@ def _error(raised: DlbenchError, metrics: Metrics) -> str:
             return too_tight(raised.case, raised.reason, metrics)
         case of.NotFinishedError():
             return text(raised.reason)
+        case of.WorkerFailedError(problem=problem, log=log):
+            return "\n".join([problems.text(problem), *log])
         case of.SharedCaseError(case=case, tests=(first, second)):
             differently = f"{first} and {second} train the case {case!r} differently and would share its baseline"
             return f"{differently};\n  give them labels: dlbench.train(..., label='big-batch')"
@@ -457,7 +483,8 @@ def _profiled(_: of.Profiled, subject: Subject) -> Iterator[Paragraph]:
 
 @_explained.register
 def _not_profiled(reason: of.NotProfiled, _: Subject) -> Iterator[Paragraph]:
-    yield _quoted(reason.problem, "not profiled: ")
+    problem = problems.text(reason.run_problem).partition("\n")[0] if reason.run_problem else reason.problem
+    yield _quoted(problem, "not profiled: ")
 
 
 @_explained.register
@@ -516,9 +543,9 @@ def _unfinished(reason: of.Unfinished, _: Subject) -> Iterator[Paragraph]:
         framework = f", {reason.framework}," if reason.framework else ""
         yield Paragraph(text=f"the {reason.side}{framework} did not finish ({reason.outcome}):")
     if reason.outcome in (RunOutcome.MISSING_FRAMEWORK, RunOutcome.MISSING_DATA):
-        yield _quoted(reason.message)
+        yield _quoted(problems.of_run(reason))
         return
-    yield _quoted(reason.message, f"run {reason.index + 1} (seed {reason.seed}): ")
+    yield _quoted(problems.of_run(reason), f"run {reason.index + 1} (seed {reason.seed}): ")
     if reason.log:
         yield Paragraph(text="the worker's last output:", log=reason.log)
 

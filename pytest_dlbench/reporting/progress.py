@@ -9,8 +9,8 @@ from typing import Protocol
 
 from pytest_dlbench import judging
 from pytest_dlbench.records import Case, CaseOutcome, CaseResult, Run, RunOutcome
-from pytest_dlbench.reporting import figures, foreign
-from pytest_dlbench.running.waits import REPORT_SECONDS, Wait, users
+from pytest_dlbench.reporting import figures, foreign, problems
+from pytest_dlbench.running.waits import REPORT_SECONDS, Wait
 
 # Without a terminal, a phase is printed only after this much silence: CI may take a silent job for dead.
 SILENCE_SECONDS = 300.0
@@ -122,7 +122,7 @@ class Live:
         waited = f"for {figures.duration(wait.seconds)}" if wait.seconds >= REPORT_SECONDS else "now"
         limit = "" if isinf(wait.limit_seconds) else f", at most {figures.duration(wait.limit_seconds)}"
         self.clear()
-        what = f"waiting for {wait.device} {waited}{limit}: {users(wait)}"
+        what = f"waiting for {wait.device} {waited}{limit}: {problems.users(wait.holders)}"
         self._screen.write(
             f"{foreign.line(what)}; to end this: Ctrl-C, or --dlbench-wait=TIME; case: {foreign.line(case.id)}\n"
         )
@@ -228,7 +228,7 @@ def _rate(values: Mapping[str, float]) -> str:
 
 def _summary(run: Run) -> str:
     if run.outcome is not RunOutcome.FINISHED:
-        return f"{run.outcome} ({run.message.partition(chr(10))[0]})"
+        return f"{run.outcome} ({problems.first_line(run)})"
     values = judging.summarise([run])
     shown = [metric.name for metric in judging.shown_in("progress", judging.METRICS)]
     return ", ".join(figures.figure(name, values[name]) for name in shown if name in values)

@@ -14,6 +14,8 @@ from typing import Any, Self
 
 import msgspec
 
+from pytest_dlbench.records.problems import BadAnswer
+
 LOG_LINES = 20
 # How much of the log's end is read: a progress bar can be one line of megabytes.
 LOG_BYTES = 2**14
@@ -24,15 +26,19 @@ EXIT_SECONDS = 5.0
 
 
 class WorkerError(Exception):
-    """The worker will not answer any more requests."""
+    """The worker will not answer any more requests, of which it was asked the last one."""
 
-    def __init__(self, message: str, worker: "Worker | None" = None) -> None:
-        super().__init__(message)
-        self.worker = worker
+    def __init__(self, request: str, worker: "Worker | None" = None) -> None:
+        super().__init__(request)
+        self.request, self.worker = request, worker
 
 
 class WorkerDiedError(WorkerError):
-    """The worker closed its end of the pipe before it answered."""
+    """The worker closed its end of the pipe before it answered, or ``is_before`` it was asked."""
+
+    def __init__(self, request: str, worker: "Worker | None" = None, *, is_before: bool = False) -> None:
+        super().__init__(request, worker)
+        self.is_before = is_before
 
 
 class WorkerTimeoutError(WorkerError):
@@ -41,6 +47,10 @@ class WorkerTimeoutError(WorkerError):
 
 class BrokenProtocolError(WorkerError):
     """The worker sent something that is not a valid answer."""
+
+    def __init__(self, problem: BadAnswer, worker: "Worker | None" = None) -> None:
+        super().__init__(problem.request, worker)
+        self.problem = problem
 
 
 class Worker:
@@ -111,23 +121,23 @@ class Worker:
                 except BlockingIOError:
                     if not self._writable.poll(max(1, round(1000 * (deadline - monotonic())))):
                         self.kill()
-                        raise WorkerTimeoutError(f"no answer to {op!r} in time", self) from None
+                        raise WorkerTimeoutError(op, self) from None
         except BrokenPipeError:
-            raise WorkerDiedError(f"the worker had ended before {op!r}", self) from None
+            raise WorkerDiedError(op, self, is_before=True) from None
 
     def read(self, op: str) -> dict[str, Any] | None:
         """Read what has arrived; the answer, None while it is not complete. Raises a WorkerError."""
         self._line += self._read_chunk(op)
         if len(self._line) > MAX_REPLY_BYTES:
-            raise BrokenProtocolError(f"the answer to {op!r} is longer than {MAX_REPLY_BYTES} bytes", self)
+            raise BrokenProtocolError(BadAnswer(request=op, fault="too_long", limit_bytes=MAX_REPLY_BYTES), self)
         return self._answer(op) if self._line.endswith(b"\n") else None
 
     def _read_chunk(self, op: str) -> bytes:
         chunk = os.read(self._replies, CHUNK_BYTES)
         if not chunk:
-            raise WorkerDiedError(f"the worker died during {op!r}", self)
+            raise WorkerDiedError(op, self)
         if rest := chunk.partition(b"\n")[2]:
-            raise BrokenProtocolError(f"more than one answer to {op!r}: {rest[:80]!r}", self)
+            raise BrokenProtocolError(BadAnswer(request=op, fault="several", quoted=repr(rest[:80])), self)
         return chunk
 
     def _answer(self, op: str) -> dict[str, Any]:
@@ -136,10 +146,10 @@ class Worker:
             # Several times as quick as the standard library: a request for a single step waits for it.
             answer = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise BrokenProtocolError(f"the answer to {op!r} is not JSON: {line[:80]!r}", self) from None
+            problem = BadAnswer(request=op, fault="not_json", quoted=repr(line[:80]))
+            raise BrokenProtocolError(problem, self) from None
         if not isinstance(answer, dict) or answer.get("status") not in ("done", "failed"):
-            message = f"the answer to {op!r} has no status 'done' or 'failed': {line[:80]!r}"
-            raise BrokenProtocolError(message, self)
+            raise BrokenProtocolError(BadAnswer(request=op, fault="no_status", quoted=repr(line[:80])), self)
         return answer
 
     @property
@@ -200,7 +210,7 @@ def answers(
         if now >= deadline:
             for worker in pending.values():
                 worker.kill()
-            raise WorkerTimeoutError(f"no answer to {op!r} in time", next(iter(pending.values())))
+            raise WorkerTimeoutError(op, next(iter(pending.values())))
         if now >= next_call:
             waiting()
             next_call += period_seconds * (1 + (now - next_call) // period_seconds)
@@ -221,4 +231,4 @@ def _readable(watch: select.poll, pending: Mapping[int, Worker], op: str, second
     if found := [descriptor for descriptor, _ in watch.poll(0)]:
         return found
     # A child process holds the pipe open, so end-of-file may never come.
-    raise WorkerDiedError(f"the worker died during {op!r}", ended[0])
+    raise WorkerDiedError(op, ended[0])

@@ -22,8 +22,16 @@ from pytest_dlbench.records import (
     RunOutcome,
     Training,
 )
+from pytest_dlbench.records.problems import (
+    NotFinite,
+    OtherFiles,
+    OtherThreads,
+    StepsMissing,
+    WrongVersion,
+    WrongVersions,
+)
 from pytest_dlbench.running import failures, launch, messages, pinning, progress
-from pytest_dlbench.running.connection import WorkerError
+from pytest_dlbench.running.connection import WorkerError, WorkerTimeoutError
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import Group
 from pytest_dlbench.running.merging import merged
@@ -114,7 +122,8 @@ class Dialogue(ABC, Generic[S]):
         parsed = [messages.parse(op, answer, self.answers) for answer in answers]
         if isinstance(parsed[0], messages.Failed):
             outcome = failures.FAILURES.get(parsed[0].kind, RunOutcome.FAILED)
-            raise NotDoneError(outcome, failures.quote(parsed[0]))
+            problem, message = self._workers.named(None, failures.quote(parsed[0]))
+            raise NotDoneError(outcome, problem, message)
         return merged(op, parsed)
 
     def _hello(self, spec: S, environment: str, **fields: Any) -> messages.Hello:
@@ -146,9 +155,9 @@ class Dialogue(ABC, Generic[S]):
         if case.workers > 1:
             self.measured["exchange"] = Exchange(join_seconds=hello.join_seconds)
         self._check_versions(spec, hello)
-        if hello.threads not in (None, case.threads):
-            message = f"{case.threads} threads were requested, but {spec.framework.name} uses {hello.threads}"
-            raise NotDoneError(RunOutcome.UNSUPPORTED, message)
+        if hello.threads is not None and hello.threads != case.threads:
+            other = OtherThreads(framework=spec.framework.name, requested=case.threads, found=hello.threads)
+            raise NotDoneError(RunOutcome.UNSUPPORTED, other)
         return hello
 
     def _check_versions(self, spec: S, hello: messages.Hello) -> None:
@@ -162,8 +171,8 @@ class Dialogue(ABC, Generic[S]):
         )
         if hello.elsewhere and (checkout := spec.framework.checkout):
             raise NotDoneError(RunOutcome.WRONG_VERSION, _other_files(checkout, hello.elsewhere))
-        if problems := [*wrong(found), *contradicted(hello.versions, hello.sources)]:
-            raise NotDoneError(RunOutcome.WRONG_VERSION, _wrong(spec.framework, spec.place, problems))
+        if versions := [*wrong(found), *contradicted(hello.versions, hello.sources)]:
+            raise NotDoneError(RunOutcome.WRONG_VERSION, _wrong(spec.framework, spec.place, versions))
         if problem := self._hooks.packages_reported(found):
             raise NotDoneError(RunOutcome.WRONG_VERSION, problem)
 
@@ -238,10 +247,13 @@ class Dialogue(ABC, Generic[S]):
             counted: messages.Counted = self._answered("count")
         except NotDoneError as error:
             # Nobody promised more steps than those that were measured.
-            self._observer.absent["counts"] = f"no more steps: {str(error).partition(chr(10))[0]}"
+            self._observer.absent["counts"] = f"no more steps: {error.said}"
             return True
-        except WorkerError as error:
-            self._observer.absent["counts"] = f"the framework's counting ended the worker: {error}"
+        except WorkerTimeoutError:
+            self._observer.absent["counts"] = "the framework's counting did not end in time"
+            return False
+        except WorkerError:
+            self._observer.absent["counts"] = "the framework's counting ended the worker"
             return False
         self.measured["counts"] = counted.counts
         self._observer.absent.update(counted.absent)
@@ -284,12 +296,14 @@ class Dialogue(ABC, Generic[S]):
         """Raise NotDoneError unless steps ``first`` to ``last`` were all taken with finite losses."""
         if trained.losses and isinstance(trained.losses[-1], str):
             step = first + len(trained.losses)
-            message = f"the loss became {trained.losses[-1]} at step {step} of {spec.steps}"
-            raise NotDoneError(RunOutcome.DIVERGED, message)
+            diverged = NotFinite(figure="loss", value=trained.losses[-1], step=step, steps=spec.steps)
+            raise NotDoneError(RunOutcome.DIVERGED, diverged)
         steps = last - first
         if len(trained.losses) != steps or trained.examples != steps * self.samples(spec):
-            message = f"{steps} steps were requested, the worker reported {len(trained.losses)}"
-            raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {trained.examples} examples")
+            raise NotDoneError(
+                RunOutcome.BROKEN_PROTOCOL,
+                StepsMissing(unit="steps", requested=steps, reported=len(trained.losses), examples=trained.examples),
+            )
 
 
 def _had_processor(stepped: messages.Stepped) -> float:
@@ -307,13 +321,9 @@ def _repository(framework: Framework) -> Mapping[str, str]:
     return {"repository": str(checkout.repository)} if checkout and checkout.root != checkout.repository else {}
 
 
-def _other_files(checkout: Checkout, modules: Sequence[str]) -> str:
-    """The message about modules that are not those of the revision."""
-    return (
-        f"{', '.join(modules)}: imported from {checkout.repository}, as it is, and not from the revision"
-        f" {checkout.revision.name}\n  workers find a revision's modules in its root, in src, and in the folders of the"
-        " framework's builder: name their folder there, Framework(folders=…)"
-    )
+def _other_files(checkout: Checkout, modules: Sequence[str]) -> OtherFiles:
+    """The problem of modules that are not those of the revision."""
+    return OtherFiles(modules=tuple(modules), repository=str(checkout.repository), revision=checkout.revision.name)
 
 
 def _of_side(case: Case) -> Mapping[str, str]:
@@ -325,14 +335,16 @@ def _of_side(case: Case) -> Mapping[str, str]:
     return found
 
 
-def _wrong(framework: Framework, place: Place, problems: Sequence[str]) -> str:
-    """The message about versions that are not the requested or reported ones."""
-    if framework.python or place.environment == CURRENT:
-        remedy = f"to see what is installed: {place.python} -m pip list"
-    else:
-        remedy = f"if it was changed after it was built, delete {place.caches.parent}; --dlbench-build builds it again"
-    heading = f"the environment {place.environment!r} of {framework.name} is not what it should be:"
-    return "\n  ".join([heading, *problems, remedy])
+def _wrong(framework: Framework, place: Place, versions: Sequence[WrongVersion]) -> WrongVersions:
+    """The problem of versions that are not the requested or reported ones."""
+    is_built = not framework.python and place.environment != CURRENT
+    return WrongVersions(
+        framework=framework.name,
+        environment=place.environment,
+        versions=tuple(versions),
+        python="" if is_built else str(place.python),
+        folder=str(place.caches.parent) if is_built else "",
+    )
 
 
 def steps_alone(spec: RunSpec) -> int:

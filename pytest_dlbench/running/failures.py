@@ -1,11 +1,19 @@
-"""Explains how a run that did not finish ended, in words that a user can act on."""
+"""Finds out how a run that did not finish ended."""
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.problems import Cause, DeathCause, OfWorkers, Problem, TimedOut, WorkerDied
 from pytest_dlbench.running import messages
-from pytest_dlbench.running.connection import Worker, WorkerDiedError, WorkerError, WorkerTimeoutError
+from pytest_dlbench.running.connection import (
+    BrokenProtocolError,
+    Worker,
+    WorkerDiedError,
+    WorkerError,
+    WorkerTimeoutError,
+)
 from pytest_dlbench.running.group import Group
 from pytest_dlbench.sampling.memory import group_folder
 
@@ -19,32 +27,49 @@ FAILURES = {
 CGROUPS = Path("/sys/fs/cgroup")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a run ended, and why if it did not finish: because of a problem, or in the words of others."""
+
+    outcome: RunOutcome
+    problem: Problem | None = None
+    message: str = ""
+
+
 class NotDoneError(Exception):
     """The run ends here, with an outcome other than "finished"."""
 
-    def __init__(self, outcome: RunOutcome, message: str) -> None:
-        super().__init__(message)
-        self.outcome = outcome
+    def __init__(self, outcome: RunOutcome, problem: Problem | None = None, message: str = "") -> None:
+        super().__init__(message or problem)
+        self.outcome, self.problem, self.message = outcome, problem, message
+
+    @property
+    def said(self) -> str:
+        """The first line of what a worker said that refused a request."""
+        words = self.problem.said if isinstance(self.problem, OfWorkers) else self.message
+        return words.partition("\n")[0]
 
 
 def explain(
     error: WorkerError, worker: Worker | Group, kills_before: int, timeout_seconds: float
-) -> tuple[RunOutcome, str]:
-    """Outcome and message for a worker that stopped answering."""
+) -> tuple[RunOutcome, Cause]:
+    """The outcome and the problem of a worker that stopped answering."""
     if isinstance(error, WorkerTimeoutError):
-        message = f"{error}: the run was ended after {timeout_seconds:g} s; --dlbench-timeout=SECONDS allows more"
-        return RunOutcome.TIMEOUT, message
-    if not isinstance(error, WorkerDiedError):
-        return RunOutcome.BROKEN_PROTOCOL, str(error)
-    status = worker.exit_status()
+        return RunOutcome.TIMEOUT, TimedOut(request=error.request, limit_seconds=timeout_seconds)
+    if isinstance(error, BrokenProtocolError):
+        return RunOutcome.BROKEN_PROTOCOL, error.problem
+    assert isinstance(error, WorkerDiedError)
+    outcome, cause, number = _death(worker.exit_status(), kills_before)
+    return outcome, WorkerDied(request=error.request, is_before=error.is_before, cause=cause, number=number)
+
+
+def _death(status: int | None, kills_before: int) -> tuple[RunOutcome, DeathCause, int]:
+    """How a worker with this exit status ended, and the number of that."""
     if status is None:
-        return RunOutcome.BROKEN_PROTOCOL, f"{error}, or so it seemed: it closed its pipe, did not exit, and was killed"
+        return RunOutcome.BROKEN_PROTOCOL, "pipe", 0
     if status == -signal.SIGKILL and memory_kills() > kills_before:
-        return RunOutcome.OUT_OF_MEMORY, f"{error}: the kernel killed it because memory ran out"
-    if status >= 0:
-        return RunOutcome.CRASHED, f"{error} (exit status {status})"
-    advice = "; the kernel's log shows whether memory ran out" if status == -signal.SIGKILL else ""
-    return RunOutcome.CRASHED, f"{error} ({_signal_name(-status)}){advice}"
+        return RunOutcome.OUT_OF_MEMORY, "memory", 0
+    return RunOutcome.CRASHED, "status" if status >= 0 else "signal", abs(status)
 
 
 def quote(failed: messages.Failed) -> str:
@@ -76,10 +101,3 @@ def _count(file: Path) -> int:
         return int(fields.get("oom_kill", 0))
     except (OSError, ValueError):
         return 0
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"killed by {signal.Signals(number).name}"
-    except ValueError:
-        return f"killed by signal {number}"

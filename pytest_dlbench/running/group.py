@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from pytest_dlbench.records.problems import Cause, OfWorkers, Problem
 from pytest_dlbench.running.connection import Worker, WorkerDiedError, WorkerError, WorkerTimeoutError, answers
 
 # After a worker's failure, how long to look for one that has died: then that one is the cause.
@@ -28,6 +29,7 @@ class Group:
     def __init__(self, workers: Sequence[Worker]) -> None:
         self._workers = workers
         self._reported = workers[0]
+        self._failed: Sequence[Worker] = ()
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -39,7 +41,7 @@ class Group:
     ) -> list[dict[str, Any]]:
         """Send a request to all workers and return their answers; if one failed, its answer alone.
 
-        The rest is as for ``Worker.request``.
+        The rest is as for ``Worker.request``. ``named`` says which of them failed.
         """
         found: dict[Worker, dict[str, Any]] = {}
         try:
@@ -50,13 +52,13 @@ class Group:
                 found[worker] = answer
                 if answer["status"] == "failed":
                     self._look_for_cause([one for one in self._workers if one not in found], op, deadline)
-                    self._reported = worker
-                    return [{**answer, "message": self._named(str(answer.get("message", "")), worker)}]
+                    self._reported, self._failed = worker, [worker]
+                    return [answer]
         except WorkerError as error:
             self._reported = error.worker or self._reported
             silent = [one for one in self._workers if one not in found]
-            named = silent if isinstance(error, WorkerTimeoutError) else [self._reported]
-            raise type(error)(self._named(str(error), *named), error.worker) from error
+            self._failed = silent if isinstance(error, WorkerTimeoutError) else [self._reported]
+            raise
         return [found[worker] for worker in self._workers]
 
     def _look_for_cause(self, others: Sequence[Worker], op: str, deadline: float) -> None:
@@ -71,12 +73,12 @@ class Group:
             # It waits for the one that failed.
             return
 
-    def _named(self, message: str, *workers: Worker) -> str:
-        """A message about some of several workers."""
+    def named(self, problem: Cause | None, said: str = "") -> tuple[Problem | None, str]:
+        """A problem, or else what a worker said, with the ranks of those that failed if there are several workers."""
         if len(self._workers) == 1:
-            return message
-        ranks = " and ".join(str(self._workers.index(worker) + 1) for worker in workers)
-        return f"worker{'s' * (len(workers) > 1)} {ranks} of {len(self._workers)}: {message}"
+            return problem, said
+        ranks = tuple(self._workers.index(worker) + 1 for worker in self._failed)
+        return OfWorkers(ranks=ranks, workers=len(self._workers), problem=problem, said=said), ""
 
     def exit_status(self) -> int | None:
         """The exit status of the worker that was lost, else of the first; as ``Worker.exit_status``."""

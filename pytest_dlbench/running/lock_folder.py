@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from pytest_dlbench.errors import DlbenchError
-from pytest_dlbench.running.waits import Holder
+from pytest_dlbench.records.problems import Holder
 
 VARIABLE = "DLBENCH_LOCKS"
 # Never TMPDIR: sessions with different ones would not wait for each other.

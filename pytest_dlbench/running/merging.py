@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.problems import WorkersDiffer
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.failures import NotDoneError
 
@@ -32,11 +33,10 @@ def _hello(answers: Sequence[messages.Hello]) -> messages.Hello:
     for rank, other in enumerate(answers[1:], start=2):
         of_both = [{**one.distributions, **one.versions} for one in (first, other)]
         names = sorted({*of_both[0], *of_both[1]})
-        differing = [name for name in names if of_both[0].get(name) != of_both[1].get(name)]
-        if differing:
-            listed = (f"{name} {of_both[0].get(name, 'none')} and {of_both[1].get(name, 'none')}" for name in differing)
-            message = f"the workers 1 and {rank} of {len(answers)} have different versions: {', '.join(listed)}"
-            raise NotDoneError(RunOutcome.WRONG_VERSION, message)
+        both = {name: (of_both[0].get(name), of_both[1].get(name)) for name in names}
+        if differing := {name: versions for name, versions in both.items() if versions[0] != versions[1]}:
+            problem = WorkersDiffer(aspect="versions", ranks=(1, rank), workers=len(answers), versions=differing)
+            raise NotDoneError(RunOutcome.WRONG_VERSION, problem)
     # Of several numbers of threads, one that is not what was requested is the one to report.
     threads = next((one.threads for one in answers if one.threads != first.threads), first.threads)
     joined = [one.join_seconds for one in answers if one.join_seconds is not None]
@@ -46,14 +46,15 @@ def _hello(answers: Sequence[messages.Hello]) -> messages.Hello:
 
 def _built(answers: Sequence[messages.Built]) -> messages.Built:
     if len({tuple(sorted(one.parameters.items())) for one in answers}) > 1:
-        raise NotDoneError(RunOutcome.FAILED, "the workers have built networks of different shapes")
+        raise NotDoneError(RunOutcome.FAILED, WorkersDiffer(aspect="shapes", workers=len(answers)))
     return replace(answers[0], seconds=max(one.seconds for one in answers))
 
 
 def _trained_on(answers: Sequence[messages.TrainedOn]) -> messages.TrainedOn:
     if len({(len(one.losses), len(one.step_seconds)) for one in answers}) > 1:
-        taken = ", ".join(str(len(one.losses)) for one in answers)
-        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"the workers took different numbers of steps: {taken}")
+        taken = tuple(len(one.losses) for one in answers)
+        problem = WorkersDiffer(aspect="steps", workers=len(answers), steps=taken)
+        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, problem)
     ended = np.max([one.began + np.cumsum(one.step_seconds) for one in answers], axis=0)
     began = min(one.began for one in answers)
     losses = [_mean_loss(of_step) for of_step in zip(*(one.losses for one in answers), strict=True)]
@@ -87,11 +88,9 @@ def _updated(answers: Sequence[messages.Updated]) -> messages.Updated:
 
 
 def _fingerprint(answers: Sequence[messages.Fingerprint]) -> messages.Fingerprint:
-    apart = [rank for rank, one in enumerate(answers, start=1) if one.weights != answers[0].weights]
+    apart = tuple(rank for rank, one in enumerate(answers, start=1) if one.weights != answers[0].weights)
     if apart:
-        ranks = " and ".join(map(str, apart))
-        message = f"after training, the weights of worker {ranks} of {len(answers)} are not those of worker 1"
-        raise NotDoneError(RunOutcome.FAILED, f"{message}: their gradients were not exchanged in every step")
+        raise NotDoneError(RunOutcome.FAILED, WorkersDiffer(aspect="weights", ranks=apart, workers=len(answers)))
     return answers[0]
 
 

@@ -8,7 +8,8 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.placing import Place
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import Network, Recipe
-from pytest_dlbench.running import launch, messages
+from pytest_dlbench.records.reasons import WorkerFailedError
+from pytest_dlbench.running import failures, launch, messages
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.run_spec import recipe_json
 from pytest_dlbench.running.weights import write_weights
@@ -39,12 +40,14 @@ def describe(framework: Framework, place: Place, network: Network, recipe: Recip
 
 
 def _ask(worker: Worker, op: str, **fields: object) -> messages.Built:
+    kills = failures.memory_kills()
     try:
         answer = worker.request(
             op, deadline=monotonic() + TIMEOUT_SECONDS, waiting=lambda: None, period_seconds=1.0, **fields
         )
     except WorkerError as error:
-        raise DlbenchError("\n".join([str(error), *worker.log_tail()])) from error
+        _, problem = failures.explain(error, worker, kills, TIMEOUT_SECONDS)
+        raise WorkerFailedError(problem, worker.log_tail()) from error
     parsed = messages.parse(op, answer)
     if isinstance(parsed, messages.Failed):
         raise DlbenchError(parsed.message)

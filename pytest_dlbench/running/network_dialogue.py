@@ -1,6 +1,6 @@
 """The requests that the driver sends to the worker of a network, and the checks of its answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import cycle, islice
 from math import isfinite, prod
@@ -20,6 +20,14 @@ from pytest_dlbench.records import (
     Training,
     UpdateCheck,
     WorkerShare,
+)
+from pytest_dlbench.records.problems import (
+    EvaluationVaries,
+    NotFinite,
+    OtherDevice,
+    OtherOutput,
+    OtherParameters,
+    StepsMissing,
 )
 from pytest_dlbench.running import messages, pinning
 from pytest_dlbench.running.dialogue import (
@@ -42,6 +50,9 @@ LEAST_UPDATES, MOST_UPDATES, UPDATES_SECONDS = 2, 16, 0.25
 LEAST_ALONE, MOST_ALONE, ALONE_SECONDS = 5, 50, 1.0
 # On GPUs, steps are timed together for about this long. Waiting for one takes tens of microseconds.
 CHUNK_SECONDS = 0.1
+
+# Of parameters, by name.
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 class NetworkDialogue(Dialogue[NetworkSpec]):
@@ -99,9 +110,7 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             raise NotDoneError(RunOutcome.FAILED, problem)
         inferred = {name: parameter.shape for name, parameter in spec.network.parameters.items()}
         if built.parameters != inferred:
-            differing = sorted(set(built.parameters.items()) ^ set(inferred.items()))
-            message = f"the parameters of the built network differ from those of {spec.case.model}: {differing}"
-            raise NotDoneError(RunOutcome.FAILED, message)
+            raise NotDoneError(RunOutcome.FAILED, _other_parameters(spec.case.model, built.parameters, inferred))
 
     def _train(self, spec: NetworkSpec, course: dict[str, Any]) -> Iterator[None]:
         """All steps, with evaluations between them that do not count towards any step.
@@ -139,8 +148,8 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         training: Training = self.measured["training"]
         loss, step = _number(evaluated.loss), len(training.step_seconds)
         if not isfinite(loss):
-            where = "after training" if step == spec.steps else f"after step {step} of {spec.steps}"
-            raise NotDoneError(RunOutcome.DIVERGED, f"the test loss {where} is {loss}")
+            diverged = NotFinite(figure="test_loss", value=str(loss), step=step, steps=spec.steps)
+            raise NotDoneError(RunOutcome.DIVERGED, diverged)
         point = CurvePoint(
             step=step,
             epoch=step * spec.recipe.batch_size / spec.data.dataset.train_examples,
@@ -161,20 +170,20 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
             output=inferred.output,
         )
         if inferred.output != spec.network.output:
-            message = f"one example gives an output of {inferred.output}, {spec.case.model} has {spec.network.output}"
-            raise NotDoneError(RunOutcome.FAILED, message)
+            other = OtherOutput(model=spec.case.model, found=inferred.output, expected=spec.network.output)
+            raise NotDoneError(RunOutcome.FAILED, other)
         if not inferred.is_finite:
-            raise NotDoneError(RunOutcome.DIVERGED, "not all outputs are finite numbers")
+            raise NotDoneError(RunOutcome.DIVERGED, NotFinite(figure="output"))
         if (len(inferred.batch_seconds), inferred.examples) != (spec.steps, spec.steps * batch_size):
-            message = f"{spec.steps} batches were requested, the worker reported {len(inferred.batch_seconds)}"
-            raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, f"{message} with {inferred.examples} examples")
+            reported, examples = len(inferred.batch_seconds), inferred.examples
+            missing = StepsMissing(unit="batches", requested=spec.steps, reported=reported, examples=examples)
+            raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, missing)
 
     def _evaluate(self, spec: NetworkSpec) -> None:
         first, *others = [self._evaluated(spec) for _ in range(spec.evaluations)]
         for other in others:
             if (other.loss, other.correct) != (first.loss, first.correct):
-                message = f"evaluated twice: loss {first.loss}, then {other.loss}; is dropout left on?"
-                raise NotDoneError(RunOutcome.FAILED, message)
+                raise NotDoneError(RunOutcome.FAILED, EvaluationVaries(losses=(first.loss, other.loss)))
         loss = self._plot(spec, first)
         self.measured["evaluation"] = Evaluation(
             seconds=first.seconds,
@@ -264,15 +273,24 @@ class NetworkDialogue(Dialogue[NetworkSpec]):
         return evaluated
 
 
-def wrong_device(spec: RunSpec, device: ComputeDevice | None) -> str:
-    """Why the run would not measure the device that was requested; empty if it does."""
+def wrong_device(spec: RunSpec, device: ComputeDevice | None) -> OtherDevice | None:
+    """Why the run would not measure the device that was requested; None if it does."""
     name, wanted = spec.framework.name, spec.case.device
     if device is None:
-        return "" if wanted == "cpu" else f"{name} does not report what it computes on: its Trainer lacks computes_on()"
+        return None if wanted == "cpu" else OtherDevice(framework=name, requested=wanted)
     is_allowed = spec.framework.takes_processor_as_gpu and device.kind == "cpu"
     if (device.kind == "cpu") == (wanted == "cpu") or is_allowed:
-        return ""
-    return f"a {wanted} was requested, but {name} computes on a {device.kind}: {device.name or 'without a name'}"
+        return None
+    return OtherDevice(framework=name, requested=wanted, found=device.kind, name=device.name)
+
+
+def _other_parameters(model: str, built: Shapes, inferred: Shapes) -> OtherParameters:
+    """Those that are not in both networks with one shape."""
+    return OtherParameters(
+        model=model,
+        built={name: shape for name, shape in built.items() if inferred.get(name) != shape},
+        expected={name: shape for name, shape in inferred.items() if built.get(name) != shape},
+    )
 
 
 def updating_steps(rates: Sequence[float], count: int) -> list[int]:

@@ -1,7 +1,7 @@
 """The requests that the driver sends to the worker of a single operator, and the checks of its answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil
+from math import ceil, isfinite
 from statistics import median
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.model.operator_values import Arrays
 from pytest_dlbench.model.operators import BOUND, Operator, Pass
 from pytest_dlbench.records import CallCheck, Operation, OperatorPass, RunOutcome
+from pytest_dlbench.records.problems import CallsMissing, OffReference
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.dialogue import CHECKED_SECONDS, CHECKS, Dialogue
 from pytest_dlbench.running.failures import NotDoneError
@@ -106,10 +107,14 @@ def _check_calls(spec: OperatorSpec, passes: tuple[Pass, ...], operated: message
     """Raise NotDoneError unless every pass was called as often as requested, and every probe."""
     counts = {name: len(seconds) for name, seconds in operated.seconds.items()}
     if counts != dict.fromkeys(passes, spec.steps + 1) or operated.probes.keys() != spec.probes.keys():
-        requested = f"{spec.steps + 1} calls of {', '.join(passes)} and the probes {', '.join(spec.probes)}"
-        reported = ", ".join(f"{count} of {name}" for name, count in counts.items())
-        message = f"{requested} were requested, the worker reported {reported} and {', '.join(operated.probes)}"
-        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, message)
+        missing = CallsMissing(
+            requested=spec.steps + 1,
+            passes=passes,
+            probes=tuple(spec.probes),
+            reported=counts,
+            reported_probes=tuple(operated.probes),
+        )
+        raise NotDoneError(RunOutcome.BROKEN_PROTOCOL, missing)
 
 
 def _deviation(operator: Operator, name: Pass, outputs: Mapping[str, Any], expected: Arrays) -> float:
@@ -125,14 +130,18 @@ def _deviation(operator: Operator, name: Pass, outputs: Mapping[str, Any], expec
         deviation = float(np.max(np.abs(found - right)) / scale)
         # NaN is not below a bound.
         if not deviation <= bound:
-            message = f"the {part} of its pass {name} differs from NumPy's in float64 by {deviation:.1e} of the largest"
-            raise NotDoneError(RunOutcome.FAILED, f"{message} number; the bound is {_explained(operator, part)}")
+            raise NotDoneError(RunOutcome.FAILED, _off_reference(operator, name, part, deviation))
         largest = max(largest, deviation)
     return largest
 
 
-def _explained(operator: Operator, part: str) -> str:
-    """The bound of an array, and why if it is not the usual one."""
+def _off_reference(operator: Operator, name: Pass, part: str, deviation: float) -> OffReference:
+    """An array that is too far from NumPy's, with what its bound follows from if that is not the usual one."""
     bound = operator.bound(part)
-    why = f": 2⁻²⁴·√n for sums of n = {operator.products(part):,.0f} products" if bound > BOUND else ""
-    return f"{bound:.1e}{why}"
+    return OffReference(
+        array=part,
+        operator_pass=name,
+        deviation=deviation if isfinite(deviation) else None,
+        bound=bound,
+        products=round(operator.products(part)) if bound > BOUND else 0,
+    )

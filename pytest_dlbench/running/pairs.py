@@ -13,6 +13,7 @@ from typing import TypeVar
 from pytest_dlbench.environments.frameworks import is_one_framework
 from pytest_dlbench.environments.requested import Packages, are_alike, same_despite_request
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.records.problems import SameVersions
 from pytest_dlbench.records.reasons import SequentialPairs
 from pytest_dlbench.running import alternating
 from pytest_dlbench.running.hosts.host import Host, Hosts
@@ -27,15 +28,13 @@ from pytest_dlbench.running.waits import DeviceBusyError
 T = TypeVar("T")
 
 BASELINE, CANDIDATE = "baseline", "candidate"
-SAME = "the two sides were asked for different versions and have the same"
-TO_COMPARE = "  name versions that differ; for an A/A test, name the same on both sides"
 
 
 class UnfinishedError(Exception):
     """A run of a pair did not finish, so there is nothing to compare."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(run.message)
+        super().__init__(run.problem or run.message)
         self.run = run
 
 
@@ -228,13 +227,12 @@ class Pairs:
     def _hooks(self, name: str) -> RunHooks:
         return replace(self.hooks, packages_reported=partial(self._refusal, name))
 
-    def _refusal(self, name: str, packages: Packages) -> str:
-        """Why the sides cannot be compared, as soon as both have reported their packages; empty if they can."""
+    def _refusal(self, name: str, packages: Packages) -> SameVersions | None:
+        """Why the sides cannot be compared, as soon as both have reported their packages; None if they can."""
         self._packages[name] = packages
         if len(self._packages) < 2 or not is_one_framework(self.baseline.framework, self.candidate.framework):
-            return ""
-        same = same_despite_request(self._packages[BASELINE], self._packages[CANDIDATE])
-        return f"{SAME}: {same}\n{TO_COMPARE}" if same else ""
+            return None
+        return same_despite_request(self._packages[BASELINE], self._packages[CANDIDATE])
 
 
 def _placed(host: Host, name: str) -> RunSpec:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pytest_dlbench.errors import FileFormatError
 from pytest_dlbench.records import CallCheck, Reported, RunOutcome, StepCheck, Training
+from pytest_dlbench.records.problems import NoNumberOfSamples, NotFinite, StepsMissing
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.dialogue import CHECK_SHARE, CHECKED_SECONDS, CHECKS, Dialogue, steps_alone
 from pytest_dlbench.running.dialogue import LEAST_CHECK_SECONDS as LEAST
@@ -85,8 +86,8 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
         values = {name: _number(name, text) for name, text in evaluated.values.items()}
         for name, value in values.items():
             if not isfinite(value):
-                message = f"the {name} after {spec.steps} steps is {value}"
-                raise NotDoneError(RunOutcome.DIVERGED, message)
+                diverged = NotFinite(figure="reported", name=name, value=str(value), steps=spec.steps)
+                raise NotDoneError(RunOutcome.DIVERGED, diverged)
         if spec.program.is_loop and SAMPLES in values:
             self._count_samples(values.pop(SAMPLES))
         self.measured["reported"] = Reported(
@@ -98,8 +99,7 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
     def _count_samples(self, samples: float) -> None:
         """A loop says how many samples a step has once it has run."""
         if samples < 1 or samples != int(samples):
-            message = f"main(run) reported {SAMPLES}={samples:g}; expected a whole number of at least 1"
-            raise NotDoneError(RunOutcome.FAILED, message)
+            raise NotDoneError(RunOutcome.FAILED, NoNumberOfSamples(name=SAMPLES, reported=samples))
         training: Training = self.measured["training"]
         steps = len(training.step_seconds)
         self.measured["training"] = replace(training, batch_size=int(samples), examples=steps * int(samples))
@@ -124,7 +124,7 @@ class ProgramDialogue(Dialogue[ProgramSpec]):
                 checked: messages.Checked = self._ask("check_steps", steps=steps)
             except NotDoneError as error:
                 # Its batches may have ended: nobody promised more steps than those that were measured.
-                self._observer.absent["step check"] = f"no more steps: {str(error).partition(chr(10))[0]}"
+                self._observer.absent["step check"] = f"no more steps: {error.said}"
                 return
             found = StepCheck(steps=steps, **asdict(checked))
             self.measured["step_checks"] = (*self.measured.get("step_checks", ()), found)
@@ -136,14 +136,10 @@ def _check_loop(spec: ProgramSpec, trained: messages.ProgramTrained) -> None:
     """Raise NotDoneError unless a loop took all of its steps, and none of the losses that it reported is infinite."""
     taken = len(trained.step_seconds)
     if trained.losses and isinstance(trained.losses[-1], str):
-        message = f"the loss became {trained.losses[-1]} at step {len(trained.losses)} of {spec.steps}"
-        raise NotDoneError(RunOutcome.DIVERGED, message)
+        diverged = NotFinite(figure="loss", value=trained.losses[-1], step=len(trained.losses), steps=spec.steps)
+        raise NotDoneError(RunOutcome.DIVERGED, diverged)
     if taken != spec.steps:
-        message = (
-            f"main(run) ended after {taken} of {spec.steps} steps; train for run.total_steps,"
-            f" or measure fewer: dlbench.measure(..., steps={taken})"
-        )
-        raise NotDoneError(RunOutcome.FAILED, message)
+        raise NotDoneError(RunOutcome.FAILED, StepsMissing(unit="loop", requested=spec.steps, reported=taken))
 
 
 def _number(name: str, text: str) -> float:

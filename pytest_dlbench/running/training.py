@@ -20,14 +20,14 @@ from pytest_dlbench.records import Run, RunOutcome
 from pytest_dlbench.running import addresses, compilation, failures, launch, pinning
 from pytest_dlbench.running.connection import Worker, WorkerError
 from pytest_dlbench.running.dialogue import Dialogue
-from pytest_dlbench.running.failures import NotDoneError
+from pytest_dlbench.running.failures import End, NotDoneError
 from pytest_dlbench.running.group import Group, PerWorker
 from pytest_dlbench.running.network_dialogue import NetworkDialogue
 from pytest_dlbench.running.operator_dialogue import OperatorDialogue
 from pytest_dlbench.running.program_dialogue import ProgramDialogue
 from pytest_dlbench.running.run_hooks import NO_HOOKS, RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec, OperatorSpec, RunSpec
-from pytest_dlbench.running.waits import DeviceBusyError, busy
+from pytest_dlbench.running.waits import DeviceBusyError
 from pytest_dlbench.running.weights import write_weights
 from pytest_dlbench.sampling.battery import is_on_battery
 from pytest_dlbench.sampling.survivors import DRIVER, PREFIX, RUN, driver_id, none_survives
@@ -48,7 +48,8 @@ LACK_OUTCOMES = {
 def train_once(spec: RunSpec, index: int, hooks: RunHooks = NO_HOOKS) -> Run:
     """One run in a fresh process. Whatever happens to the worker becomes an outcome; only bugs of the driver raise."""
     if isinstance(spec.place, Absent):
-        return not_run(spec, index, LACK_OUTCOMES[spec.place.lack], spec.place.reason)
+        end = End(outcome=LACK_OUTCOMES[spec.place.lack], message=spec.place.reason)
+        return not_run(spec, index, end)
     assert isinstance(spec.place, Place)
     with Attempt(spec, spec.place, index, hooks) as attempt:
         while attempt.proceed():
@@ -67,7 +68,7 @@ class Attempt:
         self._place, self._index, self._hooks = place, index, hooks
         self._seed = spec.seed + index
         self._blocks = ExitStack()
-        self._end: tuple[RunOutcome, str] | None = None
+        self._end: End | None = None
 
     def __enter__(self) -> Self:
         self._began = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -91,7 +92,7 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         began = monotonic()
-        self._log = () if self._end and self._end[0] is RunOutcome.FINISHED else self._workers.log_tail()
+        self._log = () if self._end and self._end.outcome is RunOutcome.FINISHED else self._workers.log_tail()
         self._blocks.__exit__(kind, error, trace)
         self.seconds += monotonic() - began
 
@@ -106,36 +107,38 @@ class Attempt:
         try:
             self._end = self._end or self._proceeded()
         except WorkerError as error:
-            self._end = failures.explain(error, self._workers, self._kills, self.spec.timeout_seconds)
+            outcome, cause = failures.explain(error, self._workers, self._kills, self.spec.timeout_seconds)
+            self._end = End(outcome=outcome, problem=self._workers.named(cause)[0])
         self.seconds += monotonic() - began
         return self._end is None
 
-    def _proceeded(self) -> tuple[RunOutcome, str] | None:
-        """The outcome of the run and its message, if it has ended; raises WorkerError if the worker fails."""
+    def _proceeded(self) -> End | None:
+        """How the run ended, if it has; raises WorkerError if the worker fails."""
         try:
             next(self._requests)
         except StopIteration:
-            return RunOutcome.FINISHED, ""
+            return End(outcome=RunOutcome.FINISHED)
         except NotDoneError as error:
             # An environment that was built or named for the framework must contain it: a skip would hide that it does
             # not.
             is_hidden = error.outcome is RunOutcome.MISSING_FRAMEWORK and self._place.environment != CURRENT
-            return RunOutcome.FAILED if is_hidden else error.outcome, str(error)
+            outcome = RunOutcome.FAILED if is_hidden else error.outcome
+            return End(outcome=outcome, problem=error.problem, message=error.message)
         except FileFormatError as error:
-            return RunOutcome.BROKEN_PROTOCOL, str(error)
+            return End(outcome=RunOutcome.BROKEN_PROTOCOL, message=str(error))
         return None
 
     def run(self) -> Run:
         """What was measured, after the block."""
         assert self._end is not None
-        outcome, message = self._end
         return Run(
             case=self.spec.case.id,
             index=self._index,
             seed=self._seed,
-            outcome=outcome,
+            outcome=self._end.outcome,
             # A framework's message may hold surrogates, which no journal could store.
-            message=message.encode(errors="replace").decode(),
+            message=self._end.message.encode(errors="replace").decode(),
+            problem=self._end.problem,
             log=self._log,
             began=self._began,
             wall_seconds=self.seconds,
@@ -182,17 +185,18 @@ def _started(spec: RunSpec, place: Place, environment: Mapping[str, str], folder
 
 def not_started(spec: RunSpec, index: int, error: DeviceBusyError) -> Run:
     """A run whose device did not become free in time."""
-    return not_run(spec, index, RunOutcome.TIMEOUT, busy(error.wait))
+    return not_run(spec, index, End(outcome=RunOutcome.TIMEOUT, problem=error.problem))
 
 
-def not_run(spec: RunSpec, index: int, outcome: RunOutcome, message: str, host: str = "") -> Run:
+def not_run(spec: RunSpec, index: int, end: End, host: str = "") -> Run:
     """A run that did not start, or whose host was lost."""
     return Run(
         case=spec.case.id,
         index=index,
         seed=spec.seed + index,
-        outcome=outcome,
-        message=message,
+        outcome=end.outcome,
+        message=end.message,
+        problem=end.problem,
         began=datetime.now(UTC).isoformat(timespec="milliseconds"),
         wall_seconds=0.0,
         host=host,

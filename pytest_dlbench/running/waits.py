@@ -1,24 +1,15 @@
-"""Waiting for a device that another session uses: for whom, how long, and what is said about it."""
+"""Waiting for a device that another session uses: for whom, and how long."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from math import inf
 from time import monotonic
+
+from pytest_dlbench.records.problems import DeviceBusy, Holder
 
 REPORT_SECONDS = 60.0
 # A free host of a cluster is leased in less.
 SOON_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """Who uses a device, and since when (in seconds since 1970); ``command`` is shortened."""
-
-    user: str
-    pid: int
-    command: str
-    since: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +37,12 @@ class DeviceBusyError(Exception):
         super().__init__(wait.device)
         self.wait = wait
 
+    @property
+    def problem(self) -> DeviceBusy:
+        """What a run reports that did not get the device."""
+        wait = self.wait
+        return DeviceBusy(device=wait.device, limit_seconds=wait.limit_seconds, holders=wait.holders)
+
 
 class QueuedWait:
     """A wait for a host of a cluster, from now on. Whom it is for only the cluster knows."""
@@ -66,19 +63,3 @@ class QueuedWait:
         if now >= self._report:
             self._patience.waiting(wait)
             self._report = now + REPORT_SECONDS
-
-
-def busy(wait: Wait) -> str:
-    """Who kept a device for too long."""
-    asked = f"within {wait.limit_seconds:g} s" if wait.limit_seconds else "at once"
-    return f"{wait.device} did not become free {asked}: {users(wait)}; --dlbench-wait=TIME waits longer"
-
-
-def users(wait: Wait) -> str:
-    """Who uses the device."""
-    return "; ".join(map(_user, wait.holders)) or "another session uses it, whose name is not known"
-
-
-def _user(holder: Holder) -> str:
-    since = datetime.fromtimestamp(holder.since).astimezone()
-    return f"{holder.user} uses it since {since:%d %b %H:%M:%S} (process {holder.pid}: {holder.command})"

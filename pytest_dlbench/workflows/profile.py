@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from pytest_dlbench.judging.operators import operator_changes
 from pytest_dlbench.records import CaseResult, Run, RunOutcome
+from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.records.reasons import NotProfiled, Profiled
 from pytest_dlbench.running.hosts.host import Host, MachineLostError
 from pytest_dlbench.running.run_hooks import NO_HOOKS
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
-from pytest_dlbench.running.waits import DeviceBusyError, busy
+from pytest_dlbench.running.waits import DeviceBusyError
 from pytest_dlbench.workflows.session import Session
 
 # All of them also run once before they are profiled, so that code is compiled and caches are warm.
@@ -20,15 +21,16 @@ def profiled(session: Session, baseline: NetworkSpec, candidate: NetworkSpec, re
     try:
         with session.hosts.lease((baseline, candidate), session.progress) as host:
             runs = [_profile(host, spec) for spec in host.specs]
-    except MachineLostError as error:
-        return replace(result, reasons=(*result.reasons, NotProfiled(problem=str(error))))
-    except DeviceBusyError as error:
-        return replace(result, reasons=(*result.reasons, NotProfiled(problem=busy(error.wait))))
+    except (MachineLostError, DeviceBusyError) as error:
+        return _not_profiled(result, error.problem)
     if unfinished := next((run for run in runs if run.outcome is not RunOutcome.FINISHED), None):
-        problem = unfinished.message.partition("\n")[0]
-        return replace(result, reasons=(*result.reasons, NotProfiled(problem=problem)))
+        return _not_profiled(result, unfinished.problem, unfinished.message.partition("\n")[0])
     found = operator_changes(*(run.operator_seconds for run in runs))
     return replace(result, reasons=(*result.reasons, Profiled()), operators=found)
+
+
+def _not_profiled(result: CaseResult, problem: Problem | None, said: str = "") -> CaseResult:
+    return replace(result, reasons=(*result.reasons, NotProfiled(problem=said, run_problem=problem)))
 
 
 def _profile(host: Host, spec: RunSpec) -> Run:

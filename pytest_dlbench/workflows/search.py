@@ -11,7 +11,9 @@ from pytest_dlbench.judging.reasons import unfinished
 from pytest_dlbench.planning.search import SearchPlan
 from pytest_dlbench.planning.search_space import Choice
 from pytest_dlbench.records import CaseOutcome, CaseResult, Record, Run, RunOutcome, Search, Trial
+from pytest_dlbench.records.problems import NothingFound
 from pytest_dlbench.records.searches import SearchEnd, TrialOutcome, curve_of
+from pytest_dlbench.running.failures import End
 from pytest_dlbench.running.interrupts import undisturbed
 from pytest_dlbench.running.training import not_run
 from pytest_dlbench.storing import Entry
@@ -66,6 +68,7 @@ class _Progress:
             wall_total=run.wall_seconds + (before.wall_total if before else 0.0),
             accuracy=accuracy(run) if run.evaluation else None,
             message=run.message,
+            problem=run.problem,
         )
         self.trials.append(trial)
         self.choices.append(choice)
@@ -140,8 +143,13 @@ def _winner(session: Session, plan: SearchPlan, seed: int, found: Search, choice
         (run,) = make_runs(session, plan.winner(choices[found.winner], seed), 1)
         return run
     last = found.trials[-1]
-    message = (
-        f"seed {seed}: none of {len(found.trials)} trials finished within {found.budget_seconds:g} s of processor time;"
-        f" the last one: {last.run_outcome} {last.message}".rstrip()
+    assert not isinstance(last.problem, NothingFound)
+    nothing = NothingFound(
+        seed=seed,
+        trials=len(found.trials),
+        budget_seconds=found.budget_seconds,
+        outcome=last.run_outcome,
+        problem=last.problem,
+        said=last.message,
     )
-    return not_run(plan.first, 0, RunOutcome.FAILED, message)
+    return not_run(plan.first, 0, End(outcome=RunOutcome.FAILED, problem=nothing))

@@ -8,6 +8,7 @@ from pytest_dlbench.judging.metrics import METRICS, Metrics, hooked
 from pytest_dlbench.judging.sanity import MOST_OF_PEAK, constant, impossible, unawaited, unchecked, untrained
 from pytest_dlbench.judging.utilisation import has_convolutions, step_flops, step_work, utilisation
 from pytest_dlbench.records import MachineSpeed, Run, RunOutcome
+from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.records.reasons import NotTimed
 from pytest_dlbench.running.run_spec import NetworkSpec, RunSpec
 from pytest_dlbench.running.speed import machine_speed
@@ -36,21 +37,20 @@ class Examiner:
         """
         if run.outcome is not RunOutcome.FINISHED:
             return run
-        if reason := _untrained(spec, run):
-            return replace(run, outcome=RunOutcome.FAILED, message=reason)
+        if problem := _untrained(spec, run):
+            return replace(run, outcome=RunOutcome.FAILED, problem=problem)
         if not spec.is_timed:
             return replace(run, invalid=(NotTimed(),), hooked=hooked(run, self.metrics))
         measured = self._placed(spec, run)
         measured = replace(measured, hooked=hooked(measured, self.metrics))
         # The algorithms of a program may be any.
         may_save = not isinstance(spec, NetworkSpec) or has_convolutions(spec.network)
-        if reason := impossible(measured, has_convolutions=may_save, device=spec.case.device):
-            return replace(measured, outcome=RunOutcome.FAILED, message=reason)
-        if reason := unawaited(measured, spec.case.device):
-            return replace(measured, outcome=RunOutcome.FAILED, message=reason)
-        found = examined(measured)
+        wrong = impossible(measured, has_convolutions=may_save, device=spec.case.device)
+        if found := wrong or unawaited(measured, spec.case.device):
+            return replace(measured, outcome=RunOutcome.FAILED, problem=found)
+        valid = examined(measured)
         unclear = unchecked(measured, spec.case.device)
-        return replace(found, invalid=(*found.invalid, unclear)) if unclear else found
+        return replace(valid, invalid=(*valid.invalid, unclear)) if unclear else valid
 
     def _placed(self, spec: RunSpec, run: Run) -> Run:
         """The run with its work, the machine's speed, and the share of it that the run used."""
@@ -95,8 +95,8 @@ def _step_flops(spec: RunSpec, run: Run) -> float | None:
     return run.reported.flops_per_step if run.reported else None
 
 
-def _untrained(spec: RunSpec, run: Run) -> str:
-    """What shows that not every step trained; empty if nothing does."""
+def _untrained(spec: RunSpec, run: Run) -> Problem | None:
+    """What shows that not every step trained; None if nothing does."""
     if not isinstance(spec, NetworkSpec):
         return constant(run)
     head = spec.network.model.head

@@ -4,6 +4,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import spec
 
@@ -32,5 +33,5 @@ ENDS = {
 def test_ends(attempt, tmp_path, builder):
     with attempt(builder):
         run = train_once(spec(builder, tmp_path, steps=8, timeout_seconds=4.0), 0)
-        assert run.outcome is ENDS[builder], run.message
+        assert run.outcome is ENDS[builder], problems.of_run(run)
         assert psutil.Process().children(recursive=True) == []

@@ -1,7 +1,7 @@
 """What is true of runs on hosts of any cluster."""
 
 import json
-import re
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import Run, RunOutcome, codec
+from pytest_dlbench.reporting import problems
 from tests.cluster.conftest import HEAD, HOSTS, Network
 from tests.plugin.conftest import BUILDERS, CONFTEST, TEST
 from tests.running.processes import is_running, wait_for
@@ -127,7 +128,7 @@ def check_that_each_host_has_a_worker(
     started = driver(on, "pytorch", python=python, workers=2, hosts=2, recipe=augmented)
     wait_for(lambda: all(network.running(host, "dlworker") for host in HOSTS))
     (two,) = printed_runs(started)
-    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, problems.of_run(one) + problems.of_run(two)
     assert two.training.losses == pytest.approx(one.training.losses, rel=1e-5)
     assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=1e-5)
     assert (two.training.examples, two.training.batch_size) == (one.training.examples, one.training.batch_size)
@@ -175,7 +176,7 @@ def check_that_all_workers_of_a_lost_host_end(
     began = time.monotonic()
     lost = next(kept := printed_runs(workers.driver))
     assert time.monotonic() < began + LOST_SECONDS
-    assert (lost.outcome, lost.host) == (RunOutcome.MACHINE_LOST, name), lost.message
+    assert (lost.outcome, lost.host) == (RunOutcome.MACHINE_LOST, name), problems.of_run(lost)
     wait_for(lambda: not any(map(is_running, workers.processes)))
     assert time.monotonic() < began + LOST_SECONDS
     # There is no other host for a repetition.
@@ -191,9 +192,8 @@ def check_that_a_dead_worker_is_named(
     workers.processes[1].kill()
     (run,) = printed_runs(workers.driver)
     assert run.outcome is RunOutcome.CRASHED
-    assert re.match(
-        r"worker [12] of 2: the worker (died during|had ended before) '\w+' \(killed by SIGKILL\)", run.message
-    ), run.message
+    died = run.problem.problem
+    assert (run.problem.workers, died.cause, died.number) == (2, "signal", signal.SIGKILL), problems.of_run(run)
     assert not _left_after(LOST_SECONDS, workers.processes)
 
 

@@ -10,6 +10,7 @@ from pytest_dlbench.environments.requested import (
     same_despite_request,
     wrong,
 )
+from pytest_dlbench.records.problems import SameVersion, SameVersions, WrongVersion
 
 
 def packages(*requested, name="pytorch", python="3.11.7", **installed):
@@ -58,13 +59,13 @@ def test_what_was_requested_is_accepted(requested, installed):
     ],
 )
 def test_another_version_is_named_with_the_requested_one(requested, installed):
-    (clause,) = wrong(packages(requested, torch=installed))
-    assert clause.endswith(f" was requested, {installed} is installed")
-    assert clause.startswith("torch")
+    (found,) = wrong(packages(requested, torch=installed))
+    assert found.installed == (installed,)
+    assert found.requested[0].startswith("torch")
 
 
 def test_a_package_that_is_not_installed_is_named():
-    assert [*wrong(packages("torch==2.13.0"))] == ["torch==2.13.0 was requested, it is not installed"]
+    assert [*wrong(packages("torch==2.13.0"))] == [WrongVersion(requested=("torch==2.13.0",))]
 
 
 def test_each_side_of_the_python_decides_which_markers_apply():
@@ -92,7 +93,7 @@ def test_repackaging_does_not_make_another_release(reported, distribution, is_sa
 
 def test_a_builder_that_reports_another_version_than_the_distribution_is_contradicted_with_both():
     found = contradicted({"torch": "2.12.0", "cuda": "12.8"}, {"torch": {"torch": "2.13.0"}})
-    assert [*found] == ["the builder reports torch 2.12.0, but torch 2.13.0 is installed"]
+    assert [*found] == [WrongVersion(reported="torch 2.12.0", installed=("torch 2.13.0",))]
 
 
 def test_a_module_may_come_from_one_of_several_distributions():
@@ -104,14 +105,15 @@ OLD = packages("jax>=0.4", "numpy==2.4.6", name="jax@old", jax="0.10.2", numpy="
 
 def test_sides_that_were_asked_for_different_versions_and_have_the_same_are_named():
     new = packages("jax>=0.5", "numpy==2.4.6", name="jax@new", jax="0.10.2", numpy="2.4.6")
-    assert same_despite_request(OLD, new) == "jax>=0.4 for jax@old, jax>=0.5 for jax@new, and both have 0.10.2"
+    same = SameVersion(baseline="jax>=0.4", candidate="jax>=0.5", installed="0.10.2")
+    assert same_despite_request(OLD, new) == SameVersions(baseline="jax@old", candidate="jax@new", versions=(same,))
 
 
 def test_one_difference_is_enough_to_compare():
     new = packages("jax>=0.5", "numpy==2.4.7", name="jax@new", jax="0.10.2", numpy="2.4.7")
-    assert same_despite_request(OLD, new) == ""
+    assert same_despite_request(OLD, new) is None
 
 
 def test_the_same_request_on_both_sides_is_not_a_mistake():
-    assert same_despite_request(OLD, OLD) == ""
+    assert same_despite_request(OLD, OLD) is None
     assert are_alike(OLD, OLD)

@@ -14,6 +14,7 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.judging.equivalence import BOUND
 from pytest_dlbench.model import infer
 from pytest_dlbench.planning.plan import synthetic_for
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
@@ -27,7 +28,7 @@ def figures(spec: NetworkSpec) -> list[float]:
     """Ten losses, followed by the loss of the test split."""
     run = train_once(spec, 0)
     assert run.training, run.message
-    assert run.evaluation, run.message
+    assert run.evaluation, problems.of_run(run)
     return [*run.training.losses, run.evaluation.loss]
 
 

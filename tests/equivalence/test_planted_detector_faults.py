@@ -27,6 +27,7 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.records import Case, RunOutcome
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
@@ -110,7 +111,7 @@ def losses(trained):
 
     def losses(*which, **how):
         run = trained(*which, **how)
-        assert run.outcome is RunOutcome.FINISHED, run.message
+        assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
         return run.training.losses
 
     return losses

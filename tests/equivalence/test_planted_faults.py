@@ -25,6 +25,8 @@ from pytest_dlbench.model import (
     infer,
 )
 from pytest_dlbench.records import Case, Context, Golden, Run, RunOutcome
+from pytest_dlbench.records.problems import EvaluationVaries
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 from pytest_dlbench.sampling.machine import this_machine
@@ -100,7 +102,7 @@ def certificate(spec, golden):
     def certificate(fault: str):
         asked = spec(fault)
         run = train_once(asked, 0)
-        assert run.outcome is RunOutcome.FINISHED, run.message
+        assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
         return equivalence.certificate(asked.case, _context(asked), run, golden, equivalence.BOUND)
 
     return certificate
@@ -142,7 +144,7 @@ def test_dropout_left_on_shows_in_a_repeated_evaluation(spec):
     assert train_once(spec("none", layers=layers), 0).outcome is RunOutcome.FINISHED
     left_on: Run = train_once(spec("dropout_left_on", layers=layers), 0)
     assert left_on.outcome is RunOutcome.FAILED
-    assert "is dropout left on?" in left_on.message
+    assert isinstance(left_on.problem, EvaluationVaries)
 
 
 def test_evaluating_too_few_examples_is_a_failed_run(spec):
@@ -157,4 +159,4 @@ def test_training_on_too_few_batches_is_a_failed_run(spec):
     linear = spec("none", layers=(Flatten(),), framework=None)
     run = train_once(replace(linear, framework=skipping), 0)
     assert run.outcome is RunOutcome.BROKEN_PROTOCOL
-    assert "10 steps were requested, the worker reported 9" in run.message
+    assert (run.problem.unit, run.problem.requested, run.problem.reported) == ("steps", 10, 9)

@@ -29,6 +29,7 @@ from pytest_dlbench.model import (
 )
 from pytest_dlbench.planning.plan import synthetic_for
 from pytest_dlbench.records import Case, RunOutcome
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
 
@@ -102,7 +103,7 @@ def losses(tmp_path_factory):
 
     def losses(model: Model, framework: Framework = FAULTY, *, fault: str = "none", recipe: Recipe = RECIPE):
         run = train_once(spec(model, framework, fault, recipe), 0)
-        assert run.outcome is RunOutcome.FINISHED, run.message
+        assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
         return run.training.losses
 
     return losses

@@ -7,6 +7,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from pytest_dlbench.records import GpuUsage, Run
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.storing import Entry, read_journal
 
 # Packages that compute on a GPU or query it.
@@ -19,7 +20,7 @@ def rows(runs: Iterator[Run]) -> Iterator[tuple[str, ...]]:
     for run in runs:
         gpus = run.usage["train"].gpus if "train" in run.usage else ()
         if not gpus:
-            yield (run.case, *"–" * 7, run.absent.get("gpu", f"{run.outcome}: {run.message.partition(chr(10))[0]}"))
+            yield (run.case, *"–" * 7, run.absent.get("gpu", f"{run.outcome}: {problems.first_line(run)}"))
         for gpu in gpus:
             yield (run.case, *_cells(gpu))
 

@@ -13,6 +13,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.launch import ALLOCATORS
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
@@ -41,7 +42,7 @@ def read(spec: NetworkSpec) -> dict[str, float]:
     """The measurements of one run."""
     run = train_once(spec, 0)
     if run.outcome is not RunOutcome.FINISHED or run.training is None:
-        raise DlbenchError(f"{spec.case.id}: {run.outcome}: {run.message}")
+        raise DlbenchError(f"{spec.case.id}: {run.outcome}: {problems.of_run(run)}")
     return {
         **{name: value(run) for name, value in METRIC.items()},
         "cpu_step": cpu_seconds(run) / len(run.training.step_seconds),

@@ -25,6 +25,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import LSTM, SGD, Dense, Embedding, Model, Recipe, SoftmaxCrossEntropy
 from pytest_dlbench.model.needs import needs
 from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import launch, pinning
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
@@ -113,7 +114,7 @@ def through_the_worker(spec: NetworkSpec) -> float:
     """Seconds per step in a worker."""
     run = train_once(spec, 0)
     if run.training is None:
-        raise DlbenchError(f"{spec.case.id}: {run.message}")
+        raise DlbenchError(f"{spec.case.id}: {problems.of_run(run)}")
     return quick_step(run.training.step_seconds)
 
 

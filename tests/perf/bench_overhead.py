@@ -16,6 +16,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model import SGD, Recipe
 from pytest_dlbench.model.initial import initial_weights
 from pytest_dlbench.planning.plan import RunSettings
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import launch
 from pytest_dlbench.running.run_spec import NetworkSpec, recipe_json
 from pytest_dlbench.running.training import train_once
@@ -64,7 +65,7 @@ def through_the_worker(spec: NetworkSpec) -> list[float]:
     """Seconds of every step in a worker."""
     run = train_once(spec, 0)
     if run.training is None:
-        raise DlbenchError(run.message)
+        raise DlbenchError(problems.of_run(run))
     return list(run.training.step_seconds)
 
 

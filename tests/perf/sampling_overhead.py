@@ -18,6 +18,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.intervals import of_mean
 from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import Run, RunOutcome, Training
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import NetworkSpec
 from pytest_dlbench.running.training import train_once
@@ -250,5 +251,5 @@ def _block_means(training: Training) -> Iterator[tuple[int, float]]:
 
 def _trained(run: Run) -> Training:
     if run.outcome is not RunOutcome.FINISHED or run.training is None:
-        raise DlbenchError(f"{run.outcome}: {run.message}")
+        raise DlbenchError(f"{run.outcome}: {problems.of_run(run)}")
     return run.training

@@ -9,7 +9,9 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.records import CaseOutcome, OperatorTime, Pairing, RunOutcome, VerdictOutcome
 from pytest_dlbench.records import reasons as of
-from pytest_dlbench.reporting import explain
+from pytest_dlbench.records.problems import TimedOut, WorkerDied
+from pytest_dlbench.reporting import explain, problems
+from pytest_dlbench.storing.recorded import Recorded
 from tests.doubles import records
 
 AGAIN = "pytest 'bench/test_training.py::test_training[pytorch-mnist-cnn-digits28-cpu]' --dlbench-scale=smoke"
@@ -357,6 +359,8 @@ def test_a_profile_has_the_operators_that_changed():
 
 def test_a_profile_that_failed_has_the_reason():
     assert explain.text(of.NotProfiled(problem="it has none")) == "not profiled: it has none"
+    died = WorkerDied(request="profile", cause="memory")
+    assert explain.text(of.NotProfiled(problem="", run_problem=died)) == f"not profiled: {problems.text(died)}"
 
 
 # No comparison
@@ -459,6 +463,11 @@ def test_an_unfinished_run_has_its_number_and_seed():
     assert explain.text(unfinished()) == "run 2 (seed 8): no answer in time"
 
 
+def test_an_unfinished_run_has_the_sentence_about_its_problem():
+    late = TimedOut(request="train", limit_seconds=30.0)
+    assert explain.text(unfinished(message="", problem=late)) == f"run 2 (seed 8): {problems.text(late)}"
+
+
 def test_an_unfinished_run_quotes_the_last_output_of_the_worker():
     text = explain.text(unfinished(log=("loading", "Segmentation fault")))
     assert text.endswith("\nthe worker's last output:\n  | loading\n  | Segmentation fault")
@@ -541,6 +550,15 @@ def test_an_error_that_carries_a_run_has_its_text():
     assert explain.error(of.NotFinishedError(unfinished())) == "run 2 (seed 8): no answer in time"
 
 
+def test_an_error_of_a_worker_that_makes_no_run_has_its_problem_and_its_last_output():
+    died = WorkerDied(request="build", cause="status", number=3)
+    assert explain.error(of.WorkerFailedError(died, ("loading", "giving up"))).splitlines() == [
+        "the worker died during 'build' (exit status 3)",
+        "loading",
+        "giving up",
+    ]
+
+
 def test_two_tests_of_one_case_are_named_with_the_remedy():
     text = explain.error(of.SharedCaseError("a-case", ("t.py::a", "t.py::b")))
     assert text.startswith("t.py::a and t.py::b train the case 'a-case' differently")
@@ -566,6 +584,17 @@ def test_rendered_results_have_texts_alongside_the_data():
     shown = explain.rendered(found)
     assert (shown.message, shown.settled_by) == (explain.message(found), PAIRS)
     assert shown.warnings == ("workers left processes running, which were terminated: a",)
+
+
+def test_runs_and_trials_have_texts_alongside_the_data():
+    died = WorkerDied(request="train", cause="status", number=3)
+    search = replace(records.search(), trials=(replace(records.search().trials[0], problem=died),))
+    ended = records.unfinished(RunOutcome.CRASHED, "", problem=died, search=search)
+    case = Recorded(record=records.record([ended]), result=records.case_result(), old=records.record([ended]))
+    shown = explain.with_texts(case)
+    (run,), (old,) = shown.record.runs, shown.old.runs
+    assert run.message == old.message == run.search.trials[0].message == problems.text(died)
+    assert explain.with_texts(shown) == shown
 
 
 def test_the_message_of_an_older_file_is_unchanged():

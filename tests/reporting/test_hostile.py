@@ -9,6 +9,7 @@ import pytest
 
 from pytest_dlbench.cli.main import main
 from pytest_dlbench.records import CaseOutcome, RunOutcome, SkippedCell
+from pytest_dlbench.records.problems import DeviceBusy, Holder, OfWorkers, OtherFiles
 from pytest_dlbench.records.reasons import (
     DamagedBaseline,
     Difference,
@@ -27,19 +28,26 @@ from pytest_dlbench.reporting.annotations import Failure
 from pytest_dlbench.reporting.columns import Layout
 from pytest_dlbench.reporting.exports import FORMATS
 from pytest_dlbench.reporting.progress import Counted, Live
-from pytest_dlbench.running.waits import Holder, Wait
+from pytest_dlbench.running.waits import Wait
 from pytest_dlbench.sampling import noise
 from pytest_dlbench.storing import BaselineStore
 from pytest_dlbench.storing.recorded import read
 from tests.doubles import records, sessions
 from tests.doubles.hostile import NAME, TEXT, acted_on
 
+HOLDER = Holder(user=TEXT, pid=1, command=TEXT, since=1.8e9)
+PROBLEMS = (
+    DeviceBusy(device=TEXT, limit_seconds=1.0, holders=(HOLDER,)),
+    OtherFiles(modules=(TEXT,), repository=TEXT, revision=TEXT),
+    OfWorkers(ranks=(1,), workers=2, said=TEXT),
+)
 REASONS = (
     Saved(path=TEXT, session=1, why=TEXT),
     Incomparable(differences=(Difference(name=TEXT, baseline=TEXT, candidate=[TEXT]),), saved=TEXT),
     DamagedBaseline(path=TEXT, problem=TEXT),
     records.compared(why=TEXT, saved=TEXT, again=records.again(node=TEXT)),
     Unfinished(index=0, seed=1, outcome=RunOutcome.CRASHED, message=TEXT, log=(TEXT, TEXT)),
+    *(Unfinished(index=0, seed=1, outcome=RunOutcome.FAILED, message="", problem=problem) for problem in PROBLEMS),
     Invalid(runs=(InvalidRun(index=0, seed=1, reasons=(TEXT,)),)),
     NotProfiled(problem=TEXT),
     Unavailable(problem=TEXT),
@@ -119,8 +127,7 @@ def test_the_progress_line(is_rewritable):
     screen = Screen(is_rewritable=is_rewritable)
     live = Live(screen, Counted(1))
     live.building(TEXT, TEXT)
-    holder = Holder(user=TEXT, pid=1, command=TEXT, since=1.8e9)
-    live.waiting(case(), Wait(device=TEXT, holders=(holder,), seconds=60.0))
+    live.waiting(case(), Wait(device=TEXT, holders=(HOLDER,), seconds=60.0))
     live.run_started(case(), 0, 2, TEXT)
     live.phase_began(TEXT)
     live.run_finished(case(), records.unfinished(RunOutcome.CRASHED, TEXT), 0, 2, TEXT)

@@ -3,9 +3,10 @@ import re
 import pytest
 
 from pytest_dlbench.records import CaseOutcome, RunOutcome
+from pytest_dlbench.records.problems import Holder
 from pytest_dlbench.reporting.progress import SHORTEST_NAME, SILENCE_SECONDS, Counted, Live, orphans
 from pytest_dlbench.running.progress import phase
-from pytest_dlbench.running.waits import Holder, Wait
+from pytest_dlbench.running.waits import Wait
 from tests.doubles import records
 
 CASE = records.case()

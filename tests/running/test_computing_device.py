@@ -10,6 +10,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.environments.frameworks import PROCESSOR_AS_GPU
 from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.records import ComputeDevice, RunOutcome
+from pytest_dlbench.records.problems import OtherDevice
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import BUILDERS, spec
 
@@ -19,6 +20,10 @@ POCL = "pthread-haswell-AMD EPYC"
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
+
+
+def other(requested: str, *, found: str, name: str) -> OtherDevice:
+    return OtherDevice(framework="computes_on_what_is_set", requested=requested, found=found, name=name)
 
 
 @pytest.fixture
@@ -45,7 +50,7 @@ def test_a_gpu_is_recorded_with_its_kind_and_name(run):
 def test_a_processor_in_place_of_a_gpu_fails_before_training_and_is_named(run):
     found = run("gpu", kind="cpu", name=POCL)
     assert (found.outcome, found.training) == (RunOutcome.FAILED, None)
-    assert found.message == f"a gpu was requested, but computes_on_what_is_set computes on a cpu: {POCL}"
+    assert found.problem == other("gpu", found="cpu", name=POCL)
     assert found.device == ComputeDevice(kind="cpu", name=POCL)
 
 
@@ -57,12 +62,12 @@ def test_a_test_may_ask_for_a_processor_in_place_of_a_gpu(run):
 def test_a_builder_that_does_not_report_its_gpu_fails(run):
     found = run("gpu", builder="numpy_softmax")
     assert found.outcome is RunOutcome.FAILED
-    assert found.message == "numpy_softmax does not report what it computes on: its Trainer lacks computes_on()"
+    assert found.problem == OtherDevice(framework="numpy_softmax", requested="gpu")
 
 
 def test_a_gpu_in_place_of_a_processor_fails(run):
     found = run("cpu", kind="gpu", name="NVIDIA H100")
-    assert found.message == "a cpu was requested, but computes_on_what_is_set computes on a gpu: NVIDIA H100"
+    assert found.problem == other("cpu", found="gpu", name="NVIDIA H100")
 
 
 def test_a_case_on_the_processor_needs_no_report(run):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.problems import BadAnswer, Problem, TimedOut
 from pytest_dlbench.running import connection, failures
 from pytest_dlbench.running.connection import BrokenProtocolError, Worker, WorkerDiedError, WorkerTimeoutError
 
@@ -56,7 +58,7 @@ def ask(worker: Worker, *, seconds: float = LONG, **fields: Any) -> dict[str, An
     return worker.request("train", deadline=deadline, waiting=lambda: None, period_seconds=0.05, **fields)
 
 
-def ending(worker: Worker, error: connection.WorkerError) -> tuple[RunOutcome, str]:
+def ending(worker: Worker, error: connection.WorkerError) -> tuple[RunOutcome, Problem]:
     return failures.explain(error, worker, failures.memory_kills(), LONG)
 
 
@@ -130,12 +132,12 @@ class TestDeath:
     )
     def test_by_a_signal_is_reported_with_its_name_and_the_last_lines(self, start, how, name):
         with start("dies", how) as worker:
-            with pytest.raises(WorkerDiedError, match="'train'") as caught:
+            with pytest.raises(WorkerDiedError, match="train") as caught:
                 ask(worker)
-            outcome, message = ending(worker, caught.value)
+            outcome, problem = ending(worker, caught.value)
             log = worker.log_tail()
         assert outcome is RunOutcome.CRASHED
-        assert f"killed by {name}" in message
+        assert (problem.cause, problem.number) == ("signal", signal.Signals[name])
         assert log[-1] == "*** Error in `python': free(): invalid pointer"
         assert log[-2] == "line 29"
         assert len(log) == connection.LOG_LINES
@@ -145,16 +147,16 @@ class TestDeath:
         with start("exits", str(status)) as worker:
             with pytest.raises(WorkerDiedError) as caught:
                 ask(worker)
-            outcome, message = ending(worker, caught.value)
+            outcome, problem = ending(worker, caught.value)
             assert worker.log_tail() == ("giving up",)
         assert outcome is RunOutcome.CRASHED
-        assert f"exit status {status}" in message
+        assert (problem.cause, problem.number) == ("status", status)
 
     def test_between_two_requests_is_reported(self, start):
         with start("forks", "answers") as worker:
             ask(worker)
             worker.exit_status()
-            with pytest.raises(WorkerDiedError, match="'train'"):
+            with pytest.raises(WorkerDiedError, match="train"):
                 ask(worker, seconds=LONG)
 
     def test_is_noticed_at_once_even_if_a_child_holds_the_pipe(self, start):
@@ -163,7 +165,7 @@ class TestDeath:
             with pytest.raises(WorkerDiedError) as caught:
                 ask(worker)
             assert time.monotonic() - began < LONG / 4
-            assert "SIGKILL" in ending(worker, caught.value)[1]
+            assert ending(worker, caught.value)[1].number == signal.SIGKILL
             child = int(worker.log_tail()[0])
         assert _has_ended(child)
 
@@ -172,47 +174,47 @@ class TestDeath:
         with start("closes_its_pipe") as worker:
             with pytest.raises(WorkerDiedError) as caught:
                 ask(worker)
-            outcome, message = ending(worker, caught.value)
-        assert outcome is RunOutcome.BROKEN_PROTOCOL
-        assert "closed its pipe" in message
-        assert "SIGKILL" not in message
+            outcome, problem = ending(worker, caught.value)
+        assert (outcome, problem.cause) == (RunOutcome.BROKEN_PROTOCOL, "pipe")
 
 
 @pytest.mark.usefixtures("short_exit_timeout")
 class TestGarbage:
     @pytest.mark.parametrize(
-        ("data", "words"),
+        ("data", "fault"),
         [
-            (b"Epoch 1/10: loss 2.30\n", "not JSON"),
-            (b"\xff\xfe\n", "not JSON"),
-            (b"\n", "not JSON"),
-            (b'{"status": "done"\n', "not JSON"),
-            (b'{"status": "done", "loss": NaN}\n', "not JSON"),
-            (b'{"status": "done", "loss": -Infinity}\n', "not JSON"),
-            (b'{"loss": 2.3}\n', "no status"),
-            (b'{"status": "fine"}\n', "no status"),
-            (b'{"status": ["done"]}\n', "no status"),
-            (b"[1, 2]\n", "no status"),
-            (b'{"status": "done"}\n{"status": "done"}\n', "more than one answer"),
-            (b'{"status": "done"}\nand', "more than one answer"),
+            (b"Epoch 1/10: loss 2.30\n", "not_json"),
+            (b"\xff\xfe\n", "not_json"),
+            (b"\n", "not_json"),
+            (b'{"status": "done"\n', "not_json"),
+            (b'{"status": "done", "loss": NaN}\n', "not_json"),
+            (b'{"status": "done", "loss": -Infinity}\n', "not_json"),
+            (b'{"loss": 2.3}\n', "no_status"),
+            (b'{"status": "fine"}\n', "no_status"),
+            (b'{"status": ["done"]}\n', "no_status"),
+            (b"[1, 2]\n", "no_status"),
+            (b'{"status": "done"}\n{"status": "done"}\n', "several"),
+            (b'{"status": "done"}\nand', "several"),
         ],
     )
-    def test_is_quoted(self, start, data, words):
+    def test_is_quoted(self, start, data, fault):
         with start("talks_rubbish", data.hex()) as worker:
-            with pytest.raises(BrokenProtocolError, match="'train'") as caught:
+            with pytest.raises(BrokenProtocolError, match="train") as caught:
                 ask(worker)
-            outcome, message = ending(worker, caught.value)
-        assert outcome is RunOutcome.BROKEN_PROTOCOL
-        assert words in message
-        assert len(message) < 300
+            outcome, problem = ending(worker, caught.value)
+        assert (outcome, problem.request, problem.fault) == (RunOutcome.BROKEN_PROTOCOL, "train", fault)
+        assert 3 <= len(problem.quoted) < 200
 
     def test_nested_too_deeply_to_parse_is_reported(self, start):
-        with start("nests_deeply") as worker, pytest.raises(BrokenProtocolError, match="not JSON"):
+        with start("nests_deeply") as worker, pytest.raises(BrokenProtocolError) as caught:
             ask(worker)
+        assert caught.value.problem.fault == "not_json"
 
     def test_without_end_is_cut_off(self, start):
-        with start("never_stops") as worker, pytest.raises(BrokenProtocolError, match="longer than"):
+        with start("never_stops") as worker, pytest.raises(BrokenProtocolError) as caught:
             ask(worker)
+        limit = connection.MAX_REPLY_BYTES
+        assert caught.value.problem == BadAnswer(request="train", fault="too_long", limit_bytes=limit)
 
     def test_half_an_answer_times_out(self, start):
         with start("talks_rubbish", b'{"status": '.hex()) as worker, pytest.raises(WorkerTimeoutError):
@@ -223,12 +225,11 @@ class TestSilence:
     def test_ends_at_the_deadline(self, start):
         with start("never_answers") as worker:
             began = time.monotonic()
-            with pytest.raises(WorkerTimeoutError, match="no answer to 'train' in time") as caught:
+            with pytest.raises(WorkerTimeoutError, match="train") as caught:
                 ask(worker, seconds=SHORT)
             assert SHORT <= time.monotonic() - began < SHORT + 5
-            outcome, message = ending(worker, caught.value)
-        assert outcome is RunOutcome.TIMEOUT
-        assert "--dlbench-timeout" in message
+            found = ending(worker, caught.value)
+        assert found == (RunOutcome.TIMEOUT, TimedOut(request="train", limit_seconds=LONG))
 
     def test_of_a_worker_that_never_reads_ends_at_the_deadline(self, start):
         with start("never_reads") as worker, pytest.raises(WorkerTimeoutError):

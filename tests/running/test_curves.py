@@ -6,6 +6,8 @@ import pytest
 
 from pytest_dlbench.judging.spans import spans
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.records.problems import NotFinite
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import BATCH, STEPS, spec
 
@@ -23,7 +25,7 @@ def evaluated(folder):
 
 
 def test_the_curve_has_a_point_after_each_requested_step_and_at_the_end(evaluated):
-    assert evaluated.outcome is RunOutcome.FINISHED, evaluated.message
+    assert evaluated.outcome is RunOutcome.FINISHED, problems.of_run(evaluated)
     assert [point.step for point in evaluated.curve] == [*EVALUATED_AFTER, STEPS]
 
 
@@ -67,20 +69,20 @@ def test_steps_after_an_evaluation_have_the_time_when_they_began(evaluated):
 def test_a_non_finite_loss_after_an_evaluation_is_reported_with_its_step(folder):
     run = train_once(spec("diverges", folder, evaluate_after=(1,)), 0)
     assert run.outcome is RunOutcome.DIVERGED
-    assert run.message == f"the loss became nan at step {len(run.training.losses) + 1} of {STEPS}"
+    assert run.problem == NotFinite(figure="loss", value="nan", step=len(run.training.losses) + 1, steps=STEPS)
 
 
 def test_a_non_finite_test_loss_ends_the_training(folder):
     run = train_once(spec("diverges_in_evaluation", folder, evaluate_after=(2,)), 0)
     assert run.outcome is RunOutcome.DIVERGED
-    assert f"after step 2 of {STEPS}" in run.message
+    assert run.problem == NotFinite(figure="test_loss", value="inf", step=2, steps=STEPS)
     assert len(run.training.losses) == 2
 
 
 def test_a_worker_that_takes_fewer_steps_between_evaluations_is_caught(folder):
     run = train_once(spec("skips_steps", folder, evaluate_after=(4,)), 0)
     assert run.outcome is RunOutcome.BROKEN_PROTOCOL
-    assert "4 steps were requested, the worker reported 3" in run.message
+    assert (run.problem.unit, run.problem.requested, run.problem.reported) == ("steps", 4, 3)
 
 
 def test_a_run_records_its_target(folder):

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from pytest_dlbench.running import devices, lock_folder
-from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait, busy
+from pytest_dlbench.running.waits import DeviceBusyError, Patience, Wait
 from tests.doubles.nvml import A100, SLICE, T4
 from tests.running.processes import IN_VAIN
 
@@ -324,10 +324,11 @@ class TestWaiting:
         assert told == sorted(told)
         assert len(told) >= 3
 
-    def test_ends_with_a_message_that_names_the_holder_and_the_option(self, holder):
+    def test_ends_with_the_holder_and_the_limit(self, holder):
         first = holder("cpu")
         assert says(first) == "has"
-        message = busy(refused("cpu", NEVER))
-        assert message.startswith(f"cpu did not become free at once: {getpass.getuser()} uses it since ")
-        assert f"(process {first.pid}: python" in message
-        assert message.endswith("--dlbench-wait=TIME waits longer")
+        problem = DeviceBusyError(refused("cpu", NEVER)).problem
+        assert (problem.device, problem.limit_seconds) == ("cpu", NEVER)
+        (found,) = problem.holders
+        assert (found.user, found.pid) == (getpass.getuser(), first.pid)
+        assert found.command.startswith("python")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_dlbench.records import Run, RunOutcome, codec
+from pytest_dlbench.records.problems import BadAnswer, TimedOut, WorkerDied
 from pytest_dlbench.running import failures
 from pytest_dlbench.running.connection import BrokenProtocolError, WorkerDiedError, WorkerTimeoutError
 
@@ -86,6 +87,10 @@ class TestMemoryKills:
         assert failures.memory_kills() >= 0
 
 
+def died(cause: str, number: int = 0) -> WorkerDied:
+    return WorkerDied(request="train", cause=cause, number=number)
+
+
 @dataclass(frozen=True)
 class EndedWorker:
     """A worker, as far as an explanation needs it."""
@@ -106,42 +111,39 @@ class TestExplanation:
         return explain
 
     @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGBUS", "SIGILL", "SIGTERM"])
-    def test_names_the_signal(self, explain, name):
-        outcome, message = explain(WorkerDiedError("it died"), -signal.Signals[name])
-        assert (outcome, message) == (RunOutcome.CRASHED, f"it died (killed by {name})")
+    def test_has_the_signal(self, explain, name):
+        outcome, problem = explain(WorkerDiedError("train"), -signal.Signals[name])
+        assert (outcome, problem) == (RunOutcome.CRASHED, died("signal", signal.Signals[name]))
 
-    def test_gives_the_number_of_a_signal_without_a_name(self, explain):
-        number = signal.SIGRTMIN + 5
-        assert explain(WorkerDiedError("it died"), -number)[1] == f"it died (killed by signal {number})"
-
-    def test_of_an_uncounted_kill_refers_to_the_kernels_log(self, explain):
-        outcome, message = explain(WorkerDiedError("it died"), -signal.SIGKILL, kills_before=3, kills_after=3)
-        assert outcome is RunOutcome.CRASHED
-        assert message == "it died (killed by SIGKILL); the kernel's log shows whether memory ran out"
+    def test_of_an_uncounted_kill_is_a_crash(self, explain):
+        found = explain(WorkerDiedError("train"), -signal.SIGKILL, kills_before=3, kills_after=3)
+        assert found == (RunOutcome.CRASHED, died("signal", signal.SIGKILL))
 
     def test_of_a_counted_kill_is_out_of_memory(self, explain):
-        outcome, message = explain(WorkerDiedError("it died"), -signal.SIGKILL, kills_before=3, kills_after=4)
-        assert (outcome, message) == (RunOutcome.OUT_OF_MEMORY, "it died: the kernel killed it because memory ran out")
+        found = explain(WorkerDiedError("train"), -signal.SIGKILL, kills_before=3, kills_after=4)
+        assert found == (RunOutcome.OUT_OF_MEMORY, died("memory"))
 
     def test_of_another_signal_is_not_out_of_memory_even_if_a_kill_was_counted(self, explain):
-        outcome, _ = explain(WorkerDiedError("it died"), -signal.SIGSEGV, kills_before=3, kills_after=4)
+        outcome, _ = explain(WorkerDiedError("train"), -signal.SIGSEGV, kills_before=3, kills_after=4)
         assert outcome is RunOutcome.CRASHED
 
     def test_has_the_exit_status(self, explain):
-        assert explain(WorkerDiedError("it died"), 3) == (RunOutcome.CRASHED, "it died (exit status 3)")
+        assert explain(WorkerDiedError("train"), 3) == (RunOutcome.CRASHED, died("status", 3))
 
-    def test_of_a_worker_that_did_not_exit_names_no_signal(self, explain):
-        outcome, message = explain(WorkerDiedError("it died"), None)
-        assert outcome is RunOutcome.BROKEN_PROTOCOL
-        assert "SIGKILL" not in message
+    def test_of_a_worker_that_did_not_exit_has_no_signal(self, explain):
+        assert explain(WorkerDiedError("train"), None) == (RunOutcome.BROKEN_PROTOCOL, died("pipe"))
 
-    def test_of_a_timeout_has_the_seconds_and_the_option(self, explain):
-        outcome, message = explain(WorkerTimeoutError("no answer"))
-        assert outcome is RunOutcome.TIMEOUT
-        assert message == "no answer: the run was ended after 30 s; --dlbench-timeout=SECONDS allows more"
+    def test_of_a_worker_that_had_ended_before_a_request_says_so(self, explain):
+        _, problem = explain(WorkerDiedError("train", is_before=True), 3)
+        assert problem == WorkerDied(request="train", is_before=True, cause="status", number=3)
 
-    def test_of_garbage_is_the_error_itself(self, explain):
-        assert explain(BrokenProtocolError("not JSON")) == (RunOutcome.BROKEN_PROTOCOL, "not JSON")
+    def test_of_a_timeout_has_the_seconds(self, explain):
+        late = TimedOut(request="train", limit_seconds=30.0)
+        assert explain(WorkerTimeoutError("train")) == (RunOutcome.TIMEOUT, late)
+
+    def test_of_garbage_is_what_was_wrong_with_it(self, explain):
+        garbage = BadAnswer(request="train", fault="not_json", quoted="b'x'")
+        assert explain(BrokenProtocolError(garbage)) == (RunOutcome.BROKEN_PROTOCOL, garbage)
 
 
 def _memory_groups() -> Iterator[tuple[Path, str]]:
@@ -195,5 +197,5 @@ def test_a_worker_that_the_kernel_kills_is_reported_as_out_of_memory(limited_gro
     )
     run = codec.decode(driver.stdout, Run, "the driver's answer")
     assert run.outcome is RunOutcome.OUT_OF_MEMORY
-    assert run.message == "the worker died during 'train': the kernel killed it because memory ran out"
+    assert run.problem == died("memory")
     assert run.training is None

@@ -19,6 +19,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.model.operators import GEMM
 from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.records import CallCheck, Run, RunOutcome, StepCheck
+from pytest_dlbench.records.problems import MachineLost, OtherThreads
 from pytest_dlbench.running.hosts.cluster import Cluster
 from pytest_dlbench.running.hosts.conversation import MODULE, Asked, ServerEndedError
 from pytest_dlbench.running.hosts.host import MOST_MOVES, MachineLostError
@@ -31,6 +32,7 @@ from tests.running.specs import BUILDERS, spec
 from tests.running.test_operators import SETTINGS
 
 ROOT = Path(__file__).parents[2]
+NONE_LEFT = MachineLost(cause="none_left", engine="slurm", is_repetition=True, said="they are lost")
 
 
 class Pipes:
@@ -97,7 +99,7 @@ class Engine:
     @contextmanager
     def lease(self, patience, lost) -> Iterator[Pipes]:  # noqa: ARG002 - the interface
         if not self._left:
-            raise MachineLostError("no other host")
+            raise MachineLostError(NONE_LEFT)
         self.leases.append(lost)
         cores = self._cores.pop(0) if self._cores else frozenset(os.sched_getaffinity(0))
         channel = self._left.pop(0)(f"host{len(self.leases)}", cores)
@@ -158,11 +160,15 @@ def test_a_pair_alternates_on_one_host(tmp_path):
     assert all(run.training.alternation for run in runs)
 
 
+def refusal(name: str) -> OtherThreads:
+    return OtherThreads(framework=name, requested=1, found=2)
+
+
 def test_a_hook_of_the_driver_decides_whether_versions_may_run(tmp_path):
-    hooks = replace(NO_HOOKS, packages_reported=lambda packages: f"no {packages.name} today")
+    hooks = replace(NO_HOOKS, packages_reported=lambda packages: refusal(packages.name))
     with cluster(Engine(Pipes)).lease((elsewhere("numpy_softmax", tmp_path),), Silent()) as host:
         run = host.train(host.specs[0], 0, hooks)
-    assert (run.outcome, run.message) == (RunOutcome.WRONG_VERSION, "no numpy_softmax today")
+    assert (run.outcome, run.problem) == (RunOutcome.WRONG_VERSION, refusal("numpy_softmax"))
 
 
 def test_the_calls_of_an_operator_are_checked_by_the_driver():
@@ -205,7 +211,10 @@ def test_a_run_is_made_again_on_two_hosts_at_most(tmp_path):
 
 def test_a_run_ends_where_no_host_is_left(tmp_path):
     (run,), kept = series(Engine(Mortal), elsewhere("numpy_softmax", tmp_path))
-    assert [one.message.partition(":")[0] for one in kept] == ["host1", "no other host"]
+    assert [one.problem for one in kept] == [
+        MachineLost(host="host1", cause="ended", said="its process ended"),
+        NONE_LEFT,
+    ]
     assert run.outcome is RunOutcome.MACHINE_LOST
 
 

@@ -8,6 +8,7 @@ from pytest_dlbench.environments import Framework
 from pytest_dlbench.judging import read_all
 from pytest_dlbench.planning.plan import unsupported
 from pytest_dlbench.records import RunOutcome
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import STEPS, spec
 
@@ -22,7 +23,7 @@ def both(tmp_path_factory):
 
 def test_a_pipeline_trains_identically_to_memory(both):
     memory, piped = both
-    assert piped.outcome is RunOutcome.FINISHED, piped.message
+    assert piped.outcome is RunOutcome.FINISHED, problems.of_run(piped)
     assert piped.training.losses == memory.training.losses
     assert piped.evaluation.loss == memory.evaluation.loss
 
@@ -53,7 +54,7 @@ def test_a_run_trains_on_cropped_or_flipped_images_and_is_evaluated_on_whole_one
     planned = spec("numpy_softmax", tmp_path)
     augmented = replace(planned, recipe=replace(planned.recipe, input="pipeline", **change))
     first, again, other = (train_once(augmented, index) for index in (0, 0, 1))
-    assert first.outcome is RunOutcome.FINISHED, first.message
+    assert first.outcome is RunOutcome.FINISHED, problems.of_run(first)
     assert first.training.losses == again.training.losses != both[0].training.losses
     assert first.training.losses != other.training.losses
     assert first.evaluation.examples == both[0].evaluation.examples

@@ -12,6 +12,8 @@ from pytest_dlbench.model.operators import GEMM, Convolution
 from pytest_dlbench.planning.operators import operator_spec
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.records import Machine, Run, RunOutcome, codec
+from pytest_dlbench.records.problems import OffReference
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.dialogue import CHECKS
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.training import train_once
@@ -39,7 +41,7 @@ def sound():
 
 
 def test_every_pass_is_called_as_often_as_the_scale_has_it_and_once_to_compile(sound):
-    assert sound.outcome is RunOutcome.FINISHED, sound.message
+    assert sound.outcome is RunOutcome.FINISHED, problems.of_run(sound)
     assert {name: len(one.seconds) for name, one in sound.operation.passes.items()} == dict.fromkeys(
         ("forward", "backward_data", "backward_weights"), 63 + 1
     )
@@ -90,23 +92,25 @@ def test_without_gradients_there_is_one_pass():
 def test_a_call_that_does_not_wait_for_its_work_is_impossible():
     found = run("unawaited")
     assert found.outcome is RunOutcome.FAILED
-    assert "a call does not wait for its own work (a missing synchronisation)" in found.message
+    assert (found.problem.unit, found.problem.operator_pass) == ("calls", "forward")
     assert all(len(one.checks) == CHECKS for one in found.operation.passes.values())
 
 
 def test_a_gradient_that_differs_from_numpys_fails_the_run():
     found = run("wrong weights")
     assert found.outcome is RunOutcome.FAILED
-    assert "the weights of its pass backward_weights differs from NumPy's in float64 by 1.0e-04" in found.message
-    assert found.message.endswith("the bound is 1.0e-05")
+    deviation = pytest.approx(1e-4, rel=0.05)
+    assert found.problem == OffReference(
+        array="weights", operator_pass="backward_weights", deviation=deviation, bound=1e-5
+    )
 
 
-def test_a_long_sum_has_a_larger_bound_which_its_record_and_message_name():
+def test_a_long_sum_has_a_larger_bound_which_its_record_and_problem_have():
     long = GEMM(m=2, n=3, k=500_000)
     assert run(operator=long).operation.passes["forward"].bounds == {"output": pytest.approx(4.2e-5, rel=0.01)}
     found = run("wrong output", operator=long)
     assert found.outcome is RunOutcome.FAILED
-    assert found.message.endswith("the bound is 4.2e-05: 2⁻²⁴·√n for sums of n = 500,000 products")
+    assert (found.problem.bound, found.problem.products) == (pytest.approx(4.2e-5, rel=0.01), 500_000)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from pytest_dlbench.environments.placing import CURRENT, Place
 from pytest_dlbench.judging.readings import throughput
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.records import Case, Program, Run, RunOutcome
+from pytest_dlbench.records.problems import NotFinite
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import alternating
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import ProgramSpec
@@ -49,6 +51,10 @@ def main(run):
         run.report(loss=loss)
     run.report(accuracy=0.5, tokens=99)
 """
+
+
+def not_finite(value: str, step: int) -> NotFinite:
+    return NotFinite(figure="loss", value=value, step=step, steps=STEPS)
 
 
 @pytest.fixture
@@ -187,7 +193,7 @@ class TestMain:
     def test_diverges_by_a_loss_that_is_not_finite(self, run):
         nan = "def main(run):\n  for number in run.steps():\n    run.report(loss=float('inf') if number == 4 else 1)"
         found = run(nan, function="main")
-        assert (found.outcome, found.message) == (RunOutcome.DIVERGED, "the loss became inf at step 5 of 24")
+        assert (found.outcome, found.problem) == (RunOutcome.DIVERGED, not_finite("inf", 5))
 
 
 STEP = "def build(run):\n    def step(number):\n        %s\n    return {'step': step}\n"
@@ -247,9 +253,9 @@ def test_a_wrong_program_fails_and_is_told_so(run, said):
     text, function = WRONG[said]
     found = run(text, function=function)
     assert found.outcome is RunOutcome.FAILED
-    assert said in found.message
+    assert said in problems.of_run(found)
     # Frames of the worker are of no use to its author.
-    assert "dlworker" not in found.message
+    assert "dlworker" not in problems.of_run(found)
 
 
 def test_a_program_that_prints_is_not_disturbed(run):
@@ -265,7 +271,7 @@ def test_a_program_whose_memory_does_not_suffice_is_out_of_memory(run):
 
 def test_a_loss_that_is_not_a_number_diverges(run):
     found = run(STEP % "return float('nan') if number == 5 else 1.0 + number")
-    assert (found.outcome, found.message) == (RunOutcome.DIVERGED, "the loss became nan at step 6 of 24")
+    assert (found.outcome, found.problem) == (RunOutcome.DIVERGED, not_finite("nan", 6))
 
 
 def test_steps_that_are_not_awaited_are_suspicious(run):
@@ -296,7 +302,7 @@ def test_steps_that_are_not_awaited_are_suspicious(run):
         """,
         hooks=RunHooks(is_suspicious=lambda check: bool(suspicion(check, "cpu"))),
     )
-    assert "a step does not wait for its own work" in suspicion(found.step_checks[-1], "cpu")
+    assert suspicion(found.step_checks[-1], "cpu").unit == "steps"
 
 
 class TestCounts:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGKILL
 
 import numpy as np
 import psutil
@@ -10,6 +11,8 @@ import pytest
 from pytest_dlbench.environments import Framework
 from pytest_dlbench.model import SGD
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.records.problems import OfWorkers, TimedOut, WorkerDied, WorkersDiffer
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running import pinning
 from pytest_dlbench.running.training import train_once
 from tests.running.specs import BATCH, BUILDERS, STEPS, spec
@@ -55,7 +58,7 @@ def alone(data_folder) -> Run:
 
 class TestFinished:
     def test_has_the_losses_of_one_worker(self, finished, alone):
-        assert finished.outcome is RunOutcome.FINISHED, finished.message
+        assert finished.outcome is RunOutcome.FINISHED, problems.of_run(finished)
         assert finished.training.losses == pytest.approx(alone.training.losses, rel=1e-6)
         assert finished.evaluation.loss == pytest.approx(alone.evaluation.loss, rel=1e-6)
 
@@ -89,40 +92,44 @@ class TestFaultyExchange:
     @pytest.mark.parametrize("fault", ["sum", "same part"])
     def test_changes_the_losses(self, data_folder, alone, fault):
         run = train(data_folder, fault=fault)
-        assert run.outcome is RunOutcome.FINISHED, run.message
+        assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
         both = np.array([run.training.losses, alone.training.losses])
         assert np.max(np.abs(both[0] - both[1]) / both[1]) > 1e-3
 
     def test_fails_the_run_if_the_weights_then_differ(self, data_folder):
         run = train(data_folder, fault="unsynchronised")
         assert run.outcome is RunOutcome.FAILED
-        assert run.message.startswith("after training, the weights of worker 2 of 2 are not those of worker 1")
+        assert run.problem == WorkersDiffer(aspect="weights", ranks=(2,), workers=2)
 
 
 class TestLost:
     def test_worker_is_named_although_the_other_one_fails_first(self, data_folder):
         run = train(data_folder, fault="dies")
         assert run.outcome is RunOutcome.CRASHED
-        assert run.message.startswith("worker 2 of 2: the worker died during 'train' (killed by SIGKILL)")
+        died = WorkerDied(request="train", cause="signal", number=SIGKILL)
+        assert run.problem == OfWorkers(ranks=(2,), workers=2, problem=died)
 
     def test_worker_that_raises_is_quoted_and_the_others_end(self, data_folder):
         run = train(data_folder, fault="raises")
         assert run.outcome is RunOutcome.FAILED
-        assert run.message.startswith("worker 2 of 2: ValueError: the second worker gave up")
+        assert (run.problem.ranks, run.problem.workers, run.message) == ((2,), 2, "")
+        assert run.problem.said.startswith("ValueError: the second worker gave up\nTraceback")
 
     def test_workers_that_hang_end_at_the_timeout(self, data_folder):
         run = train(data_folder, fault="hangs", timeout_seconds=4.0)
         assert run.outcome is RunOutcome.TIMEOUT
-        assert run.message.startswith("workers 1 and 2 of 2: no answer to 'train' in time")
+        late = TimedOut(request="train", limit_seconds=4.0)
+        assert run.problem == OfWorkers(ranks=(1, 2), workers=2, problem=late)
 
     def test_versions_that_differ_are_the_outcome(self, data_folder):
         run = train(data_folder, fault="version")
         assert run.outcome is RunOutcome.WRONG_VERSION
-        assert run.message == "the workers 1 and 2 of 2 have different versions: numpy_workers 1 and 2"
+        versions = {"numpy_workers": ("1", "2")}
+        assert run.problem == WorkersDiffer(aspect="versions", ranks=(1, 2), workers=2, versions=versions)
 
 
 def test_losses_that_are_not_finite_diverge_on_all_workers(data_folder):
     recipe = replace(spec("numpy_workers", data_folder).recipe, optimizer=SGD(1e308))
     run = train(data_folder, recipe=recipe)
-    assert run.outcome is RunOutcome.DIVERGED, run.message
+    assert run.outcome is RunOutcome.DIVERGED, problems.of_run(run)
     assert len(run.training.losses) < STEPS

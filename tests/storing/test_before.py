@@ -3,7 +3,8 @@
 Those of format 1 were written before reasons became data (commit 7181c14). They come from a suite of doubles: a session
 compared with baselines, one in pairs, and one with too few runs. The journals keep one run of each case. Only the
 machine's folders were removed from the texts. Those of format 2 (commit ebea538) have sentences for why pairs ended:
-one session in pairs, and a calibration; also for why runs are invalid: a case whose runs all were.
+one session in pairs, and a calibration; also for why runs are invalid: a case whose runs all were. One of format 3
+(commit b4abe84) has a sentence for what went wrong in a run.
 """
 
 import json
@@ -21,6 +22,7 @@ from tests.doubles import records
 
 BEFORE = Path(__file__).parent / "before"
 JOURNAL, DOCUMENT, BASELINE = (BEFORE / name for name in ("journal.jsonl", "document.json", "baseline.json"))
+UNFINISHED_3 = BEFORE / "unfinished-3.jsonl"
 JOURNAL_2, INVALID_2, DOCUMENT_2, CALIBRATION = (
     BEFORE / name for name in ("journal-2.jsonl", "invalid-2.jsonl", "document-2.json", "calibration.json")
 )
@@ -83,6 +85,17 @@ def test_sentences_about_invalid_runs_of_format_2_are_shown_unchanged():
     (case,) = read([INVALID_2]).cases
     assert f"\n  run 1 (seed 1): {swapped}\n" in explain.message(case.result)
     assert [row["invalid"] for row in rows.rows([case])] == [swapped]
+
+
+def test_sentences_about_runs_that_did_not_finish_of_format_3_are_shown_unchanged(tmp_path):
+    late = "no answer to 'train' in time: the run was ended after 60 s; --dlbench-timeout=SECONDS allows more"
+    (case,) = read([UNFINISHED_3]).cases
+    (run,) = case.record.runs
+    assert (run.problem, run.message) == (None, late)
+    assert explain.message(case.result).splitlines()[0] == f"run 1 (seed 1): {late}"
+    path = tmp_path / "again.json"
+    path.write_bytes(document.write([case]))
+    assert [one.message for one in read_document(path).cases[0].record.runs] == [late]
 
 
 def test_sentences_of_an_older_calibration_are_shown_unchanged(tmp_path):

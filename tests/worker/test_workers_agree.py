@@ -5,6 +5,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGKILL
 
 import numpy as np
 import psutil
@@ -33,6 +34,8 @@ from pytest_dlbench.model import (
 from pytest_dlbench.planning.plan import RunSettings
 from pytest_dlbench.planning.sweep import Change
 from pytest_dlbench.records import Machine, Run, RunOutcome
+from pytest_dlbench.records.problems import OfWorkers, WorkerDied, WorkersDiffer
+from pytest_dlbench.reporting import problems
 from pytest_dlbench.running.training import train_once
 from tests.worker.places import place_of
 
@@ -95,7 +98,7 @@ def deviation(run: Run, other: Run) -> float:
 def test_two_workers_have_the_losses_of_one(name, precision):
     place_of(name, "workers")
     one, two = (train(FRAMEWORKS[name], workers, precision) for workers in (1, 2))
-    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, problems.of_run(one) + problems.of_run(two)
     assert deviation(two, one) <= BOUNDS[precision]
     assert two.survivors == ()
     assert two.evaluation.loss == pytest.approx(one.evaluation.loss, rel=5 * BOUNDS[precision])
@@ -117,7 +120,7 @@ def test_an_exchange_in_16_bits_sends_fewer_bytes_and_changes_the_losses():
     wide = (Flatten(), Dense(512), ReLU(), Dense(512), ReLU(), Dense(10))
     changes = ((), (Change(name="exchange", value="fp16"),))
     full, lossy = (train(FRAMEWORKS["pytorch"], 2, layers=wide, changes=change) for change in changes)
-    assert full.outcome is lossy.outcome is RunOutcome.FINISHED, full.message + lossy.message
+    assert full.outcome is lossy.outcome is RunOutcome.FINISHED, problems.of_run(full) + problems.of_run(lossy)
     sent, sent_lossy = (run.usage["train"].readings["loopback_bytes"] for run in (full, lossy))
     assert sent_lossy < 0.6 * sent
     assert 0 < deviation(lossy, full) < 0.1
@@ -128,7 +131,7 @@ def test_two_workers_crop_and_flip_images_as_one_does():
     plain = replace(RECIPE, input="pipeline")
     augmented = replace(plain, crop_padding=1, flips=True)
     one, two = (train(FRAMEWORKS["pytorch"], workers, recipe=augmented) for workers in (1, 2))
-    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, problems.of_run(one) + problems.of_run(two)
     assert deviation(two, one) <= BOUNDS["float32"]
     assert deviation(one, train(FRAMEWORKS["pytorch"], 1, recipe=plain)) > 100 * BOUNDS["float32"]
 
@@ -149,7 +152,7 @@ def faulty(name: str, fault: str) -> Run:
 def test_losses_reveal_gradients_that_are_summed_and_workers_that_read_the_same_part(name, fault):
     place_of(name, "workers")
     run = faulty(name, fault)
-    assert run.outcome is RunOutcome.FINISHED, run.message
+    assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
     assert deviation(run, train(FRAMEWORKS[name], 1)) > 100 * BOUNDS["float32"], json.dumps(run.training.losses)
 
 
@@ -158,7 +161,7 @@ def test_weights_reveal_one_step_without_exchange(name):
     place_of(name, "workers")
     run = faulty(name, "unsynchronised")
     assert run.outcome is RunOutcome.FAILED
-    assert "their gradients were not exchanged in every step" in run.message
+    assert run.problem == WorkersDiffer(aspect="weights", ranks=(2,), workers=2)
 
 
 @pytest.mark.parametrize("name", PARALLEL)
@@ -166,7 +169,8 @@ def test_a_killed_worker_is_named_and_no_process_is_left(name):
     place_of(name, "workers")
     run = faulty(name, "dies")
     assert run.outcome is RunOutcome.CRASHED
-    assert run.message.startswith("worker 2 of 2: the worker died during 'train' (killed by SIGKILL)")
+    died = WorkerDied(request="train", cause="signal", number=SIGKILL)
+    assert run.problem == OfWorkers(ranks=(2,), workers=2, problem=died)
     assert run.survivors == ()
     assert psutil.Process().children(recursive=True) == []
 
@@ -179,7 +183,7 @@ def test_a_port_that_is_taken_is_named(name, monkeypatch):
         monkeypatch.setattr("pytest_dlbench.running.addresses.free_ports", lambda *_: ports)
         run = train(FRAMEWORKS[name], 2)
     assert run.outcome is RunOutcome.FAILED
-    assert f"the workers cannot meet at port {ports[0]} of 127.0.0.1: Address already in use" in run.message
+    assert f"the workers cannot meet at port {ports[0]} of 127.0.0.1: Address already in use" in run.problem.said
 
 
 @pytest.mark.parametrize("name", ["jax"])
@@ -187,7 +191,7 @@ def test_batch_norm_and_dropout_are_of_the_whole_batch(name):
     place_of(name, "workers")
     layers = (Conv2D(8, 3), BatchNorm(), ReLU(), Flatten(), Dropout(0.5), Dense(10))
     one, two = (train(FRAMEWORKS[name], workers, "float64", layers) for workers in (1, 2))
-    assert one.outcome is two.outcome is RunOutcome.FINISHED, one.message + two.message
+    assert one.outcome is two.outcome is RunOutcome.FINISHED, problems.of_run(one) + problems.of_run(two)
     assert deviation(two, one) <= BOUNDS["float64"]
 
 
@@ -196,7 +200,7 @@ def test_batch_norm_and_dropout_of_each_part_train_and_are_evaluated(name):
     place_of(name, "workers")
     layers = (Conv2D(8, 3), BatchNorm(), ReLU(), Flatten(), Dropout(0.5), Dense(10))
     run = train(FRAMEWORKS[name], 2, layers=layers)
-    assert run.outcome is RunOutcome.FINISHED, run.message
+    assert run.outcome is RunOutcome.FINISHED, problems.of_run(run)
     assert run.training.losses[-1] < run.training.losses[0]
     assert np.isfinite(run.evaluation.loss)
     assert run.survivors == ()
@@ -219,7 +223,7 @@ def test_a_version_whose_workers_need_gpus_says_so(name):
     place_of(name, "workers")
     run = train(FRAMEWORKS[name], 2)
     assert run.outcome is RunOutcome.UNSUPPORTED
-    assert "DistributedDataParallel of PyTorch 1.0.1 is for GPUs" in run.message
+    assert "DistributedDataParallel of PyTorch 1.0.1 is for GPUs" in run.problem.said
 
 
 @pytest.mark.parametrize("name", [REFUSING])
@@ -227,7 +231,7 @@ def test_a_back_end_whose_workers_cannot_train_says_so(name):
     place_of(name, "workers")
     run = train(FRAMEWORKS[name], 2)
     assert run.outcome is RunOutcome.UNSUPPORTED
-    assert "on JAX that is another worker's" in run.message
+    assert "on JAX that is another worker's" in run.problem.said
 
 
 @pytest.mark.parametrize("name", ["keras-tensorflow"])
@@ -235,4 +239,4 @@ def test_clipping_before_the_exchange_is_refused(name):
     place_of(name, "workers")
     run = train(FRAMEWORKS[name], 2, recipe=replace(RECIPE, clip_norm=1.0))
     assert run.outcome is RunOutcome.UNSUPPORTED
-    assert "clips each one's gradients before it adds them up" in run.message
+    assert "clips each one's gradients before it adds them up" in run.problem.said

@@ -1,12 +1,22 @@
 """Runs with a planted fault, each of which has plausible figures."""
 
 from dataclasses import replace
+from unittest.mock import ANY
 
 import pytest
 
 from pytest_dlbench.judging.sanity import suspicion
 from pytest_dlbench.model import Cosine
 from pytest_dlbench.records import MachineSpeed, RunOutcome
+from pytest_dlbench.records.problems import (
+    EvaluationVaries,
+    LossBelowBound,
+    LossesRepeat,
+    NotAwaited,
+    NotDouble,
+    StepsChangeNothing,
+    TooFast,
+)
 from pytest_dlbench.records.reasons import NotTimed, StepsUnclear
 from pytest_dlbench.running.dialogue import CHECKS
 from pytest_dlbench.running.network_dialogue import updating_steps
@@ -65,37 +75,36 @@ def test_an_untimed_run_is_invalid_and_the_machine_is_not_probed(examined):
 
 
 @pytest.mark.parametrize(
-    ("builder", "words"),
+    ("builder", "problem"),
     [
-        ("asynchronous", "a missing synchronisation"),
-        ("trains_a_copy", "steps do not touch the weights"),
-        ("leaves_dropout_on", "evaluation changes with repetition"),
-        ("runs_out_of_batches", "far from 1:2"),
+        ("asynchronous", NotAwaited),
+        ("trains_a_copy", StepsChangeNothing),
+        ("leaves_dropout_on", EvaluationVaries),
+        ("runs_out_of_batches", NotDouble),
     ],
 )
-def test_a_planted_fault_fails_the_run(examined, builder, words):
+def test_a_planted_fault_fails_the_run(examined, builder, problem):
     run = examined(builder, steps=20)
     assert run.outcome is RunOutcome.FAILED
-    assert words in run.message
+    assert isinstance(run.problem, problem)
     assert len(run.step_checks) == CHECKS
 
 
 @pytest.mark.parametrize(
-    ("builder", "words"),
+    ("builder", "problem"),
     [
-        ("frozen", "16 of 16 more steps, taken one by one, changed no parameter"),
-        ("skips_updates", "8 of 16 more steps, taken one by one, changed no parameter"),
-        ("invents_losses", "16 of 16 more steps, taken one by one, changed no parameter"),
-        ("constant_loss", "the loss is 0.7 in each of 8 steps, to the last digit"),
-        ("loss_below_zero", "but this loss cannot be below 0"),
-        ("repeats_losses", "4 of 7 steps report the loss of the step before"),
+        ("frozen", StepsChangeNothing(unchanged=16, steps=16)),
+        ("skips_updates", StepsChangeNothing(unchanged=8, steps=16)),
+        ("invents_losses", StepsChangeNothing(unchanged=16, steps=16)),
+        ("constant_loss", LossesRepeat(repeated=7, steps=8, loss=0.7)),
+        ("loss_below_zero", LossBelowBound(loss=ANY, step=ANY, bound=0.0)),
+        ("repeats_losses", LossesRepeat(repeated=4, steps=8)),
     ],
 )
 @pytest.mark.parametrize("changes", [{}, {"is_timed": False}], ids=["timed", "untimed"])
-def test_a_run_whose_steps_do_not_all_train_fails(examined, builder, words, changes):
+def test_a_run_whose_steps_do_not_all_train_fails(examined, builder, problem, changes):
     run = examined(builder, **changes)
-    assert run.outcome is RunOutcome.FAILED
-    assert words in run.message
+    assert (run.outcome, run.problem) == (RunOutcome.FAILED, problem)
 
 
 def test_updates_are_checked_in_the_first_run_only_and_leave_its_figures_as_they_are(folder):
@@ -156,7 +165,7 @@ class TestUtilisation:
     def test_above_the_peak_fails_the_run(self, examined):
         run = examined("clocked", probe=probing(speed(1e3)))
         assert run.outcome is RunOutcome.FAILED
-        assert "of the arithmetic that this machine is capable of" in run.message
+        assert run.problem == TooFast(share=run.flop_utilisation, limit=1.05)
 
     def test_uses_the_best_of_three_probes_if_the_first_was_disturbed(self, examined):
         run = examined("clocked", probe=probing(speed(1e3), speed(1e2), speed(1e12)))

@@ -13,10 +13,7 @@ def next_letters(outputs, labels, num_items_in_batch=None):
     return torch.nn.functional.cross_entropy(scores, labels[:, 1:].flatten())
 
 
-def main(run):
-    set_seed(run.seed)
-    torch.set_num_threads(run.threads)
-    train, test = windows()
+def network():
     config = GPT2Config(
         vocab_size=len(SYMBOLS),
         n_positions=LENGTH,
@@ -30,8 +27,11 @@ def main(run):
         bos_token_id=0,
         eos_token_id=0,
     )
-    model = GPT2LMHeadModel(config)
-    arguments = TrainingArguments(
+    return GPT2LMHeadModel(config)
+
+
+def settings(run):
+    return TrainingArguments(
         output_dir=run.folder,
         use_cpu=run.device == "cpu",
         learning_rate=run.parameters["rate"],
@@ -44,9 +44,16 @@ def main(run):
         report_to="none",
         disable_tqdm=True,
     )
+
+
+def main(run):
+    set_seed(run.seed)
+    torch.set_num_threads(run.threads)
+    train, test = windows()
+    model = network()
     Trainer(
         model=model,
-        args=arguments,
+        args=settings(run),
         train_dataset=Text(train),
         compute_loss_func=next_letters,
         callbacks=[run.callback("transformers")],

@@ -2,24 +2,22 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata, resources
 
 import msgspec
 
-from pytest_dlbench.judging import stored
 from pytest_dlbench.records import DOCUMENT_FORMAT, SkippedCell, codec
 from pytest_dlbench.reporting import explain
 from pytest_dlbench.storing.recorded import Document, Recorded
 
 
 def write(recorded: Sequence[Recorded], skipped: Sequence[SkippedCell] = ()) -> bytes:
-    """One document, indented, sorted after its checksum; its results have the texts alongside the data."""
+    """One document, indented, sorted after its checksum; its results and runs have their texts alongside the data."""
     document = Document(
         version=metadata.version("pytest-dlbench"),
         written=datetime.now(UTC).isoformat(timespec="seconds"),
-        cases=tuple(replace(case, result=explain.rendered(case.result, stored([case.record]))) for case in recorded),
+        cases=tuple(map(explain.with_texts, recorded)),
         left_out=tuple(skipped),
     )
     return codec.checked_file(document)

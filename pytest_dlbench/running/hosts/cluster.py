@@ -113,7 +113,8 @@ class Cluster:
                         if lost or not found or error.host:
                             raise
                         asked = f"placement=spread: {count} workers need as many hosts, leased: {len(found)}"
-                        raise DlbenchError(f"{asked}; {error}") from error
+                        said = f": {error.problem.said}" if error.problem.said else ""
+                        raise DlbenchError(f"{asked}; there is no other{said}") from error
             yield found
 
     @contextmanager
@@ -134,7 +135,8 @@ class Cluster:
             reply = conversation.ask(line("hello", greeting), lambda _: None)
         except MachineLostError as error:
             if isinstance(error.__cause__, ServerEndedError):
-                raise DlbenchError(f"{error}; pytest-dlbench must be installed there") from error
+                said = f"{conversation.name}: {error.__cause__}"
+                raise DlbenchError(f"{said}; pytest-dlbench must be installed there") from error
             raise
         conversation.addresses = codec.convert(reply["addresses"], tuple[str, ...], conversation.name)
         machine = codec.convert(reply["machine"], Machine, conversation.name)

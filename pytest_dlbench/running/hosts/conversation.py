@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from pytest_dlbench.records.problems import Problem
+
 # A side that has heard nothing from the other for SILENCE_SECONDS takes it for lost: then the driver repeats the run
 # elsewhere, and the host ends it. Both within 15 s.
 BEAT_SECONDS = 2.0
@@ -83,6 +85,13 @@ class Placed:
     reason: str = ""
     gpu: str = ""
     cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """The answer to a worker's packages: why they must not be measured, None if they may be."""
+
+    problem: Problem | None = None
 
 
 def line(op: str, *sent: Any, **fields: Any) -> bytes:

@@ -6,6 +6,7 @@ from random import Random
 from typing import Protocol
 
 from pytest_dlbench.records import Machine, MachineSpeed, Run
+from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_hooks import RunHooks
 from pytest_dlbench.running.run_spec import RunSpec
@@ -17,9 +18,9 @@ MOST_MOVES = 2
 class MachineLostError(Exception):
     """A leased host does not answer any more: its name in records, and in its engine; empty if there was none left."""
 
-    def __init__(self, message: str, host: str = "", node: str = "") -> None:
-        super().__init__(message)
-        self.host, self.node = host, node
+    def __init__(self, problem: MachineLost, node: str = "") -> None:
+        super().__init__(problem)
+        self.problem, self.host, self.node = problem, problem.host, node
 
 
 class Host(Protocol):

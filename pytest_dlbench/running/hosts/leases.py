@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from pytest_dlbench.records import Run, RunOutcome
+from pytest_dlbench.running.failures import End
 from pytest_dlbench.running.hosts.host import MOST_MOVES, Host, Hosts, MachineLostError
 from pytest_dlbench.running.progress import Progress
 from pytest_dlbench.running.run_spec import RunSpec
@@ -18,7 +19,7 @@ class LostError(Exception):
     """A run whose host was lost, as were those on which it was repeated; ``run`` is the last of them."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(run.message)
+        super().__init__(run.problem)
         self.run = run
 
 
@@ -67,7 +68,8 @@ class Leases:
                 return made(self._host)
             except MachineLostError as error:
                 self._forget(error)
-                keep(run := not_run(spec, index, RunOutcome.MACHINE_LOST, str(error), host=error.host))
+                end = End(outcome=RunOutcome.MACHINE_LOST, problem=error.problem)
+                keep(run := not_run(spec, index, end, host=error.host))
                 if moves == MOST_MOVES or not error.host:
                     raise LostError(run) from error
         raise AssertionError

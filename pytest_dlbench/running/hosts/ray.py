@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.hosts.conversation import MODULE, ServerEndedError
 from pytest_dlbench.running.hosts.host import MachineLostError
 from pytest_dlbench.running.hosts.piped import Piped
@@ -89,7 +90,8 @@ class RayChannel:
         except self._ray.exceptions.GetTimeoutError:
             return
         except self._ray.exceptions.RayError as error:
-            raise MachineLostError(f"{self.name} was lost: {_first_line(error)}", self.name, self.node) from error
+            lost = MachineLost(host=self.name, cause="engine", engine="ray", said=_first_line(error))
+            raise MachineLostError(lost, self.node) from error
         self._polling = None
         self._lines += lines
 
@@ -134,7 +136,7 @@ class RayEngine:
         nodes = [node for node in ray.nodes() if node["Alive"] and node["NodeID"] not in lost]
         found = {node["NodeManagerAddress"]: node["Resources"]["CPU"] for node in nodes if "CPU" in node["Resources"]}
         if not found:
-            raise MachineLostError(f"the Ray cluster has no {'other ' * bool(lost)}node with CPUs")
+            raise MachineLostError(MachineLost(cause="none_left", engine="ray", is_repetition=bool(lost)))
         if len(set(found.values())) > 1:
             listed = ", ".join(f"{address}: {cpus:g}" for address, cpus in sorted(found.items()))
             raise DlbenchError(

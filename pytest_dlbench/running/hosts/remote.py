@@ -14,6 +14,7 @@ import msgspec
 from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import CallCheck, Run, StepCheck, codec
+from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.alternating import TooLittleMemoryError
 from pytest_dlbench.running.hosts.conversation import (
     BEAT,
@@ -21,6 +22,7 @@ from pytest_dlbench.running.hosts.conversation import (
     CANCEL,
     SILENCE_SECONDS,
     Channel,
+    Refusal,
     ServerEndedError,
     line,
 )
@@ -96,15 +98,16 @@ class Conversation:
             raise
         except ServerEndedError as error:
             self.is_lost = True
-            raise MachineLostError(f"{self.name}: {error}", self.name, self.node) from error
+            ended = MachineLost(host=self.name, cause="ended", said=str(error))
+            raise MachineLostError(ended, self.node) from error
         if text is not None:
             self._heard = monotonic()
             found: dict[str, Any] | None = None if text == BEAT else msgspec.json.decode(text)
             return found
         if monotonic() > self._heard + SILENCE_SECONDS:
             self.is_lost = True
-            message = f"{self.name} has not answered for {SILENCE_SECONDS:g} s"
-            raise MachineLostError(message, self.name, self.node)
+            silent = MachineLost(host=self.name, cause="silent", silent_seconds=SILENCE_SECONDS)
+            raise MachineLostError(silent, self.node)
         return None
 
     @contextmanager
@@ -175,7 +178,7 @@ def answered(hooks: Sequence[RunHooks], where: str, event: Mapping[str, Any]) ->
         case "phase":
             of_side.phase_began(event["phase"])
         case "packages":
-            return of_side.packages_reported(codec.convert(event["packages"], Packages, where))
+            return Refusal(problem=of_side.packages_reported(codec.convert(event["packages"], Packages, where)))
         case "check":
             assert of_side.is_suspicious is not None
             return of_side.is_suspicious(codec.convert(event["check"], CHECKS[event["kind"]], where))

@@ -31,6 +31,7 @@ from pytest_dlbench.environments.placing import Absent, Lack, Place, Places
 from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.errors import DataMissingError, DlbenchError
 from pytest_dlbench.records import CallCheck, Case, StepCheck, codec
+from pytest_dlbench.records.problems import Problem
 from pytest_dlbench.running import addresses, interrupts
 from pytest_dlbench.running.alternating import TooLittleMemoryError
 from pytest_dlbench.running.devices import lacking
@@ -42,6 +43,7 @@ from pytest_dlbench.running.hosts.conversation import (
     Asked,
     Greeting,
     Placed,
+    Refusal,
     unpacked,
 )
 from pytest_dlbench.running.hosts.local import THIS_MACHINE, LocalHost
@@ -188,8 +190,9 @@ class Server:
         def is_suspicious(check: StepCheck | CallCheck) -> bool:
             return bool(self._ask(event="check", kind=type(check).__name__, check=check, side=side))
 
-        def refusal(packages: Packages) -> str:
-            return str(self._ask(event="packages", packages=packages, side=side))
+        def refusal(packages: Packages) -> Problem | None:
+            answer = self._ask(event="packages", packages=packages, side=side)
+            return codec.convert(answer, Refusal, "the driver's answer").problem
 
         return RunHooks(
             samplers=tuple(samplers),

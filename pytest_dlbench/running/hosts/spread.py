@@ -15,10 +15,11 @@ from pytest_dlbench.environments.placing import Absent
 from pytest_dlbench.environments.requested import Packages
 from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.records import Run, RunOutcome, codec
+from pytest_dlbench.records.problems import NothingFound, OfWorkers, WorkersDiffer
 from pytest_dlbench.running import messages
 from pytest_dlbench.running.failures import NotDoneError
 from pytest_dlbench.running.group import CAUSE_SECONDS
-from pytest_dlbench.running.hosts.conversation import line
+from pytest_dlbench.running.hosts.conversation import Refusal, line
 from pytest_dlbench.running.hosts.host import MachineLostError
 from pytest_dlbench.running.hosts.joining import joined
 from pytest_dlbench.running.hosts.remote import END_SECONDS, RemoteHost, answered
@@ -85,14 +86,18 @@ class _Parts:
             raise
         if cause is not None:
             run = found[cause]
-            return replace(run, message=f"worker {cause + 1} of {len(self._members)}: {run.message}")
+            # Of one worker each, so that its problem is not yet one of several.
+            assert not isinstance(run.problem, OfWorkers | NothingFound)
+            ranks, workers = (cause + 1,), len(self._members)
+            problem = OfWorkers(ranks=ranks, workers=workers, problem=run.problem, said=run.message)
+            return replace(run, problem=problem, message="")
         runs = [found[rank] for rank in sorted(found)]
         try:
             merged(
                 "fingerprint", [messages.Fingerprint(weights=weights) for _, weights in sorted(self._weights.items())]
             )
         except NotDoneError as error:
-            return replace(runs[0], outcome=error.outcome, message=str(error))
+            return replace(runs[0], outcome=error.outcome, problem=error.problem)
         return joined(runs)
 
     def _meeting(self) -> tuple[str, int]:
@@ -151,16 +156,17 @@ class _Parts:
             case "packages":
                 self._packages[rank] = codec.convert(event["packages"], Packages, where)
                 if problem := self._other_packages(rank):
-                    return problem
+                    return Refusal(problem=problem)
         return answered([self._hooks], where, event)
 
-    def _other_packages(self, rank: int) -> str:
-        """Why the versions of a worker are not those of one that has reported them; empty if they are."""
+    def _other_packages(self, rank: int) -> WorkersDiffer | None:
+        """Why the versions of a worker are not those of one that has reported them; None if they are."""
         ours = self._packages[rank]
         for other, theirs in self._packages.items():
             if differing := _differing(ours, theirs):
-                return f"the workers {other + 1} and {rank + 1} have different versions: {differing}"
-        return ""
+                ranks, workers = (other + 1, rank + 1), len(self._members)
+                return WorkersDiffer(aspect="versions", ranks=ranks, workers=workers, versions=differing)
+        return None
 
 
 def _cancel(left: Mapping[int, RemoteHost], answer: Callable[[int, Mapping[str, Any]], Any]) -> None:
@@ -186,12 +192,9 @@ def _lacking(column: Sequence[RunSpec]) -> RunSpec | None:
     return next((spec for spec in column if isinstance(spec.place, Absent)), None)
 
 
-def _differing(ours: Packages, theirs: Packages) -> str:
-    """The packages that have another version on one side; empty if none has."""
+def _differing(ours: Packages, theirs: Packages) -> Mapping[str, tuple[str | None, str | None]]:
+    """The packages that have another version on one side, with both versions."""
     sides = [{"python": one.python, **one.installed} for one in (theirs, ours)]
     names = sorted({*sides[0], *sides[1]})
-    return ", ".join(
-        f"{name} {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}"
-        for name in names
-        if sides[0].get(name) != sides[1].get(name)
-    )
+    both = {name: (sides[0].get(name), sides[1].get(name)) for name in names}
+    return {name: versions for name, versions in both.items() if versions[0] != versions[1]}

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_dlbench.errors import DlbenchError
+from pytest_dlbench.records.problems import MachineLost
 from pytest_dlbench.running.hosts import lifeline
 from pytest_dlbench.running.hosts.conversation import MODULE, ServerEndedError
 from pytest_dlbench.running.hosts.host import MachineLostError
@@ -87,7 +88,7 @@ def _granted(process: Piped, patience: Patience, lost: frozenset[str]) -> SrunCh
             if line.startswith(GRANTED):
                 return SrunChannel(process, line.removeprefix(GRANTED).decode().strip(), lines[place + 1 :])
         if ended and lost:
-            raise MachineLostError(f"SLURM gives no other node: {ended}")
+            raise MachineLostError(MachineLost(cause="none_left", engine="slurm", is_repetition=True, said=ended))
         if ended:
             raise DlbenchError(f"--dlbench-on srun: SLURM gives no node: {ended}; sinfo lists its nodes")
         waiting.check()
