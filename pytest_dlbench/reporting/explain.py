@@ -12,6 +12,7 @@ from pytest_dlbench.errors import DlbenchError
 from pytest_dlbench.judging import METRICS, Metrics
 from pytest_dlbench.judging.alpha_spending import FIRST_LOOK, LAST_LOOK
 from pytest_dlbench.judging.comparable import KNOWN_SESSIONS
+from pytest_dlbench.judging.pairs import ALTERNATING_SPREAD
 from pytest_dlbench.judging.sanity import too_good
 from pytest_dlbench.judging.sequential import Reason
 from pytest_dlbench.records import (
@@ -60,6 +61,7 @@ STOPPED: Mapping[str, str] = {
     Reason.UNCONFIRMED: "found in the screening, and no time or no budget of false alarms was left to confirm it",
     Reason.BUDGET_SPENT: "budget spent",
     Reason.CASE_ENDED: "the case ended with a confirmed regression",
+    Reason.AT_ONCE: "decided at once: every pair is beyond the tolerance by more than earlier runs differ",
 }
 CHANGED = {VerdictOutcome.REGRESSED, VerdictOutcome.SUSPECT, VerdictOutcome.IMPROVED}
 
@@ -378,7 +380,8 @@ def _spread(pairing: Pairing) -> str:
     spread = 100 * expm1(pairing.spreads["step_time"])
     if pairing.step_pairs:
         return f" ({pairing.step_pairs} earlier pairs of identical versions differ by {spread:.2g}% in step_time)"
-    if not pairing.reference_runs or pairing.design == "alternating":
+    is_assumed = pairing.design == "alternating" and pairing.spreads["step_time"] >= ALTERNATING_SPREAD
+    if not pairing.reference_runs or is_assumed:
         return ""
     return f" (two consecutive runs of {pairing.reference_runs} earlier ones differ by {spread:.2g}% in step_time)"
 
