@@ -20,6 +20,7 @@ from pytest_dlbench.judging.two_stage import Terms, judge
 from pytest_dlbench.records import CaseOutcome
 from pytest_dlbench.running.pairs import Pairs
 from pytest_dlbench.workflows.false_alarms import FalseAlarmBudget
+from tests.characteristics.bumps import BATCH_SIZES, MODELS, Bump, append, is_planted, lines, summary
 from tests.characteristics.measure import with_memory
 from tests.characteristics.promises import (
     MEMORY_SDS,
@@ -181,3 +182,52 @@ def test_the_order_of_pairs_takes_out_the_penalty_of_the_second_run():
     random = np.random.default_rng(8)
     differences = orders(random, 4000, 10) * pairs(random, TYPICAL, 4000, 10)
     assert differences.mean() == pytest.approx(0.0, abs=0.001)
+
+
+# Real version bumps
+
+
+def _bump(outcomes, planted=0.0):
+    return Bump(
+        planted=planted,
+        neighbours=0,
+        tolerance=0.05,
+        scale="smoke",
+        earlier=0,
+        began="2026-11-25T02:00:00+00:00",
+        outcomes=outcomes,
+        pairs=dict.fromkeys(outcomes, 4),
+        open={},
+        minutes=2.0,
+        load=1.0,
+    )
+
+
+def _cases(outcome="passed"):
+    return {
+        f"training-pytorch-{model}-digits28-cpu-smoke-batch_size{size}-threads1": outcome
+        for model in MODELS
+        for size in BATCH_SIZES
+    }
+
+
+def test_bumps_are_appended_after_a_line_that_was_cut(tmp_path):
+    file = tmp_path / "bumps.jsonl"
+    append(file, _bump(_cases()))
+    with file.open("ab") as out:
+        out.write(b'{"planted": 0.0, "neigh')
+    assert lines(file) == [_bump(_cases())]
+    append(file, _bump(_cases("inconclusive")))
+    assert lines(file) == [_bump(_cases()), _bump(_cases("inconclusive"))]
+
+
+def test_a_bump_is_right_if_all_cases_pass_or_only_the_planted_one_regressed():
+    planted = next(name for name in _cases() if is_planted(name))
+    found = _bump({**_cases(), planted: "regressed"}, planted=0.05)
+    assert (found.found, found.false_alarms) == (True, 0)
+    other = _bump({**_cases("regressed"), planted: "passed"}, planted=0.05)
+    assert (other.found, other.false_alarms) == (False, 7)
+    assert [_bump(_cases(outcome)).passes for outcome in ("passed", "inconclusive")] == [True, False]
+    table = list(summary([_bump(_cases()), _bump(_cases("inconclusive")), found]))
+    assert "| unchanged | 0 | 5.0 % | smoke | 0 | 2 | 1 of 2 | 0 |" in table[2]
+    assert "| +5 % | 0 | 5.0 % | smoke | 0 | 1 | 1 of 1 | 0 |" in table[3]
