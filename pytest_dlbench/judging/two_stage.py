@@ -86,7 +86,8 @@ class Found:
     """All pairs, and what is reported for each metric, from the pairs of its last pass.
 
     ``screened`` are the pairs until the first metric was flagged, ``confirmed`` those after it. ``alpha`` is the total
-    error rate of all confirmations, ``levels`` has that of each metric that was confirmed.
+    error rate of all confirmations, and of deciding at once where that was possible; ``levels`` has that of each metric
+    that was confirmed or decided at once.
     """
 
     screened: Sequence[Pair]
@@ -306,6 +307,12 @@ class _Course:
         return verdict(self.metric, evidence.pairs, decision, tolerance, decides=decides)
 
     @property
+    def tried(self) -> float:
+        """The error rates of its confirmation and of deciding it at once, whatever they found."""
+        confirming = self.level if self.confirmed and self.level else 0.0
+        return confirming + (self.at_once.rule.alpha if self.at_once else 0.0)
+
+    @property
     def spent(self) -> float:
         """The level of what decided: of the confirmation, or of all pairs at once; 0 for the screening."""
         if self.at_once and self.decided_at_once:
@@ -392,7 +399,7 @@ class Passes:
                 course.verdict(decision, tolerances[name], is_default=name in self.terms.defaults)
                 for name, (course, decision) in decided.items()
             ),
-            alpha=sum(levels.values()),
+            alpha=sum(course.tried for course, _ in decided.values()),
             levels=levels,
         )
 

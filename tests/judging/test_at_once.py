@@ -113,6 +113,13 @@ def test_a_large_change_ends_a_case_after_four_pairs(ratio, outcome):
     assert found.levels == {"step_time": LEVEL}
 
 
+def test_the_level_counts_whatever_is_found():
+    assert judged(1.0).alpha == LEVEL
+    # A confirmation had begun.
+    assert judged(1.12).alpha == pytest.approx(LEVEL + 0.005)
+    assert judged(1.12, replace(TERMS, widest={"step_time": 0.1})).alpha == pytest.approx(LEVEL + 0.005)
+
+
 def test_it_needs_no_level_of_a_confirmation():
     found = judged(1.12, level=None)
     # Without one, the case ends with the screening, after three pairs.
